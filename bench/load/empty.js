@@ -1,0 +1,1 @@
+// A process that loads nothing.

@@ -1,0 +1,2 @@
+import "@trpc/server";
+import "zod";

@@ -1,0 +1,11 @@
+// @ts-check
+import { existsSync } from "node:fs";
+
+const entry = new URL("../dist/index.js", import.meta.url);
+if (!existsSync(entry)) {
+  console.error("There is no dist/index.js yet: run `npm run build` in the root of the repository first.");
+  process.exit(2);
+}
+
+/** The built package, exactly as a user gets it. */
+export const { compileSchema, defineOperation, OperationRegistry, Type } = await import(entry.href);

@@ -1,0 +1,83 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ROOT, runNode } from "../test/run-node.ts";
+
+const CLI = join(ROOT, "dist/cli.js");
+const run = (...args: string[]) => runNode([CLI, ...args]);
+
+describe("waybill tour", () => {
+  it("shows one of each outcome, and is what the bare command runs", async () => {
+    const [bare, named] = await Promise.all([run(), run("tour")]);
+    expect(named).toMatchObject({ code: 0, stderr: "" });
+    const steady = (text: string) => text.replaceAll(/(timestamp|durationMs): [\d.]+/g, "$1: …");
+    expect(steady(bare.stdout)).toBe(steady(named.stdout));
+    for (const outcome of ["ok", "tool error", "call error"])
+      expect(named.stdout).toContain(`outcome ${outcome}\n`);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences are what must not be there
+    expect(named.stdout).not.toMatch(/\u001b/);
+  });
+
+  it("writes one line of JSON for each stop when asked", async () => {
+    const { code, stdout } = await run("tour", "--json");
+    expect(code).toBe(0);
+    const stops = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(stops.map((stop) => [stop.operation, stop.outcome, stop.error?.code])).toEqual([
+      ["parcel.quote", "ok", undefined],
+      ["parcel.find", "ok", undefined],
+      ["parcel.cancel", "tool error", undefined],
+      ["parcel.quote", "call error", "VALIDATION_ERROR"],
+      ["parcel.refund", "call error", "ACCESS_DENIED"],
+      ["parcel.audit", "call error", "OPERATION_NOT_FOUND"],
+      ["parcel.weigh", "call error", "TIMEOUT"],
+      ["parcel.follow", "ok", undefined],
+    ]);
+    expect(stops[0].envelopes[0].data).toEqual({ to: "Lisbon", price: 10, currency: "EUR" });
+    expect(stops[1].envelopes[0].data).toEqual({ id: "P-7", kg: 2.5, to: "Lisbon", status: "in transit" });
+    expect(stops[1].envelopes[0].meta.waybill.normalization).toMatchObject({
+      stripped: ["/internalNote"],
+      defaulted: ["/status"],
+      converted: ["/kg"],
+    });
+    expect(stops[7].envelopes.map((envelope: { data: unknown }) => envelope.data)).toHaveLength(3);
+  });
+
+  it("ends quietly when its reader leaves after the first line", async () => {
+    const child = spawn(process.execPath, [CLI, "--json"], { stdio: ["ignore", "pipe", "pipe"] });
+    let stderr = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      stderr += text;
+    });
+    child.stdout.once("data", () => child.stdout.destroy());
+    const code = await new Promise((resolve) => child.on("close", resolve));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  });
+});
+
+describe("the waybill command", () => {
+  it("prints its help and its version", async () => {
+    expect(await run("--help")).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("Usage: waybill"),
+      stderr: "",
+    });
+    expect(await run("--version")).toEqual({ code: 0, stdout: "0.1.0\n", stderr: "" });
+  });
+
+  it.each([
+    [["tuor"], 'waybill: there is no command "tuor"; "waybill --help" lists what there is.\n'],
+    [
+      ["tour", "twice"],
+      'waybill: "tour" takes no argument, but got "twice"; "waybill --help" lists what there is.\n',
+    ],
+    [["--jsno"], 'waybill: there is no option --jsno; "waybill --help" lists what there is.\n'],
+    [["-x"], 'waybill: there is no option -x; "waybill --help" lists what there is.\n'],
+    [["--constructor"], 'waybill: there is no option --constructor; "waybill --help" lists what there is.\n'],
+    [["--json=yes"], 'waybill: --json takes no value; "waybill --help" lists what there is.\n'],
+  ])("answers %j with one line and exit code 2", async (args, stderr) => {
+    expect(await run(...args)).toEqual({ code: 2, stdout: "", stderr });
+  });
+});

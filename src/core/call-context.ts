@@ -1,0 +1,124 @@
+import type { CallScope, Inheritance } from "./call-scope.ts";
+import type { ExecuteOptions } from "./executor.ts";
+import type { Identity } from "./identity.ts";
+import type { CallOrigin, Metadata, OperationContext } from "./operation-context.ts";
+import type { OperationEntry } from "./operation-entry.ts";
+import { type EnvExecute, operationEnv } from "./operation-env.ts";
+import type { OperationEnv } from "./operation-env-types.ts";
+import { notify, type RegistryHost } from "./registry-host.ts";
+
+/** What calls made by the handler of this context take over from it; no member, so that handlers cannot reach it. */
+export let inheritFrom: (context: CallContext) => Inheritance;
+
+/** Marks a call as over, after which progress is no longer reported. */
+export let closeContext: (context: CallContext) => void;
+
+/** The context of one call; what a handler does not read is never made. */
+export class CallContext implements OperationContext {
+  readonly #host: RegistryHost;
+  readonly #entry: OperationEntry | undefined;
+  readonly #operationId: string;
+  readonly #scope: CallScope;
+  #requestId: string | undefined;
+  #quietSignal: AbortSignal | undefined;
+  #over = false;
+
+  static {
+    inheritFrom = (context) => ({
+      identity: context.#entry?.authority ?? context.#scope.identity,
+      cancellation: context.#scope.cancellation,
+      depth: context.#scope.depth,
+      metadata: context.#scope.metadata,
+      parent: context,
+    });
+    closeContext = (context) => {
+      context.#over = true;
+    };
+  }
+
+  constructor(host: RegistryHost, entry: OperationEntry | undefined, operationId: string, scope: CallScope) {
+    this.#host = host;
+    this.#entry = entry;
+    this.#operationId = operationId;
+    this.#scope = scope;
+    this.#requestId = scope.requestId;
+  }
+
+  get requestId(): string {
+    return (this.#requestId ??= randomId());
+  }
+
+  get operationId(): string {
+    return this.#operationId;
+  }
+
+  get parent(): CallOrigin | undefined {
+    return this.#scope.parent?.#origin();
+  }
+
+  get identity(): Identity | undefined {
+    return this.#scope.identity;
+  }
+
+  get signal(): AbortSignal {
+    const { cancellation } = this.#scope;
+    if (cancellation !== undefined) return cancellation.signal;
+    return (this.#quietSignal ??= new AbortController().signal);
+  }
+
+  get deadline(): number | undefined {
+    const deadline = this.#scope.cancellation?.deadline;
+    return deadline === Number.POSITIVE_INFINITY ? undefined : deadline;
+  }
+
+  get metadata(): Metadata {
+    return this.#scope.metadata;
+  }
+
+  get env(): OperationEnv {
+    const { identity } = inheritFrom(this);
+    const { execute } = this;
+    return operationEnv(this.#host.table, execute as EnvExecute, (entry) => entry.admits(identity));
+  }
+
+  get execute(): OperationContext["execute"] {
+    const call = (target: unknown, input: unknown, options: ExecuteOptions | undefined) =>
+      this.#host.execute(target, input, options, this);
+    return call as OperationContext["execute"];
+  }
+
+  get subscribe(): OperationContext["subscribe"] {
+    const call = (target: unknown, input: unknown, options: ExecuteOptions | undefined) =>
+      this.#host.subscribe(target, input, options, this);
+    return call as OperationContext["subscribe"];
+  }
+
+  get progress(): OperationContext["progress"] {
+    return (value) => {
+      if (this.#over || this.#scope.cancellation?.ended === true) return;
+      const { onProgress } = this.#scope;
+      const { operationId, requestId } = this;
+      notify(this.#host, onProgress, value);
+      notify(this.#host, this.#host.onProgress, { value, operationId, requestId });
+    };
+  }
+
+  get log(): OperationContext["log"] {
+    return (level, message, data) => {
+      const { operationId, requestId } = this;
+      notify(this.#host, this.#host.onLog, { level, message, data, operationId, requestId });
+    };
+  }
+
+  #origin(): CallOrigin {
+    const { requestId, operationId, parent } = this;
+    return Object.freeze({ requestId, operationId, parent });
+  }
+}
+
+/** A random UUID, also where the platform only offers random bytes. */
+function randomId(): string {
+  if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,99 @@
+import { isAbortSignal } from "./abort-listeners.ts";
+import type { CallContext } from "./call-context.ts";
+import { Cancellation } from "./cancellation.ts";
+import { toDeadline } from "./deadline.ts";
+import { CallError } from "./errors.ts";
+import type { ExecuteOptions } from "./executor.ts";
+import { HeldIdentity } from "./identity.ts";
+import type { Metadata } from "./operation-context.ts";
+import type { RegistryHost } from "./registry-host.ts";
+
+/** What a call is given by whoever made it, read once. */
+export interface CallScope {
+  readonly identity: HeldIdentity | undefined;
+  /** Absent when nothing can end the call early. */
+  readonly cancellation: Cancellation | undefined;
+  /** The context of the handler that made the call; absent when it came from outside. */
+  readonly parent: CallContext | undefined;
+  readonly depth: number;
+  readonly requestId: string | undefined;
+  readonly metadata: Metadata;
+  readonly onProgress: ((value: unknown) => void) | undefined;
+}
+
+/** What a nested call takes over from the call above it. */
+export interface Inheritance extends Pick<CallScope, "identity" | "cancellation" | "depth" | "metadata"> {
+  readonly parent: CallContext;
+}
+
+const NO_METADATA: Metadata = Object.freeze({});
+const NO_SIGNALS: readonly AbortSignal[] = Object.freeze([]);
+const MAX_REQUEST_ID = 200;
+
+const BARE: CallScope = Object.freeze({
+  identity: undefined,
+  cancellation: undefined,
+  parent: undefined,
+  depth: 0,
+  requestId: undefined,
+  metadata: NO_METADATA,
+  onProgress: undefined,
+});
+
+const NO_OPTIONS: ExecuteOptions = Object.freeze({});
+
+/** Reads the options of a call once; a `TypeError` says which of them makes no sense. */
+export function openScope(
+  host: RegistryHost,
+  operationId: string,
+  options: ExecuteOptions | undefined,
+  above: Inheritance | undefined,
+): CallScope {
+  if (options === undefined && above === undefined && host.defaultTimeoutMs === undefined) return BARE;
+  const { identity, signal, timeoutMs, requestId, metadata, onProgress } = options ?? NO_OPTIONS;
+  const limit = timeoutMs ?? (above === undefined ? host.defaultTimeoutMs : undefined);
+  return {
+    identity: above === undefined ? held(identity) : above.identity,
+    cancellation: join(operationId, signal, limit, above?.cancellation),
+    parent: above?.parent,
+    depth: above === undefined ? 0 : nextDepth(above.depth, host.maxDepth, operationId),
+    requestId: isRequestId(requestId) ? requestId : undefined,
+    metadata: metadata ?? above?.metadata ?? NO_METADATA,
+    onProgress,
+  };
+}
+
+/** A scope like another one, with one more signal that can end the call. */
+export function withSignal(scope: CallScope, operationId: string, signal: AbortSignal): CallScope {
+  const { signals = NO_SIGNALS, deadline = Number.POSITIVE_INFINITY } = scope.cancellation ?? {};
+  return { ...scope, cancellation: new Cancellation(operationId, [...signals, signal], deadline) };
+}
+
+function held(identity: ExecuteOptions["identity"]): HeldIdentity | undefined {
+  return identity === undefined ? undefined : HeldIdentity.of(identity);
+}
+
+function join(
+  operationId: string,
+  signal: AbortSignal | undefined,
+  timeoutMs: number | undefined,
+  above: Cancellation | undefined,
+): Cancellation | undefined {
+  if (signal === undefined && timeoutMs === undefined && above === undefined) return undefined;
+  if (signal !== undefined && !isAbortSignal(signal)) throw new TypeError("signal must be an AbortSignal.");
+  const own = timeoutMs === undefined ? Number.POSITIVE_INFINITY : toDeadline(timeoutMs);
+  const { signals = NO_SIGNALS, deadline = Number.POSITIVE_INFINITY } = above ?? {};
+  const joined = signal === undefined || signals.includes(signal) ? signals : [...signals, signal];
+  return new Cancellation(operationId, joined, Math.min(own, deadline));
+}
+
+function nextDepth(depth: number, maxDepth: number, operationId: string): number {
+  if (depth < maxDepth) return depth + 1;
+  const message = `The call of "${operationId}" is nested more than ${maxDepth} calls deep; do the operations call each other in a circle?`;
+  throw new CallError("RESOURCE_EXHAUSTED", message, { retryable: false });
+}
+
+/** Short and printable, so that it is safe in a header or a log line. */
+function isRequestId(value: unknown): value is string {
+  return typeof value === "string" && value.length <= MAX_REQUEST_ID && /^[\x21-\x7e]+$/.test(value);
+}

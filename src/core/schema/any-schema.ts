@@ -1,0 +1,87 @@
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import { type CompiledSchema, compileSchema, type SchemaOptions } from "./compile-schema.ts";
+import type { JsonSchema } from "./json-schema.ts";
+import { SchemaError } from "./schema-error.ts";
+
+/** A Standard Schema that can also give its JSON Schema: zod 4, arktype, wrapped valibot. */
+export type StandardSchema<Input = unknown, Output = Input> = StandardSchemaV1<Input, Output> &
+  StandardJSONSchemaV1<Input, Output>;
+
+/** Anything an operation may declare as a schema: TypeBox, plain JSON Schema, or a Standard Schema. */
+export type AnySchema = JsonSchema | StandardSchema;
+
+/** Which side of a call a schema describes. */
+export type SchemaDirection = "input" | "output";
+
+/** A compiled schema, with the declaring library's own check where there is one. */
+export interface OperationSchema extends CompiledSchema {
+  /** Runs the Standard Schema itself: it may know rules that JSON Schema cannot express, and transforms. */
+  readonly validate: StandardSchemaV1.Props["validate"] | undefined;
+}
+
+/** Compiled schemas by the object they came from, so that operations which share a schema share the work. */
+const compiled = new WeakMap<SchemaOptions, WeakMap<object, Map<SchemaDirection, OperationSchema>>>();
+
+/** Compiles whatever an operation declares, or refuses it with a word on what to do. */
+export function toOperationSchema(
+  schema: AnySchema,
+  direction: SchemaDirection,
+  options: SchemaOptions = {},
+): OperationSchema {
+  if (!isKey(schema)) return compileAny(schema, direction, options);
+  const bySchema = entry(
+    compiled,
+    options,
+    () => new WeakMap<object, Map<SchemaDirection, OperationSchema>>(),
+  );
+  const byDirection = entry(bySchema, schema, () => new Map<SchemaDirection, OperationSchema>());
+  const known = byDirection.get(direction) ?? compileAny(schema, direction, options);
+  byDirection.set(direction, known);
+  return known;
+}
+
+function isKey(value: unknown): value is object {
+  return (typeof value === "object" && value !== null) || typeof value === "function";
+}
+
+function entry<K extends object, V>(map: WeakMap<K, V>, key: K, make: () => V): V {
+  const known = map.get(key) ?? make();
+  map.set(key, known);
+  return known;
+}
+
+function compileAny(schema: AnySchema, direction: SchemaDirection, options: SchemaOptions): OperationSchema {
+  const standard = standardProps(schema);
+  const json = standard === undefined ? schema : standardJson(standard, direction);
+  return Object.assign(compileSchema(json, options), { validate: standard?.validate.bind(standard) });
+}
+
+type StandardProps = StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>;
+
+function standardProps(schema: unknown): StandardProps | undefined {
+  if (!isKey(schema) || !("~standard" in schema)) return undefined;
+  return schema["~standard"] as StandardProps;
+}
+
+function standardJson(props: StandardProps, direction: SchemaDirection): Record<string, unknown> {
+  const vendor = String(props.vendor);
+  if (typeof props.jsonSchema?.[direction] !== "function") {
+    throw new SchemaError(
+      `This ${vendor} schema cannot give its JSON Schema; ${HINTS.get(vendor) ?? "use a version that implements ~standard.jsonSchema, or pass plain JSON Schema"}.`,
+    );
+  }
+  try {
+    return props.jsonSchema[direction]({ target: "draft-2020-12" });
+  } catch (cause) {
+    throw new SchemaError(
+      `This ${vendor} schema cannot be written as JSON Schema for ${direction}; declare a plain shape and convert in the handler.`,
+      "",
+      { cause },
+    );
+  }
+}
+
+const HINTS: ReadonlyMap<string, string> = new Map([
+  ["valibot", "wrap it with toStandardJsonSchema from @valibot/to-json-schema"],
+  ["zod", "use zod 4.2 or newer"],
+]);

@@ -1,0 +1,202 @@
+import { joinPointer } from "./json-pointer.ts";
+import { isObject, isSchema, type JsonSchema } from "./json-schema.ts";
+import type { SchemaLimits } from "./limits.ts";
+import { compilePattern } from "./pattern.ts";
+import { readAssertions } from "./read-assertions.ts";
+import { isStrings, KeywordReader } from "./read-keywords.ts";
+import { SchemaError } from "./schema-error.ts";
+import type { SchemaIndex, SchemaPlace, SchemaResource } from "./schema-index.ts";
+import { type ArrayRules, type ObjectRules, SchemaNode } from "./schema-node.ts";
+
+const OBJECT_KEYWORDS = [
+  "additionalProperties",
+  "dependencies",
+  "dependentRequired",
+  "dependentSchemas",
+  "maxProperties",
+  "minProperties",
+  "patternProperties",
+  "properties",
+  "propertyNames",
+  "required",
+];
+const ARRAY_KEYWORDS = [
+  "additionalItems",
+  "contains",
+  "items",
+  "maxItems",
+  "minItems",
+  "prefixItems",
+  "uniqueItems",
+];
+
+/** Turns a place in an indexed document, and all it leads to, into nodes. */
+export function buildNodes(root: SchemaPlace, index: SchemaIndex, limits: SchemaLimits): SchemaNode {
+  const builder = new NodeBuilder(index, limits);
+  const node = builder.node(root);
+  builder.finish();
+  builder.settleDynamicReferences(node.resource);
+  return node;
+}
+
+class NodeBuilder {
+  readonly #index: SchemaIndex;
+  readonly #limits: SchemaLimits;
+  readonly #nodes = new Map<object, SchemaNode>();
+  /** Filled from here, not by recursion: a chain of references can be as long as the schema. */
+  readonly #unfilled: [SchemaNode, JsonSchema][] = [];
+
+  constructor(index: SchemaIndex, limits: SchemaLimits) {
+    this.#index = index;
+    this.#limits = limits;
+  }
+
+  node(place: SchemaPlace): SchemaNode {
+    const { schema } = place;
+    const known = isObject(schema) ? this.#nodes.get(schema) : undefined;
+    if (known !== undefined) return known;
+    const node = new SchemaNode(place.resource, place.pointer);
+    if (isObject(schema)) this.#nodes.set(schema, node);
+    this.#unfilled.push([node, schema]);
+    return node;
+  }
+
+  finish(): void {
+    for (let next = this.#unfilled.pop(); next !== undefined; next = this.#unfilled.pop()) {
+      const [node, schema] = next;
+      if (typeof schema === "boolean") node.constant = schema;
+      else this.#fill(node, new KeywordReader(schema, node.pointer));
+      if (this.#unfilled.length === 0) this.#reachDynamicAnchors();
+    }
+  }
+
+  /** `$dynamicRef` may land on any of these, so each needs its node. */
+  #reachDynamicAnchors(): void {
+    for (const resource of this.#index.resources()) {
+      for (const [name, schema] of resource.dynamicAnchors) {
+        if (!resource.dynamicNodes.has(name)) {
+          resource.dynamicNodes.set(name, this.node(this.#index.place(schema, resource, "")));
+        }
+      }
+    }
+  }
+
+  /** The outermost resource wins, so a reference is settled when the root has its anchor or only one resource does. */
+  settleDynamicReferences(root: SchemaResource): void {
+    for (const { dynamicRef } of this.#nodes.values()) {
+      if (dynamicRef === undefined) continue;
+      const holders = [...this.#index.resources()].filter(({ dynamicNodes }) =>
+        dynamicNodes.has(dynamicRef.name),
+      );
+      dynamicRef.isOpen = !root.dynamicNodes.has(dynamicRef.name) && holders.length > 1;
+    }
+  }
+
+  #fill(node: SchemaNode, read: KeywordReader): void {
+    const { legacy, validation } = node.resource.dialect;
+    const reference = read.string("$ref");
+    if (reference !== undefined) {
+      node.ref = this.node(this.#index.resolve(reference, node.resource, read.at("$ref")));
+    }
+    if (read.has("default")) node.default = { value: read.value("default") };
+    if (reference !== undefined && legacy) return;
+    if (!legacy) this.#fillModern(node, read);
+    this.#fillApplicators(node, read);
+    if (validation) readAssertions(node, read, this.#limits);
+    if (OBJECT_KEYWORDS.some((keyword) => read.has(keyword))) node.object = this.#objectRules(node, read);
+    if (ARRAY_KEYWORDS.some((keyword) => read.has(keyword))) node.array = this.#arrayRules(node, read);
+  }
+
+  #fillModern(node: SchemaNode, read: KeywordReader): void {
+    node.unevaluatedProperties = this.#one(node, read, "unevaluatedProperties");
+    node.unevaluatedItems = this.#one(node, read, "unevaluatedItems");
+    const recursive = read.string("$recursiveRef");
+    const reference = read.string("$dynamicRef") ?? recursive;
+    if (reference === undefined) return;
+    const place = this.#index.resolve(reference, node.resource, read.pointer);
+    const name = recursive === undefined ? reference.slice(reference.indexOf("#") + 1) : "";
+    const isDynamic = place.resource.dynamicAnchors.get(name) === place.schema;
+    if (isDynamic) node.dynamicRef = { name, target: this.node(place), isOpen: true };
+    else node.allOf = [this.node(place)];
+  }
+
+  #fillApplicators(node: SchemaNode, read: KeywordReader): void {
+    const allOf = this.#many(node, read, "allOf");
+    if (allOf !== undefined) node.allOf = [...(node.allOf ?? []), ...allOf];
+    node.anyOf = this.#many(node, read, "anyOf");
+    node.oneOf = this.#many(node, read, "oneOf");
+    node.not = this.#one(node, read, "not");
+    node.condition = this.#one(node, read, "if");
+    if (node.condition === undefined) return;
+    node.consequence = this.#one(node, read, "then");
+    node.alternative = this.#one(node, read, "else");
+  }
+
+  #objectRules(node: SchemaNode, read: KeywordReader): ObjectRules {
+    const { validation } = node.resource.dialect;
+    const dependentRequired: [string, readonly string[]][] = [];
+    const dependentSchemas: [string, SchemaNode][] = [...this.#map(node, read, "dependentSchemas")];
+    for (const keyword of ["dependentRequired", "dependencies"]) {
+      for (const [key, value] of read.map(keyword)) {
+        const pointer = joinPointer(read.at(keyword), key);
+        if (isStrings(value)) dependentRequired.push([key, value]);
+        else if (keyword === "dependencies" && isSchema(value)) {
+          dependentSchemas.push([key, this.#child(node, value, pointer)]);
+        } else throw new SchemaError(`The keyword "${keyword}" takes names of properties.`, pointer);
+      }
+    }
+    return {
+      named: read.has("properties"),
+      properties: new Map(this.#map(node, read, "properties")),
+      required: (validation ? read.strings("required") : undefined) ?? [],
+      patterns: this.#map(node, read, "patternProperties").map(([source, child]) => [
+        compilePattern(source, read.at("patternProperties"), this.#limits),
+        child,
+      ]),
+      additional: this.#one(node, read, "additionalProperties"),
+      names: this.#one(node, read, "propertyNames"),
+      minProperties: (validation ? read.count("minProperties") : undefined) ?? 0,
+      maxProperties: (validation ? read.count("maxProperties") : undefined) ?? Number.POSITIVE_INFINITY,
+      dependentRequired: validation ? dependentRequired : [],
+      dependentSchemas,
+    };
+  }
+
+  #arrayRules(node: SchemaNode, read: KeywordReader): ArrayRules {
+    const { legacy, validation } = node.resource.dialect;
+    const hasTuple = Array.isArray(read.value("items"));
+    const tuple = hasTuple ? "items" : "prefixItems";
+    return {
+      prefix: (hasTuple || !legacy ? this.#many(node, read, tuple) : undefined) ?? [],
+      items: this.#one(node, read, hasTuple ? "additionalItems" : "items"),
+      contains: this.#one(node, read, "contains"),
+      minContains: (validation && !legacy ? read.count("minContains") : undefined) ?? 1,
+      maxContains:
+        (validation && !legacy ? read.count("maxContains") : undefined) ?? Number.POSITIVE_INFINITY,
+      minItems: (validation ? read.count("minItems") : undefined) ?? 0,
+      maxItems: (validation ? read.count("maxItems") : undefined) ?? Number.POSITIVE_INFINITY,
+      unique: (validation ? read.boolean("uniqueItems") : undefined) ?? false,
+    };
+  }
+
+  #child(parent: SchemaNode, schema: JsonSchema, pointer: string): SchemaNode {
+    return this.node(this.#index.place(schema, parent.resource, pointer));
+  }
+
+  #one(parent: SchemaNode, read: KeywordReader, keyword: string): SchemaNode | undefined {
+    const schema = read.schemaAt(keyword);
+    return schema === undefined ? undefined : this.#child(parent, schema, read.at(keyword));
+  }
+
+  #many(parent: SchemaNode, read: KeywordReader, keyword: string): SchemaNode[] | undefined {
+    const at = read.at(keyword);
+    return read.schemas(keyword)?.map((schema, i) => this.#child(parent, schema, joinPointer(at, i)));
+  }
+
+  #map(parent: SchemaNode, read: KeywordReader, keyword: string): [string, SchemaNode][] {
+    const at = read.at(keyword);
+    return read
+      .schemaMap(keyword)
+      .map(([key, schema]) => [key, this.#child(parent, schema, joinPointer(at, key))]);
+  }
+}

@@ -1,0 +1,103 @@
+import { typeBits } from "./evaluation.ts";
+import { type ObjectRules, type SchemaNode, TYPE_BITS } from "./schema-node.ts";
+import { reachable } from "./vet-nodes.ts";
+
+/** Which of the two questions a piece of code answers. */
+export type CodeMode = "valid" | "clean";
+
+/** Larger objects make functions that engines do not optimise; the interpreter is as good for them. */
+const MAX_PROPERTIES = 200;
+const BEYOND_JSON = TYPE_BITS.undefined | TYPE_BITS.bigint;
+
+/** Tells whether generated code can cover all that a node says by itself. */
+export function hasOwnCode(node: SchemaNode, mode: CodeMode): boolean {
+  if (node.constant !== undefined) return true;
+  if (node.ref !== undefined) return saysOnly(node, "ref");
+  if (isBeyondCode(node) || (node.types & BEYOND_JSON) !== 0) return false;
+  if (node.values !== undefined && !node.values.every(isJsonScalar)) return false;
+  if (node.anyOf !== undefined) return saysOnly(node, "anyOf", "types") && isUnionCode(node.anyOf, mode);
+  if (node.oneOf !== undefined) return saysOnly(node, "oneOf", "types") && isUnionCode(node.oneOf, mode);
+  const { object, array } = node;
+  if (object !== undefined && !isObjectCode(object)) return false;
+  return array === undefined || (array.prefix.length === 0 && array.contains === undefined && !array.unique);
+}
+
+/** Tells whether a node's code is a few comparisons, better written in place than called. */
+export function isScalar(node: SchemaNode): boolean {
+  if (node.constant !== undefined) return true;
+  if (!hasOwnCode(node, "clean") || node.ref !== undefined) return false;
+  if (node.object !== undefined || node.array !== undefined || node.oneOf !== undefined) return false;
+  return node.anyOf === undefined || scalarValues(node) !== undefined;
+}
+
+/** The scalars a node allows, if listing them says it all: `const`, `enum`, or a union of such. */
+export function scalarValues(node: SchemaNode): readonly unknown[] | undefined {
+  if (node.values !== undefined) return node.values;
+  if (node.anyOf === undefined) return undefined;
+  const values: unknown[] = [];
+  for (const branch of node.anyOf) {
+    if (
+      branch.values === undefined ||
+      !branch.values.every(isJsonScalar) ||
+      !saysOnly(branch, "values", "types")
+    ) {
+      return undefined;
+    }
+    values.push(
+      ...branch.values.filter((value) => branch.types === 0 || (branch.types & typeBits(value)) !== 0),
+    );
+  }
+  return values;
+}
+
+function isJsonScalar(value: unknown): boolean {
+  return typeof value !== "object" || value === null;
+}
+
+function isBeyondCode(node: SchemaNode): boolean {
+  return !!(
+    node.dynamicRef ||
+    node.allOf ||
+    node.not ||
+    node.condition ||
+    node.unevaluatedProperties ||
+    node.unevaluatedItems
+  );
+}
+
+function isObjectCode(rules: ObjectRules): boolean {
+  return (
+    rules.properties.size <= MAX_PROPERTIES &&
+    rules.required.length <= MAX_PROPERTIES &&
+    rules.patterns.length === 0 &&
+    rules.names === undefined &&
+    rules.minProperties === 0 &&
+    rules.maxProperties === Number.POSITIVE_INFINITY &&
+    rules.dependentRequired.length === 0 &&
+    rules.dependentSchemas.length === 0
+  );
+}
+
+/** In a union a clean branch makes the value clean, unless another branch that fits would fill a default. */
+function isUnionCode(branches: readonly SchemaNode[], mode: CodeMode): boolean {
+  if (mode === "valid") return true;
+  return !branches.some((branch) => [...reachable(branch)].some((node) => node.default !== undefined));
+}
+
+type Aspect = "anyOf" | "array" | "number" | "object" | "oneOf" | "ref" | "string" | "types" | "values";
+const ASPECTS: readonly Aspect[] = [
+  "anyOf",
+  "array",
+  "number",
+  "object",
+  "oneOf",
+  "ref",
+  "string",
+  "types",
+  "values",
+];
+
+function saysOnly(node: SchemaNode, ...aspects: readonly Aspect[]): boolean {
+  if (isBeyondCode(node)) return false;
+  return ASPECTS.every((aspect) => aspects.includes(aspect) || !node[aspect]);
+}

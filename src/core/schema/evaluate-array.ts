@@ -1,0 +1,68 @@
+import { evaluate, passesQuietly } from "./evaluate.ts";
+import type { Evaluated, Evaluation } from "./evaluation.ts";
+import { joinPointer } from "./json-pointer.ts";
+import { hasDuplicates } from "./json-value.ts";
+import type { ArrayRules } from "./schema-node.ts";
+
+/** Checks an array's items; counts them as looked at in `seen`. */
+export function evaluateArray(
+  rules: ArrayRules,
+  value: readonly unknown[],
+  run: Evaluation,
+  pointer: string,
+  seen: Evaluated | undefined,
+): boolean {
+  const goOn = run.issues !== undefined;
+  let passed = evaluateSize(rules, value, run, pointer);
+  if (!passed && !goOn) return false;
+  const { prefix, items } = rules;
+  const end = items === undefined ? Math.min(prefix.length, value.length) : value.length;
+  for (let i = 0; i < end; i++) {
+    const child = prefix[i] ?? items;
+    if (child === undefined) break;
+    passed = evaluate(child, value[i], run, goOn ? joinPointer(pointer, i) : "", undefined) && passed;
+    if (!passed && !goOn) return false;
+  }
+  if (seen !== undefined) {
+    seen.items = Math.max(seen.items, end);
+    seen.allItems ||= items !== undefined;
+  }
+  return evaluateContains(rules, value, run, pointer, seen) && passed;
+}
+
+function evaluateSize(
+  rules: ArrayRules,
+  value: readonly unknown[],
+  run: Evaluation,
+  pointer: string,
+): boolean {
+  const { minItems, maxItems, unique } = rules;
+  if (value.length < minItems) return run.fail(pointer, `at least ${minItems} items`, value);
+  if (value.length > maxItems) return run.fail(pointer, `at most ${maxItems} items`, value);
+  if (unique && hasDuplicates(value)) return run.fail(pointer, "items that all differ", value);
+  return true;
+}
+
+function evaluateContains(
+  rules: ArrayRules,
+  value: readonly unknown[],
+  run: Evaluation,
+  pointer: string,
+  seen: Evaluated | undefined,
+): boolean {
+  const { contains, minContains, maxContains } = rules;
+  if (contains === undefined) return true;
+  let matches = 0;
+  for (let i = 0; i < value.length; i++) {
+    if (!passesQuietly(contains, value[i], run, undefined)) continue;
+    matches++;
+    seen?.singleItems.add(i);
+  }
+  if (matches < minContains) {
+    return run.fail(pointer, `at least ${minContains} items that match "contains"`, value);
+  }
+  if (matches > maxContains) {
+    return run.fail(pointer, `at most ${maxContains} items that match "contains"`, value);
+  }
+  return true;
+}

@@ -1,0 +1,114 @@
+import { evaluate, passesQuietly } from "./evaluate.ts";
+import type { Evaluated, Evaluation } from "./evaluation.ts";
+import { joinPointer } from "./json-pointer.ts";
+import type { ObjectRules, SchemaNode } from "./schema-node.ts";
+
+type Properties = Readonly<Record<string, unknown>>;
+
+/** Reads an own property; one that is `undefined` counts as absent, as it does in JSON. */
+export function ownValue(value: object, key: string): unknown {
+  return Object.hasOwn(value, key) ? (value as Properties)[key] : undefined;
+}
+
+/** The keys of an object that JSON would write. */
+export function presentKeys(value: object): string[] {
+  return Object.keys(value).filter((key) => (value as Properties)[key] !== undefined);
+}
+
+/** Checks an object's properties; counts them as looked at in `seen`. */
+export function evaluateObject(
+  rules: ObjectRules,
+  value: object,
+  run: Evaluation,
+  pointer: string,
+  seen: Evaluated | undefined,
+): boolean {
+  const goOn = run.issues !== undefined;
+  let passed = evaluatePresence(rules, value, run, pointer);
+  if (!passed && !goOn) return false;
+  for (const [key, child] of rules.properties) {
+    const part = ownValue(value, key);
+    if (part === undefined) continue;
+    seen?.properties.add(key);
+    passed = evaluate(child, part, run, goOn ? joinPointer(pointer, key) : "", undefined) && passed;
+    if (!passed && !goOn) return false;
+  }
+  if (rules.patterns.length > 0 || rules.additional !== undefined || rules.names !== undefined) {
+    passed = evaluateByKey(rules, value, run, pointer, seen) && passed;
+  }
+  for (const [key, child] of rules.dependentSchemas) {
+    if (!passed && !goOn) return false;
+    if (ownValue(value, key) !== undefined) passed = evaluate(child, value, run, pointer, seen) && passed;
+  }
+  return passed;
+}
+
+function evaluatePresence(rules: ObjectRules, value: object, run: Evaluation, pointer: string): boolean {
+  let passed = true;
+  for (const key of rules.required) {
+    if (ownValue(value, key) !== undefined) continue;
+    passed = run.fail(joinPointer(pointer, key), "a required property", undefined);
+    if (run.issues === undefined) return false;
+  }
+  for (const [key, needed] of rules.dependentRequired) {
+    if (ownValue(value, key) === undefined) continue;
+    for (const name of needed) {
+      if (ownValue(value, name) !== undefined) continue;
+      passed = run.fail(joinPointer(pointer, name), `a property, because "${key}" is there`, undefined);
+    }
+  }
+  if (rules.minProperties === 0 && rules.maxProperties === Number.POSITIVE_INFINITY) return passed;
+  const count = presentKeys(value).length;
+  if (count < rules.minProperties) {
+    return run.fail(pointer, `at least ${rules.minProperties} properties`, value);
+  }
+  if (count > rules.maxProperties) {
+    return run.fail(pointer, `at most ${rules.maxProperties} properties`, value);
+  }
+  return passed;
+}
+
+function evaluateByKey(
+  rules: ObjectRules,
+  value: object,
+  run: Evaluation,
+  pointer: string,
+  seen: Evaluated | undefined,
+): boolean {
+  let passed = true;
+  for (const key of presentKeys(value)) {
+    passed = evaluateKey(rules, value, key, run, pointer, seen) && passed;
+    if (!passed && run.issues === undefined) return false;
+  }
+  return passed;
+}
+
+function evaluateKey(
+  rules: ObjectRules,
+  value: object,
+  key: string,
+  run: Evaluation,
+  pointer: string,
+  seen: Evaluated | undefined,
+): boolean {
+  const part = (value as Properties)[key];
+  const at = run.issues === undefined ? "" : joinPointer(pointer, key);
+  let passed = true;
+  if (rules.names !== undefined && !passesQuietly(rules.names, key, run, undefined)) {
+    passed = run.fail(at, "a property name the schema allows", part);
+  }
+  const matching = rules.patterns.filter(([pattern]) => pattern.test(key));
+  for (const [, child] of matching) passed = evaluate(child, part, run, at, undefined) && passed;
+  if (matching.length === 0 && rules.additional !== undefined && !rules.properties.has(key)) {
+    seen?.properties.add(key);
+    return evaluateAdditional(rules.additional, part, run, at) && passed;
+  }
+  if (matching.length > 0) seen?.properties.add(key);
+  return passed;
+}
+
+/** Checks a part that only a catch-all schema speaks of; `false` there means the property should not exist. */
+export function evaluateAdditional(child: SchemaNode, part: unknown, run: Evaluation, at: string): boolean {
+  if (child.constant === false) return run.fail(at, "no property of this name", part);
+  return evaluate(child, part, run, at, undefined);
+}

@@ -1,0 +1,46 @@
+import { CodeWriter } from "./code-writer.ts";
+import { type Budget, LimitReached } from "./evaluation.ts";
+import { interpretedPredicates, type Predicates } from "./interpreted-predicates.ts";
+import { countCodePoints, isMultipleOf } from "./json-value.ts";
+import type { SchemaLimits } from "./limits.ts";
+import type { SchemaNode } from "./schema-node.ts";
+
+/** What generated code may use, under the names it uses. */
+export interface CodeRuntime {
+  readonly constants: readonly unknown[];
+  readonly interpret: readonly Predicates[];
+  readonly budget: Budget;
+  readonly prototype: object;
+  getPrototypeOf(value: object): unknown;
+  hasOwn(value: object, key: string): boolean;
+  countCodePoints(text: string): number;
+  isMultipleOf(value: number, step: number): boolean;
+  limit(): never;
+}
+
+/**
+ * Answers by code made for this schema. What has no code of its own is handed to the interpreter node by node, so
+ * both ways give the same answers; where the platform forbids code generation, the interpreter does it all.
+ */
+export function generatePredicates(root: SchemaNode, budget: Budget, limits: SchemaLimits): Predicates {
+  const writer = new CodeWriter(limits.valueDepth);
+  const source = writer.write(root);
+  const runtime: CodeRuntime = {
+    constants: writer.constants,
+    interpret: writer.interpreted.map((node) => interpretedPredicates(root, budget, node)),
+    budget,
+    prototype: Object.prototype,
+    getPrototypeOf: Object.getPrototypeOf,
+    hasOwn: Object.hasOwn,
+    countCodePoints,
+    isMultipleOf,
+    limit: () => {
+      throw new LimitReached("steps");
+    },
+  };
+  try {
+    return new Function("r", source)(runtime) as Predicates;
+  } catch {
+    return interpretedPredicates(root, budget);
+  }
+}

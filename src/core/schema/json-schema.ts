@@ -1,0 +1,79 @@
+/** A JSON Schema document as plain data: draft-07, 2019-09 or 2020-12. */
+export type JsonSchema = boolean | JsonSchemaObject;
+
+/** A JSON Schema that is an object of keywords. */
+export interface JsonSchemaObject {
+  readonly [keyword: string]: unknown;
+}
+
+/** The rules a schema resource is read by. */
+export interface Dialect {
+  /** Before 2019-09, `$ref` hides its siblings and `$id` may be an anchor. */
+  readonly legacy: boolean;
+  /** False when the metaschema leaves the validation vocabulary out. */
+  readonly validation: boolean;
+}
+
+/** Today's rules, taken when a schema does not say. */
+export const MODERN: Dialect = { legacy: false, validation: true };
+
+/** The rules of draft-07 and before. */
+export const LEGACY: Dialect = { legacy: true, validation: true };
+
+/** Keywords whose value is one schema. */
+export const SCHEMA_KEYWORDS = new Set([
+  "additionalItems",
+  "additionalProperties",
+  "contains",
+  "contentSchema",
+  "else",
+  "if",
+  "items",
+  "not",
+  "propertyNames",
+  "then",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+]);
+
+/** Keywords whose value is a list of schemas. */
+export const SCHEMA_LIST_KEYWORDS = new Set(["allOf", "anyOf", "items", "oneOf", "prefixItems"]);
+
+/** Keywords whose value maps names to schemas. */
+export const SCHEMA_MAP_KEYWORDS = new Set([
+  "$defs",
+  "definitions",
+  "dependencies",
+  "dependentSchemas",
+  "patternProperties",
+  "properties",
+]);
+
+/** Tells whether a value can stand where a schema is expected. */
+export function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === "boolean" || isObject(value);
+}
+
+/** Tells whether a value is an object that is neither null nor an array. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Calls back with each direct subschema and its place below `schema`. */
+export function forEachSubschema(
+  schema: JsonSchemaObject,
+  visit: (subschema: JsonSchema, keyword: string, key: string | number | undefined) => void,
+): void {
+  for (const keyword of Object.keys(schema)) {
+    const value = schema[keyword];
+    if (SCHEMA_KEYWORDS.has(keyword) && isSchema(value)) visit(value, keyword, undefined);
+    else if (SCHEMA_LIST_KEYWORDS.has(keyword) && Array.isArray(value)) {
+      for (let i = 0; i < value.length; i++) if (isSchema(value[i])) visit(value[i], keyword, i);
+    } else if (SCHEMA_MAP_KEYWORDS.has(keyword) && isObject(value)) {
+      for (const key of Object.keys(value)) {
+        const entry = value[key];
+        if (isSchema(entry)) visit(entry, keyword, key);
+      }
+    }
+  }
+}

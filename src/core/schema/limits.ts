@@ -1,0 +1,34 @@
+/** Bounds on what a schema may ask for; every schema is held to them, local ones too. */
+export interface SchemaLimits {
+  /** Length of the schema written as JSON, in UTF-16 units. @default 4_194_304 */
+  readonly schemaLength: number;
+  /** Nesting of the schema document. @default 256 */
+  readonly schemaDepth: number;
+  /** Subschemas in one document, those of referenced documents included. @default 50_000 */
+  readonly subschemas: number;
+  /** Subschemas that apply to one and the same value without looking further into it. @default 10_000 */
+  readonly expansion: number;
+  /** Length of one `pattern`. @default 4_096 */
+  readonly patternLength: number;
+  /** Nesting of a value that a schema looks into. @default 512 */
+  readonly valueDepth: number;
+  /** References followed while checking one value. @default 10_000_000 */
+  readonly steps: number;
+}
+
+/** The limits in force unless others are given. */
+export const SCHEMA_LIMITS: SchemaLimits = {
+  schemaLength: 4_194_304,
+  schemaDepth: 256,
+  subschemas: 50_000,
+  expansion: 10_000,
+  patternLength: 4_096,
+  valueDepth: 512,
+  steps: 10_000_000,
+};
+
+/** Violations reported for one value. */
+export const MAX_ISSUES = 20;
+
+/** Pointers kept in one normalisation report; the rest are counted. */
+export const MAX_REPORTED_CHANGES = 1_000;

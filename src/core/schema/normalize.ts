@@ -1,0 +1,174 @@
+import { applicableNodes, childNodes, itemNodes } from "./applicable-nodes.ts";
+import { commonTypes, convert } from "./convert.ts";
+import { presentKeys } from "./evaluate-object.ts";
+import { type Evaluation, typeBits } from "./evaluation.ts";
+import { joinPointer } from "./json-pointer.ts";
+import { cloneJson, setOwn } from "./json-value.ts";
+import { MAX_REPORTED_CHANGES } from "./limits.ts";
+import type { NormalizationReport } from "./schema-issue.ts";
+import { agreedDefault, type SchemaNode } from "./schema-node.ts";
+
+/** Which changes a normalisation may make. */
+export interface NormalizeMode {
+  /** Strip what no schema names, and bring values to their declared type. */
+  readonly shape: boolean;
+}
+
+/** One pass of normalising: its mode, the evaluation whose limits it shares, and the report so far. */
+export class Normalization {
+  readonly run: Evaluation;
+  readonly mode: NormalizeMode;
+  readonly stripped: string[] = [];
+  readonly defaulted: string[] = [];
+  readonly converted: string[] = [];
+  #omitted = 0;
+
+  constructor(run: Evaluation, mode: NormalizeMode) {
+    this.run = run;
+    this.mode = mode;
+  }
+
+  note(list: string[], pointer: string): void {
+    const total = this.stripped.length + this.defaulted.length + this.converted.length;
+    if (total < MAX_REPORTED_CHANGES) list.push(pointer);
+    else this.#omitted++;
+  }
+
+  report(): NormalizationReport {
+    const { stripped, defaulted, converted } = this;
+    const report = { stripped, defaulted, converted };
+    return this.#omitted === 0 ? report : { ...report, omitted: this.#omitted };
+  }
+}
+
+/** Normalises a value against all the nodes that hold at its place; the same object when nothing changes. */
+export function normalizeAt(
+  nodes: readonly SchemaNode[],
+  value: unknown,
+  pointer: string,
+  pass: Normalization,
+): unknown {
+  const filled = value === undefined ? agreedDefault(nodes) : undefined;
+  if (filled !== undefined) pass.note(pass.defaulted, pointer);
+  const given = filled === undefined ? value : cloneJson(filled.value);
+  return normalizeParts(nodes, given, pointer, pass);
+}
+
+function normalizeParts(
+  nodes: readonly SchemaNode[],
+  value: unknown,
+  pointer: string,
+  pass: Normalization,
+): unknown {
+  let applicable = applicableNodes(nodes, value, pass);
+  const changed = pass.mode.shape ? convertAt(applicable, value) : undefined;
+  if (changed !== undefined) {
+    pass.note(pass.converted, pointer);
+    applicable = applicableNodes(nodes, changed.value, pass);
+  }
+  const current = changed === undefined ? value : changed.value;
+  if (typeof current !== "object" || current === null) return current;
+  if (!Array.isArray(current) && !isRecord(current)) return current;
+  pass.run.descend();
+  const result = Array.isArray(current)
+    ? normalizeItems(applicable, current, pointer, pass)
+    : normalizeProperties(applicable, current, pointer, pass);
+  pass.run.ascend();
+  return result;
+}
+
+function convertAt(nodes: readonly SchemaNode[], value: unknown): { readonly value: unknown } | undefined {
+  const allowed = commonTypes(nodes.map((node) => node.types));
+  return (allowed & typeBits(value)) === 0 ? convert(value, allowed) : undefined;
+}
+
+function normalizeItems(
+  nodes: readonly SchemaNode[],
+  items: readonly unknown[],
+  pointer: string,
+  pass: Normalization,
+): unknown {
+  if (!nodes.some((node) => node.array !== undefined || node.unevaluatedItems !== undefined)) return items;
+  let result: unknown[] | undefined;
+  for (let i = 0; i < items.length; i++) {
+    const children = itemNodes(nodes, i);
+    if (children.length === 0 || items[i] === undefined) continue;
+    const item = normalizeAt(children, items[i], joinPointer(pointer, i), pass);
+    if (item === items[i]) continue;
+    result ??= [...items];
+    result[i] = item;
+  }
+  return result ?? items;
+}
+
+function normalizeProperties(
+  nodes: readonly SchemaNode[],
+  value: Record<string, unknown>,
+  pointer: string,
+  pass: Normalization,
+): unknown {
+  const entries: [string, unknown][] = [];
+  let changed = false;
+  const closed = pass.mode.shape && isClosed(nodes);
+  for (const key of Object.keys(value)) {
+    const part = value[key];
+    const at = joinPointer(pointer, key);
+    const children = childNodes(nodes, key);
+    if (closed && !isNamed(nodes, key)) {
+      pass.note(pass.stripped, at);
+      changed = true;
+      continue;
+    }
+    const next = part === undefined || children.length === 0 ? part : normalizeAt(children, part, at, pass);
+    changed ||= next !== part;
+    entries.push([key, next]);
+  }
+  const added = missingDefaults(nodes, value, pointer, pass);
+  if (!changed && added.length === 0) return value;
+  const replaced = new Set(added.map(([key]) => key));
+  const result: Record<string, unknown> = {};
+  for (const [key, part] of entries) if (!replaced.has(key)) setOwn(result, key, part);
+  for (const [key, part] of added) setOwn(result, key, part);
+  return result;
+}
+
+/** Properties that are absent, with the default that one schema declares or all agree on. */
+function missingDefaults(
+  nodes: readonly SchemaNode[],
+  value: Record<string, unknown>,
+  pointer: string,
+  pass: Normalization,
+): [string, unknown][] {
+  const present = new Set(presentKeys(value));
+  const added: [string, unknown][] = [];
+  for (const key of new Set(nodes.flatMap((node) => [...(node.object?.properties.keys() ?? [])]))) {
+    if (present.has(key)) continue;
+    const children = childNodes(nodes, key);
+    if (agreedDefault(children) === undefined) continue;
+    added.push([key, normalizeAt(children, undefined, joinPointer(pointer, key), pass)]);
+  }
+  return added;
+}
+
+/** Dates, maps, bytes and their like are values, not bags of properties. */
+function isRecord(value: object): value is Record<string, unknown> {
+  return Object.prototype.toString.call(value) === "[object Object]";
+}
+
+/** Closed objects lose what nothing names: some schema has `properties`, and none lets others in. */
+function isClosed(nodes: readonly SchemaNode[]): boolean {
+  return nodes.some((node) => node.object?.named) && !nodes.some(isOpen);
+}
+
+function isOpen(node: SchemaNode): boolean {
+  if (node.dynamicRef?.isOpen) return true;
+  return [node.object?.additional, node.unevaluatedProperties].some(
+    (rest) => rest !== undefined && rest.constant !== false,
+  );
+}
+
+function isNamed(nodes: readonly SchemaNode[], key: string): boolean {
+  return nodes.some(
+    ({ object }) => object?.properties.has(key) || object?.patterns.some(([pattern]) => pattern.test(key)),
+  );
+}

@@ -1,0 +1,88 @@
+import { RE2JS } from "re2js";
+import { isSafePattern } from "redos-detector";
+import type { SchemaLimits } from "./limits.ts";
+import { isPlainPattern } from "./plain-pattern.ts";
+import { toRe2Syntax } from "./re2-syntax.ts";
+import { SchemaError } from "./schema-error.ts";
+
+/** A compiled pattern whose time is bounded by the text's length. */
+export interface Matcher {
+  readonly source: string;
+  test(text: string): boolean;
+}
+
+/** Patterns remembered, those refused too. */
+const CACHE_SIZE = 2_000;
+const cache = new Map<string, Matcher | string>();
+
+/** The detector's own cost grows with length and nesting; beyond these it is not asked. */
+const DETECTOR = { length: 200, nesting: 5, maxSteps: 200, maxScore: 20 } as const;
+
+/** Compiles a pattern so that no text can make it run away, or refuses it. */
+export function compilePattern(source: string, pointer: string, limits: SchemaLimits): Matcher {
+  if (source.length > limits.patternLength) {
+    throw new SchemaError(`The pattern is longer than ${limits.patternLength} characters.`, pointer);
+  }
+  let known = cache.get(source);
+  if (known === undefined) {
+    known = choose(source);
+    if (cache.size >= CACHE_SIZE) cache.delete(cache.keys().next().value ?? "");
+    cache.set(source, known);
+  }
+  if (typeof known === "string") throw new SchemaError(known, pointer);
+  return known;
+}
+
+/** The native engine where its time is plainly bounded, else RE2, else the native engine if the detector vouches for it. */
+function choose(source: string): Matcher | string {
+  const native = toNative(source);
+  if (native === undefined) return `"${source}" is not a regular expression.`;
+  if (isPlainPattern(source)) return native;
+  const linear = toLinear(source);
+  if (linear !== undefined) return linear;
+  if (isVouchedFor(source, native.unicode)) return native;
+  return `The pattern "${source}" can take exponential time and cannot be run by a linear engine; write it without look-around, back-references or nested repetition.`;
+}
+
+function toNative(source: string): (Matcher & { readonly unicode: boolean }) | undefined {
+  for (const unicode of [true, false]) {
+    try {
+      const expression = new RegExp(source, unicode ? "u" : "");
+      return { source, unicode, test: (text) => expression.test(text) };
+    } catch {
+      // Patterns written for older engines escape more than Unicode mode allows; they are tried without it.
+    }
+  }
+  return undefined;
+}
+
+function toLinear(source: string): Matcher | undefined {
+  const syntax = toRe2Syntax(source);
+  if (syntax === undefined) return undefined;
+  try {
+    const expression = RE2JS.compile(syntax);
+    return { source, test: (text) => expression.matcher(text).find() };
+  } catch {
+    return undefined;
+  }
+}
+
+function isVouchedFor(source: string, unicode: boolean): boolean {
+  if (source.length > DETECTOR.length || nesting(source) > DETECTOR.nesting) return false;
+  try {
+    const { maxSteps, maxScore } = DETECTOR;
+    return isSafePattern(source, { unicode, maxSteps, maxScore, timeout: Number.POSITIVE_INFINITY }).safe;
+  } catch {
+    return false;
+  }
+}
+
+function nesting(source: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (const character of source) {
+    if (character === "(") deepest = Math.max(deepest, ++depth);
+    else if (character === ")") depth--;
+  }
+  return deepest;
+}

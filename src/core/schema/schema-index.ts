@@ -1,0 +1,210 @@
+import { joinPointer, parsePointer } from "./json-pointer.ts";
+import {
+  type Dialect,
+  forEachSubschema,
+  isObject,
+  isSchema,
+  type JsonSchema,
+  type JsonSchemaObject,
+  LEGACY,
+  MODERN,
+} from "./json-schema.ts";
+import type { SchemaLimits } from "./limits.ts";
+import { METASCHEMAS } from "./metaschemas.ts";
+import { SchemaError } from "./schema-error.ts";
+import type { SchemaNode } from "./schema-node.ts";
+import { snapshotSchema } from "./snapshot-schema.ts";
+
+/** A schema document, or an embedded one with its own `$id`: the unit that URIs and anchors name. */
+export interface SchemaResource {
+  readonly uri: string;
+  readonly root: JsonSchema;
+  readonly dialect: Dialect;
+  readonly anchors: Map<string, JsonSchema>;
+  /** Names that `$dynamicRef` may find here; `""` stands for `$recursiveAnchor`. */
+  readonly dynamicAnchors: Map<string, JsonSchema>;
+  /** The same anchors once they are nodes. */
+  readonly dynamicNodes: Map<string, SchemaNode>;
+}
+
+/** A schema found by reference, with the resource it belongs to. */
+export interface SchemaPlace {
+  readonly schema: JsonSchema;
+  readonly resource: SchemaResource;
+  readonly pointer: string;
+}
+
+const DEFAULT_BASE = "waybill:///";
+
+/** Knows every resource and anchor of a document, and finds what a reference means without asking the network. */
+export class SchemaIndex {
+  readonly #resources = new Map<string, SchemaResource>();
+  readonly #places = new Map<JsonSchema, SchemaPlace>();
+  readonly #documents: Readonly<Record<string, JsonSchema>>;
+  readonly #limits: SchemaLimits;
+  readonly #dialect: Dialect;
+  #subschemas = 0;
+
+  /** `dialect` is what documents without `$schema` are read by. */
+  constructor(documents: Readonly<Record<string, JsonSchema>>, limits: SchemaLimits, dialect: Dialect) {
+    this.#documents = documents;
+    this.#limits = limits;
+    this.#dialect = dialect;
+  }
+
+  /** Every resource met so far. */
+  resources(): Iterable<SchemaResource> {
+    return new Set(this.#resources.values());
+  }
+
+  /** Adds a whole document and returns its root. */
+  add(root: JsonSchema, uri = DEFAULT_BASE): SchemaPlace {
+    const resource = this.#open(root, uri, this.#dialect);
+    this.#walk(root, resource, "");
+    return this.place(root, resource, "");
+  }
+
+  /** Returns where a subschema stands; one that no keyword leads to is taken to be in `resource`. */
+  place(schema: JsonSchema, resource: SchemaResource, pointer: string): SchemaPlace {
+    return this.#places.get(schema) ?? { schema, resource, pointer };
+  }
+
+  /** Finds what `reference` means inside `from`, or refuses it. */
+  resolve(reference: string, from: SchemaResource, pointer: string): SchemaPlace {
+    const [target, fragment] = splitFragment(toAbsolute(reference, from.uri, pointer));
+    const resource = this.#resources.get(target) ?? this.#load(target);
+    if (resource === undefined) {
+      throw new SchemaError(
+        `$ref "${clip(reference)}" names a document that is not here; nothing is fetched, so put it under $defs.`,
+        pointer,
+      );
+    }
+    const found =
+      fragment === "" || fragment.startsWith("/")
+        ? this.#walkTo(resource, fragment)
+        : this.#anchor(resource, fragment);
+    if (found === undefined) throw new SchemaError(`$ref "${clip(reference)}" points at nothing.`, pointer);
+    return found;
+  }
+
+  #anchor(resource: SchemaResource, name: string): SchemaPlace | undefined {
+    const schema = resource.anchors.get(name);
+    return schema === undefined ? undefined : this.place(schema, resource, `#${name}`);
+  }
+
+  #walkTo(resource: SchemaResource, pointer: string): SchemaPlace | undefined {
+    let current: unknown = resource.root;
+    let place = this.place(resource.root, resource, "");
+    for (const key of parsePointer(pointer)) {
+      if (typeof current !== "object" || current === null || !Object.hasOwn(current, key)) return undefined;
+      current = (current as Record<string, unknown>)[key];
+      if (isObject(current)) place = this.#places.get(current) ?? place;
+    }
+    if (!isSchema(current)) return undefined;
+    if (place.schema === current) return place;
+    const found = { schema: current, resource: place.resource, pointer };
+    if (isObject(current) && !this.#places.has(current)) this.#walk(current, place.resource, pointer);
+    return found;
+  }
+
+  #load(uri: string): SchemaResource | undefined {
+    const document = Object.hasOwn(this.#documents, uri) ? this.#documents[uri] : METASCHEMAS.get(uri)?.();
+    if (document === undefined) return undefined;
+    this.add(snapshotSchema(document, this.#limits), uri);
+    return this.#resources.get(uri);
+  }
+
+  #open(root: JsonSchema, uri: string, inherited: Dialect): SchemaResource {
+    const dialect = this.#dialectOf(root, inherited);
+    const id = isObject(root) ? idOf(root, dialect) : undefined;
+    const resource: SchemaResource = {
+      uri: id === undefined ? uri : splitFragment(toAbsolute(id, uri, ""))[0],
+      root,
+      dialect,
+      anchors: new Map(),
+      dynamicAnchors: new Map(),
+      dynamicNodes: new Map(),
+    };
+    for (const name of new Set([uri, resource.uri])) {
+      if (!this.#resources.has(name)) this.#resources.set(name, resource);
+    }
+    return resource;
+  }
+
+  #dialectOf(root: JsonSchema, inherited: Dialect): Dialect {
+    const uri =
+      isObject(root) && typeof root["$schema"] === "string" ? splitFragment(root["$schema"])[0] : undefined;
+    if (uri === undefined) return inherited;
+    if (/json-schema\.org\/draft-0[3-7]\//.test(uri)) return LEGACY;
+    const custom = Object.hasOwn(this.#documents, uri) ? this.#documents[uri] : undefined;
+    const vocabulary = isObject(custom) ? custom["$vocabulary"] : undefined;
+    if (!isObject(vocabulary)) return MODERN;
+    return {
+      legacy: false,
+      validation: Object.keys(vocabulary).some((name) => name.endsWith("/vocab/validation")),
+    };
+  }
+
+  #walk(schema: JsonSchema, resource: SchemaResource, pointer: string): void {
+    if (++this.#subschemas > this.#limits.subschemas) {
+      throw new SchemaError(`The schema has more than ${this.#limits.subschemas} subschemas.`);
+    }
+    if (!isObject(schema) || this.#places.has(schema)) return;
+    const own =
+      schema === resource.root || idOf(schema, resource.dialect) === undefined
+        ? resource
+        : this.#open(schema, resource.uri, resource.dialect);
+    this.#places.set(schema, { schema, resource: own, pointer });
+    if (own.dialect.legacy && typeof schema["$ref"] === "string") return;
+    addAnchors(schema, own);
+    forEachSubschema(schema, (child, keyword, key) => {
+      const at = joinPointer(pointer, keyword);
+      this.#walk(child, own, key === undefined ? at : joinPointer(at, key));
+    });
+  }
+}
+
+function idOf(schema: JsonSchemaObject, dialect: Dialect): string | undefined {
+  const id = schema["$id"];
+  if (typeof id !== "string") return undefined;
+  if (!dialect.legacy) return id;
+  return id.startsWith("#") || typeof schema["$ref"] === "string" ? undefined : id;
+}
+
+function addAnchors(schema: JsonSchemaObject, resource: SchemaResource): void {
+  const { $anchor, $dynamicAnchor, $id } = schema;
+  if (resource.dialect.legacy) {
+    if (typeof $id === "string" && $id.startsWith("#")) resource.anchors.set($id.slice(1), schema);
+    return;
+  }
+  if (typeof $anchor === "string") resource.anchors.set($anchor, schema);
+  if (typeof $dynamicAnchor === "string") {
+    resource.anchors.set($dynamicAnchor, schema);
+    resource.dynamicAnchors.set($dynamicAnchor, schema);
+  }
+  if (schema["$recursiveAnchor"] === true) resource.dynamicAnchors.set("", schema);
+}
+
+function splitFragment(uri: string): [uri: string, fragment: string] {
+  const hash = uri.indexOf("#");
+  if (hash === -1) return [uri, ""];
+  const fragment = uri.slice(hash + 1);
+  try {
+    return [uri.slice(0, hash), decodeURIComponent(fragment)];
+  } catch {
+    return [uri.slice(0, hash), fragment];
+  }
+}
+
+function toAbsolute(reference: string, base: string, pointer: string): string {
+  if (reference.startsWith("#")) return base + reference;
+  try {
+    return new URL(reference, base).href;
+  } catch {
+    throw new SchemaError(`"${clip(reference)}" is not a URI reference.`, pointer);
+  }
+}
+
+function clip(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}

@@ -1,0 +1,159 @@
+import { isEqual } from "./json-value.ts";
+import type { Matcher } from "./pattern.ts";
+import type { SchemaResource } from "./schema-index.ts";
+
+/** The types a value can have, as bits so that a node can allow several. */
+export const TYPE_BITS = {
+  null: 1,
+  boolean: 2,
+  /** Any finite number; an integer has both bits. */
+  number: 4,
+  integer: 8,
+  string: 16,
+  array: 32,
+  object: 64,
+  /** Beyond JSON: what TypeBox's Undefined, Void and BigInt declare. */
+  undefined: 128,
+  void: 128,
+  bigint: 256,
+} as const;
+
+/** The name of a type that a schema may declare. */
+export type TypeName = keyof typeof TYPE_BITS;
+
+/** Bounds on a number. */
+export interface NumberRules {
+  readonly minimum: number | undefined;
+  readonly maximum: number | undefined;
+  readonly exclusiveMinimum: number | undefined;
+  readonly exclusiveMaximum: number | undefined;
+  readonly multipleOf: number | undefined;
+}
+
+/** Bounds on a string, in code points. */
+export interface StringRules {
+  readonly minLength: number;
+  readonly maxLength: number;
+  readonly pattern: Matcher | undefined;
+}
+
+/** What a schema says of an object's properties. */
+export interface ObjectRules {
+  /** True when the schema has `properties`, be it empty. */
+  readonly named: boolean;
+  readonly properties: ReadonlyMap<string, SchemaNode>;
+  readonly required: readonly string[];
+  readonly patterns: readonly (readonly [Matcher, SchemaNode])[];
+  readonly additional: SchemaNode | undefined;
+  readonly names: SchemaNode | undefined;
+  readonly minProperties: number;
+  readonly maxProperties: number;
+  readonly dependentRequired: readonly (readonly [string, readonly string[]])[];
+  readonly dependentSchemas: readonly (readonly [string, SchemaNode])[];
+}
+
+/** What a schema says of an array's items. */
+export interface ArrayRules {
+  readonly prefix: readonly SchemaNode[];
+  readonly items: SchemaNode | undefined;
+  readonly contains: SchemaNode | undefined;
+  readonly minContains: number;
+  readonly maxContains: number;
+  readonly minItems: number;
+  readonly maxItems: number;
+  readonly unique: boolean;
+}
+
+/** A declared default, boxed because any value may be one. */
+export interface Default {
+  readonly value: unknown;
+}
+
+/** A `$dynamicRef`: the anchor looked up while evaluating, and where it leads when nothing else has it. */
+export interface DynamicReference {
+  readonly name: string;
+  readonly target: SchemaNode;
+  /** True when the way through the schema decides where it leads, so that it is known only while evaluating. */
+  isOpen: boolean;
+}
+
+/** One subschema, read once: what checking, normalising and code generation all work from. */
+export class SchemaNode {
+  readonly resource: SchemaResource;
+  /** Where it stands in the schema document. */
+  readonly pointer: string;
+  /** A boolean schema's answer. */
+  constant: boolean | undefined = undefined;
+  /** Allowed types as `TYPE_BITS`; 0 allows all. */
+  types = 0;
+  /** Allowed values, of `const` or `enum`. */
+  values: readonly unknown[] | undefined = undefined;
+  number: NumberRules | undefined = undefined;
+  string: StringRules | undefined = undefined;
+  object: ObjectRules | undefined = undefined;
+  array: ArrayRules | undefined = undefined;
+  ref: SchemaNode | undefined = undefined;
+  dynamicRef: DynamicReference | undefined = undefined;
+  allOf: readonly SchemaNode[] | undefined = undefined;
+  anyOf: readonly SchemaNode[] | undefined = undefined;
+  oneOf: readonly SchemaNode[] | undefined = undefined;
+  not: SchemaNode | undefined = undefined;
+  condition: SchemaNode | undefined = undefined;
+  consequence: SchemaNode | undefined = undefined;
+  alternative: SchemaNode | undefined = undefined;
+  unevaluatedProperties: SchemaNode | undefined = undefined;
+  unevaluatedItems: SchemaNode | undefined = undefined;
+  default: Default | undefined = undefined;
+
+  constructor(resource: SchemaResource, pointer: string) {
+    this.resource = resource;
+    this.pointer = pointer;
+  }
+}
+
+/** The default that holds at a node: its own, else the one that all it refers to agree on. */
+export function defaultOf(node: SchemaNode): Default | undefined {
+  if (node.default !== undefined) return node.default;
+  const inherited = node.ref === undefined ? (node.allOf ?? []) : [node.ref, ...(node.allOf ?? [])];
+  return inherited.length === 0 ? undefined : agreedDefault(inherited);
+}
+
+/** The one default that some of the nodes declare and none contradicts; two that differ cancel out. */
+export function agreedDefault(nodes: readonly SchemaNode[]): Default | undefined {
+  const declared = nodes.map(defaultOf).filter((entry) => entry !== undefined);
+  const [first] = declared;
+  if (first === undefined || declared.some((entry) => !isEqual(entry.value, first.value))) return undefined;
+  return first;
+}
+
+/** The nodes that apply to the same value as `node` does, without a look further into it. */
+export function inPlaceChildren(node: SchemaNode): SchemaNode[] {
+  const children: SchemaNode[] = [];
+  const add = (child: SchemaNode | undefined) => {
+    if (child !== undefined) children.push(child);
+  };
+  add(node.ref);
+  for (const list of [node.allOf, node.anyOf, node.oneOf]) list?.forEach(add);
+  add(node.not);
+  add(node.condition);
+  add(node.consequence);
+  add(node.alternative);
+  for (const [, child] of node.object?.dependentSchemas ?? []) add(child);
+  return children;
+}
+
+/** The nodes that apply to parts of a value. */
+export function partChildren(node: SchemaNode): SchemaNode[] {
+  const { object, array } = node;
+  return [
+    ...(object?.properties.values() ?? []),
+    ...(object?.patterns.map(([, child]) => child) ?? []),
+    object?.additional,
+    object?.names,
+    ...(array?.prefix ?? []),
+    array?.items,
+    array?.contains,
+    node.unevaluatedProperties,
+    node.unevaluatedItems,
+  ].filter((child) => child !== undefined);
+}

@@ -1,0 +1,80 @@
+import { joinPointer } from "./json-pointer.ts";
+import { isSchema, type JsonSchema } from "./json-schema.ts";
+import type { SchemaLimits } from "./limits.ts";
+import { SchemaError } from "./schema-error.ts";
+
+interface Snapshot {
+  readonly limits: SchemaLimits;
+  readonly open: Set<object>;
+  length: number;
+}
+
+/** Copies a schema into frozen plain JSON, so that later changes to the original cannot reach what was vetted. */
+export function snapshotSchema(schema: unknown, limits: SchemaLimits): JsonSchema {
+  if (!isSchema(schema)) {
+    throw new SchemaError(
+      `A schema must be an object or a boolean, not ${describe(schema)}; use Type from waybill, a JSON Schema, or a Standard Schema that gives its JSON Schema.`,
+    );
+  }
+  return copy(schema, "", 0, { limits, open: new Set(), length: 0 }) as JsonSchema;
+}
+
+function describe(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "an array" : typeof value;
+}
+
+function copy(value: unknown, pointer: string, depth: number, state: Snapshot): unknown {
+  if (typeof value === "object" && value !== null) return copyContainer(value, pointer, depth, state);
+  grow(state, typeof value === "string" ? value.length + 2 : 5);
+  if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+  if (typeof value === "number" && Number.isFinite(value)) return value;
+  throw new SchemaError(`A schema holds JSON only, not a ${typeof value}.`, pointer);
+}
+
+function copyContainer(value: object, pointer: string, depth: number, state: Snapshot): unknown {
+  if (depth > state.limits.schemaDepth) {
+    throw new SchemaError(`The schema is nested deeper than ${state.limits.schemaDepth} levels.`);
+  }
+  if (state.open.has(value)) {
+    throw new SchemaError("The schema object contains itself; use $ref for recursion.", pointer);
+  }
+  state.open.add(value);
+  grow(state, 2);
+  const result = Array.isArray(value)
+    ? value.map((item, i) => copy(item, joinPointer(pointer, i), depth + 1, state))
+    : copyObject(value, pointer, depth, state);
+  state.open.delete(value);
+  return Object.freeze(result);
+}
+
+function copyObject(value: object, pointer: string, depth: number, state: Snapshot): object {
+  if (Object.hasOwn(value, "~refine") || Object.hasOwn(value, "~codec")) {
+    throw new SchemaError(
+      "Type.Refine and Type.Codec cannot be written as JSON Schema; check or convert in the handler instead.",
+      pointer,
+    );
+  }
+  const source = value as Record<string, unknown>;
+  const result: Record<string, unknown> = {};
+  for (const key of Object.keys(source)) {
+    const entry = source[key];
+    if (entry === undefined) continue;
+    grow(state, key.length + 4);
+    const copied = copy(entry, joinPointer(pointer, key), depth + 1, state);
+    Object.defineProperty(result, key, {
+      value: copied,
+      enumerable: true,
+      writable: true,
+      configurable: true,
+    });
+  }
+  return result;
+}
+
+function grow(state: Snapshot, length: number): void {
+  state.length += length;
+  if (state.length > state.limits.schemaLength) {
+    throw new SchemaError(`The schema is longer than ${state.limits.schemaLength} characters.`);
+  }
+}

@@ -1,0 +1,89 @@
+import type { SchemaLimits } from "./limits.ts";
+import { SchemaError } from "./schema-error.ts";
+import { inPlaceChildren, partChildren, type SchemaNode } from "./schema-node.ts";
+
+/** Refuses references that loop without consuming input, and schemas that fan out beyond bounds over one value. */
+export function vetNodes(root: SchemaNode, limits: SchemaLimits): void {
+  const costs = new Map<SchemaNode, { cost: number; depth: number }>();
+  for (const node of reachable(root)) measure(node, costs, limits);
+}
+
+/** Every node that evaluation can reach from `root`, each once. */
+export function reachable(root: SchemaNode): Set<SchemaNode> {
+  const nodes = new Set([root]);
+  for (const node of nodes) {
+    for (const child of neighbours(node)) nodes.add(child);
+  }
+  return nodes;
+}
+
+function neighbours(node: SchemaNode): SchemaNode[] {
+  const children = [...inPlaceChildren(node), ...partChildren(node), ...node.resource.dynamicNodes.values()];
+  if (node.dynamicRef !== undefined) children.push(node.dynamicRef.target);
+  return children;
+}
+
+/** Walks depth first with a stack of its own; `open` holds the nodes on the way down. */
+function measure(
+  start: SchemaNode,
+  costs: Map<SchemaNode, { cost: number; depth: number }>,
+  limits: SchemaLimits,
+): void {
+  const stack = [start];
+  const open = new Set<SchemaNode>();
+  for (let node = stack.at(-1); node !== undefined; node = stack.at(-1)) {
+    if (costs.has(node)) {
+      stack.pop();
+      continue;
+    }
+    const children = sameValueChildren(node);
+    const unknown = children.filter((child) => !costs.has(child));
+    if (unknown.length === 0) {
+      costs.set(node, total(node, children, costs, limits));
+      open.delete(node);
+      stack.pop();
+      continue;
+    }
+    open.add(node);
+    const looping = unknown.find((child) => open.has(child));
+    if (looping !== undefined) {
+      throw new SchemaError("The schema refers to itself without consuming any input.", looping.pointer);
+    }
+    stack.push(...unknown);
+  }
+}
+
+/** A `$dynamicRef` counts when it can lead to one place only; where it has a choice, evaluation bounds it. */
+function sameValueChildren(node: SchemaNode): SchemaNode[] {
+  const children = inPlaceChildren(node);
+  if (node.dynamicRef?.target === node) children.push(node);
+  return children;
+}
+
+function total(
+  node: SchemaNode,
+  children: readonly SchemaNode[],
+  costs: ReadonlyMap<SchemaNode, { cost: number; depth: number }>,
+  limits: SchemaLimits,
+): { cost: number; depth: number } {
+  let cost = 1;
+  let depth = 0;
+  for (const child of children) {
+    const known = costs.get(child);
+    cost += known?.cost ?? 0;
+    depth = Math.max(depth, known?.depth ?? 0);
+  }
+  if (cost > limits.expansion) {
+    throw new SchemaError(
+      `The schema applies more than ${limits.expansion} subschemas to one value.`,
+      node.pointer,
+    );
+  }
+  if (depth >= limits.schemaDepth) {
+    throw new SchemaError(
+      `References and combinations are nested deeper than ${limits.schemaDepth} levels.`,
+      node.pointer,
+    );
+  }
+  return { cost, depth: depth + 1 };
+}

@@ -1,0 +1,120 @@
+import { posix } from "node:path";
+import ts from "typescript";
+import { type SourceFile, walk } from "./source-files.ts";
+
+/** What the files of one layer may import. */
+interface Layer {
+  /** Layers below, by name; a layer may always import itself. */
+  readonly below: readonly string[];
+  /** Packages by name, subpaths included. */
+  readonly packages: readonly string[] | "any";
+  /** Whether Node modules and Node globals may be used. */
+  readonly node: boolean;
+}
+
+const EDGE: Layer = { below: ["core"], packages: "any", node: true };
+const APP: Layer = {
+  below: ["core", "index", "mcp", "openapi", "call", "formats", "lint", "tour", "inspector"],
+  packages: "any",
+  node: true,
+};
+
+/** The import table: a layer is a folder of `src`, or a file directly in it. Anything else is refused. */
+export const IMPORT_TABLE: Readonly<Record<string, Layer>> = {
+  core: {
+    below: [],
+    packages: ["typebox", "@standard-schema/spec", "re2js", "redos-detector"],
+    node: false,
+  },
+  index: { below: ["core"], packages: ["typebox"], node: false },
+  mcp: EDGE,
+  openapi: EDGE,
+  call: EDGE,
+  formats: EDGE,
+  lint: EDGE,
+  tour: APP,
+  inspector: APP,
+  cli: APP,
+};
+
+const NODE_GLOBALS = new Set([
+  "process",
+  "Buffer",
+  "NodeJS",
+  "__dirname",
+  "__filename",
+  "global",
+  "module",
+  "exports",
+  "require",
+  "setImmediate",
+  "clearImmediate",
+]);
+
+/** Lists what a source file imports or uses against the table, one sentence each. */
+export function importViolations(file: SourceFile): string[] {
+  const name = layerOf(file.path);
+  const layer = Object.hasOwn(IMPORT_TABLE, name) ? IMPORT_TABLE[name] : undefined;
+  if (layer === undefined) return [`${file.path} lies in "${name}", which the import table does not know`];
+  const found: string[] = [];
+  walk(file, (node) => {
+    const wanted = importedBy(node);
+    if (wanted !== undefined) found.push(...specifierViolations(file.path, name, layer, wanted));
+    if (!layer.node && isDynamicImport(node)) found.push(`${file.path} loads a module at run time`);
+    const used = layer.node ? undefined : nodeGlobalUsedBy(node);
+    if (used !== undefined) found.push(`${file.path} uses the Node global ${used}`);
+  });
+  return found;
+}
+
+/** The layer a path under `src` belongs to: its folder, or its own name without the ending. */
+function layerOf(path: string): string {
+  const [first = "", ...rest] = posix.relative("src", path).split("/");
+  return rest.length > 0 ? first : first.replace(/\.ts$/, "");
+}
+
+/** The specifier a node imports, or `null` when it is computed and cannot be checked. */
+function importedBy(node: ts.Node): string | null | undefined {
+  if (ts.isImportDeclaration(node)) return literal(node.moduleSpecifier);
+  if (ts.isExportDeclaration(node)) return node.moduleSpecifier && literal(node.moduleSpecifier);
+  if (ts.isExternalModuleReference(node)) return literal(node.expression);
+  if (ts.isImportTypeNode(node))
+    return ts.isLiteralTypeNode(node.argument) ? literal(node.argument.literal) : null;
+  if (isDynamicImport(node) || isRequire(node)) return literal(node.arguments[0]);
+  return undefined;
+}
+
+function isDynamicImport(node: ts.Node): node is ts.CallExpression {
+  return ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword;
+}
+
+function isRequire(node: ts.Node): node is ts.CallExpression {
+  return ts.isCallExpression(node) && ts.isIdentifier(node.expression) && node.expression.text === "require";
+}
+
+function literal(node: ts.Node | undefined): string | null {
+  return node !== undefined && ts.isStringLiteralLike(node) ? node.text : null;
+}
+
+function specifierViolations(path: string, from: string, layer: Layer, wanted: string | null): string[] {
+  if (wanted === null) return [`${path} imports a computed name, which cannot be checked`];
+  if (wanted.startsWith("node:")) return layer.node ? [] : [`${path} imports ${wanted}`];
+  if (wanted.startsWith(".")) {
+    const to = layerOf(posix.join(posix.dirname(path), wanted));
+    const allowed = to === from || layer.below.includes(to);
+    return allowed ? [] : [`${path} imports ${wanted}: ${from} may not import ${to}`];
+  }
+  const name = wanted.split("/", wanted.startsWith("@") ? 2 : 1).join("/");
+  const allowed = layer.packages === "any" || layer.packages.includes(name);
+  return allowed ? [] : [`${path} imports the package ${name}`];
+}
+
+function nodeGlobalUsedBy(node: ts.Node): string | undefined {
+  if (!ts.isIdentifier(node) || !NODE_GLOBALS.has(node.text)) return undefined;
+  const { parent } = node;
+  if (ts.isPropertyAccessExpression(parent) && parent.name === node) {
+    return parent.expression.getText() === "globalThis" ? node.text : undefined;
+  }
+  const isName = "name" in parent && parent.name === node;
+  return isName && !ts.isShorthandPropertyAssignment(parent) ? undefined : node.text;
+}

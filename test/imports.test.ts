@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { importViolations } from "./import-table.ts";
+import { isTestFile, readSourceFiles } from "./source-files.ts";
+
+describe("the import table", () => {
+  it("holds for every source file", () => {
+    const files = readSourceFiles("src").filter((file) => !isTestFile(file.path));
+    expect(files.map((file) => file.path)).toContain("src/index.ts");
+    expect(files.flatMap(importViolations)).toEqual([]);
+  });
+
+  it.each([
+    ["src/core/a.ts", 'import { b } from "../mcp/b.ts";'],
+    ["src/core/a.ts", 'import type { b } from "../mcp/b.ts";'],
+    ["src/core/a.ts", 'import "../index.ts";'],
+    ["src/core/a.ts", 'export { b } from "../cli.ts";'],
+    ["src/core/a.ts", 'export type { b } from "../tour/b.ts";'],
+    ["src/core/a.ts", 'import { readFile } from "node:fs";'],
+    ["src/core/a.ts", 'import { readFile } from "fs";'],
+    ["src/core/a.ts", 'import { z } from "zod";'],
+    ["src/core/a.ts", 'type B = import("../call/b.ts").B;'],
+    ["src/core/a.ts", 'const b = await import("./b.ts");'],
+    ["src/core/a.ts", 'import b = require("../mcp/b.ts");'],
+    ["src/core/a.ts", "const home = process.env.HOME;"],
+    ["src/core/a.ts", "const home = globalThis.process;"],
+    ["src/core/a.ts", "const all = { Buffer };"],
+    ["src/core/a.ts", "let timer: NodeJS.Timeout;"],
+    ["src/index.ts", 'export { b } from "./mcp/b.ts";'],
+    ["src/mcp/a.ts", 'const b = await import("../openapi/b.ts");'],
+    ["src/mcp/a.ts", 'const b = require("../openapi/b.ts");'],
+    ["src/mcp/a.ts", "const b = await import(`../${name}.ts`);"],
+    ["src/mcp/a.ts", 'import { b } from "../cli.ts";'],
+    ["src/mcp/a.ts", 'import { b } from "../index.ts";'],
+    ["src/helpers/a.ts", "export const a = 1;"],
+    ["src/constructor/a.ts", "export const a = 1;"],
+    ["src/stray.ts", "export const a = 1;"],
+  ])("refuses in %s: %s", (path, text) => {
+    expect(importViolations({ path, text })).not.toEqual([]);
+  });
+
+  it.each([
+    ["src/core/a.ts", 'import { b } from "./schema/b.ts"; import type { TSchema } from "typebox";'],
+    ["src/core/schema/a.ts", 'import { Compile } from "typebox/schema"; export { b } from "../b.ts";'],
+    ["src/core/a.ts", "const process = 1; const a = { process: facts.process };"],
+    ["src/mcp/a.ts", 'import { b } from "../core/b.ts"; import { c } from "./c.ts"; import "node:http";'],
+    ["src/cli.ts", 'import { b } from "./tour/b.ts"; import { c } from "./index.ts"; process.exit();'],
+  ])("allows in %s: %s", (path, text) => {
+    expect(importViolations({ path, text })).toEqual([]);
+  });
+});

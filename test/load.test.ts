@@ -1,0 +1,65 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { describe, expect, it } from "vitest";
+import { ROOT, runNode } from "./run-node.ts";
+
+const ENTRY = pathToFileURL(join(ROOT, "dist/index.js")).href;
+const DIST = pathToFileURL(join(ROOT, "dist/")).href;
+
+const NEW_BUILTINS = `
+  const empty = new URL(process.argv[1]);
+  await import(empty);
+  const before = new Set(process.moduleLoadList);
+  await import(process.argv[2]);
+  console.log(JSON.stringify(process.moduleLoadList.filter((name) => !before.has(name))));`;
+
+const LOADED_FILES = `
+  import { register } from "node:module";
+  import { MessageChannel } from "node:worker_threads";
+  const { port1, port2 } = new MessageChannel();
+  const hook = \`let port;
+    export function initialize(given) { port = given; }
+    export async function load(url, context, next) { port.postMessage(url); return next(url, context); }\`;
+  register("data:text/javascript," + encodeURIComponent(hook), { data: port2, transferList: [port2] });
+  const loaded = [];
+  port1.on("message", (url) => loaded.push(url));
+  await import(process.argv[1]);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  console.log(JSON.stringify(loaded));
+  port1.close();`;
+
+async function evaluate(script: string, ...args: string[]): Promise<string[]> {
+  const child = await runNode(["--input-type=module", "--eval", script, ...args]);
+  expect(child).toMatchObject({ code: 0, stderr: "" });
+  return JSON.parse(child.stdout);
+}
+
+describe("importing the root", () => {
+  const empty = join(mkdtempSync(join(tmpdir(), "waybill-load-")), "empty.mjs");
+  writeFileSync(empty, "");
+
+  it("RE-5 loads no Node module, and so neither an MCP SDK nor HTTP", async () => {
+    expect(await evaluate(NEW_BUILTINS, pathToFileURL(empty).href, ENTRY)).toEqual([]);
+  });
+
+  it("RE-5 reads no file outside dist", async () => {
+    const loaded = await evaluate(LOADED_FILES, ENTRY);
+    expect(loaded).toContain(ENTRY);
+    expect(loaded.filter((url) => !url.startsWith(DIST))).toEqual([]);
+  });
+
+  it("adds at most 60 ms to a bare start", { retry: 2 }, async () => {
+    const fastest = async (file: string) => {
+      const times: number[] = [];
+      for (let run = 0; run < 5; run++) {
+        const started = performance.now();
+        await runNode([file]);
+        times.push(performance.now() - started);
+      }
+      return Math.min(...times);
+    };
+    expect((await fastest("dist/index.js")) - (await fastest(empty))).toBeLessThan(60);
+  });
+});

@@ -1,0 +1,79 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ROOT, runCommand, runNode } from "./run-node.ts";
+
+const CONSUMER = `
+import { defineOperation, OperationRegistry, type ResponseEnvelope, Type, unwrap } from "waybill";
+
+const double = defineOperation({
+  namespace: "math", name: "double", version: "1.0.0", type: "query", description: "Doubles.",
+  inputSchema: Type.Object({ value: Type.Number() }),
+  outputSchema: Type.Object({ value: Type.Number() }),
+  handler: ({ value }) => ({ value: value * 2 }),
+});
+const registry = new OperationRegistry([double]);
+const envelope: ResponseEnvelope<{ value: number }> = await registry.execute(double, { value: 21 });
+const answer: number = unwrap(envelope).value;
+// @ts-expect-error the input is typed by its schema
+registry.execute(double, { value: "21" }).catch(() => undefined);
+console.log(answer, envelope.meta.source);
+`;
+
+const TSCONFIG = {
+  compilerOptions: {
+    target: "ES2022",
+    module: "NodeNext",
+    lib: ["ES2022", "DOM"],
+    types: [],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: false,
+  },
+  files: ["consumer.ts"],
+};
+
+describe("the packed package", () => {
+  const folder = mkdtempSync(join(tmpdir(), "waybill-package-"));
+
+  beforeAll(async () => {
+    const packed = await runCommand("npm", ["pack", "--ignore-scripts", "--pack-destination", folder]);
+    expect(packed.code, packed.stderr).toBe(0);
+    const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz"));
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
+    writeFileSync(join(folder, "consumer.ts"), CONSUMER);
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(TSCONFIG));
+    const flags = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
+    const installed = await runCommand("npm", ["install", ...flags, `./${tarball}`], { cwd: folder });
+    expect(installed.code, installed.stderr).toBe(0);
+  }, 120_000);
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it("holds the build and the documents, and nothing else", () => {
+    const shipped = readdirSync(join(folder, "node_modules/waybill"));
+    expect(shipped.sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "package.json"]);
+  });
+
+  it("brings no packages beyond those its types refer to", () => {
+    const names = readdirSync(join(folder, "node_modules")).filter((name) => !name.startsWith("."));
+    expect(names.sort()).toEqual(["@standard-schema", "typebox", "waybill"]);
+  });
+
+  it("types a strict consumer that checks its libraries too, and runs", { timeout: 60_000 }, async () => {
+    const compiled = await runNode([join(ROOT, "node_modules/typescript/bin/tsc"), "-p", "."], {
+      cwd: folder,
+    });
+    expect(compiled.stdout).toBe("");
+    const ran = await runNode(["consumer.js"], { cwd: folder });
+    expect(ran).toEqual({ code: 0, stdout: "42 local\n", stderr: "" });
+  });
+
+  it("runs its command", async () => {
+    const bin = join(folder, "node_modules/.bin/waybill");
+    const ran = await runCommand(bin, ["--version"], { cwd: folder });
+    expect(ran).toEqual({ code: 0, stdout: "0.1.0\n", stderr: "" });
+  });
+});

@@ -1,0 +1,66 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import ts from "typescript";
+import { describe, expect, it } from "vitest";
+import { ROOT, runNode } from "./run-node.ts";
+
+/** Everything a user can import, by subpath. A name added or lost here is a change for the changelog. */
+const SURFACE: Readonly<
+  Record<string, { readonly values: readonly string[]; readonly types: readonly string[] }>
+> = {
+  ".": {
+    values: [],
+    types: [],
+  },
+};
+
+const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+const subpaths = Object.keys(manifest.exports).filter((subpath) => subpath !== "./package.json");
+
+async function exportedValues(subpath: string): Promise<string[]> {
+  const name = subpath.replace(/^\./, "waybill");
+  const script = `console.log(JSON.stringify(Object.keys(await import("${name}"))))`;
+  const child = await runNode(["--input-type=module", "--eval", script]);
+  expect(child).toMatchObject({ code: 0, stderr: "" });
+  return JSON.parse(child.stdout);
+}
+
+/** Names that exist for the type checker alone, read from the built declarations. */
+function exportedTypes(subpath: string): string[] {
+  const declarations = join(ROOT, manifest.exports[subpath].types);
+  const program = ts.createProgram([declarations], {
+    module: ts.ModuleKind.NodeNext,
+    target: ts.ScriptTarget.ES2023,
+    types: [],
+  });
+  const checker = program.getTypeChecker();
+  const file = program.getSourceFile(declarations);
+  const module = file && checker.getSymbolAtLocation(file);
+  if (!module) throw new Error(`${declarations} exports nothing`);
+  return checker
+    .getExportsOfModule(module)
+    .filter((symbol) => !(target(symbol, checker).flags & ts.SymbolFlags.Value))
+    .map((symbol) => symbol.name);
+}
+
+function target(symbol: ts.Symbol, checker: ts.TypeChecker): ts.Symbol {
+  return symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+}
+
+describe("the exported surface", () => {
+  it("is listed for every subpath of the package", () => {
+    expect(Object.keys(SURFACE)).toEqual(subpaths);
+  });
+
+  it.each(subpaths)("of %s holds exactly the listed values", async (subpath) => {
+    expect((await exportedValues(subpath)).sort()).toEqual([...(SURFACE[subpath]?.values ?? [])].sort());
+  });
+
+  it.each(subpaths)("of %s holds exactly the listed types", (subpath) => {
+    expect(exportedTypes(subpath).sort()).toEqual([...(SURFACE[subpath]?.types ?? [])].sort());
+  });
+
+  it("has at most 40 values at the root", () => {
+    expect(SURFACE["."]?.values.length).toBeLessThanOrEqual(40);
+  });
+});

@@ -1,0 +1,42 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { defineConfig } from "tsdown";
+
+/** Copied into `dist` instead of being loaded from `node_modules`; docs/dependencies.md says why. */
+const BUNDLED = ["typebox", "re2js", "redos-detector"];
+
+/** Licence texts that travel with the bundled code; regjsparser sits inside redos-detector's own build. */
+const LICENCES = ["typebox/license", "re2js/LICENSE", "redos-detector/LICENSE", "regjsparser/LICENSE.BSD"];
+
+function writeThirdPartyLicences(): void {
+  const texts = LICENCES.map((path) => {
+    const name = path.slice(0, path.indexOf("/"));
+    const { version } = JSON.parse(readFileSync(`node_modules/${name}/package.json`, "utf8"));
+    return `${name} ${version}\n\n${readFileSync(`node_modules/${path}`, "utf8").trim()}\n`;
+  });
+  writeFileSync("dist/third-party-licences.txt", texts.join("\n\n"));
+}
+
+export default defineConfig([
+  {
+    entry: { index: "src/index.ts", cli: "src/cli.ts" },
+    platform: "neutral",
+    target: "es2022",
+    deps: {
+      alwaysBundle: BUNDLED.map((name) => new RegExp(`^${name}(/|$)`)),
+      onlyBundle: BUNDLED,
+      neverBundle: [/^node:/],
+    },
+    inputOptions: { resolve: { mainFields: ["module", "main"] } },
+    outputOptions: { chunkFileNames: "chunks/[name]-[hash].js" },
+    dts: false,
+    hooks: { "build:done": writeThirdPartyLicences },
+  },
+  {
+    entry: { index: "src/index.ts" },
+    platform: "neutral",
+    target: "es2022",
+    clean: false,
+    deps: { onlyBundle: [] },
+    dts: { emitDtsOnly: true },
+  },
+]);
