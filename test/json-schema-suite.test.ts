@@ -2,9 +2,6 @@ import { describe, expect, it } from "vitest";
 import { compileSchema } from "../src/core/schema/compile-schema.ts";
 import { hasSuite, readRemotes, readSuite } from "./json-schema-suite.ts";
 
-/** Cases that do not pass, by name; at most 0.2 % of each draft. */
-const KNOWN_FAILURES: readonly string[] = [];
-
 const reason = "the official suite is not beside the project (../shared/data/json-schema-test-suite)";
 if (!hasSuite()) {
   if (process.env["CI"]) throw new Error(reason);
@@ -30,7 +27,7 @@ describe.skipIf(!hasSuite())("the required tests of the official JSON Schema sui
           }
           if (outcome !== valid) failures.push(`${name}: expected ${valid}, got ${outcome}`);
         }
-        expect(failures).toEqual(KNOWN_FAILURES.filter((name) => name.startsWith(draft)));
+        expect(failures).toEqual([]);
       });
     }
   }

@@ -60,13 +60,19 @@ export class AccessRule {
   /** The error this call is refused with, or nothing when it may go on. */
   refusal(identity: HeldIdentity | undefined, input: unknown): CallError | undefined {
     if (identity === undefined) {
-      return new CallError("UNAUTHENTICATED", `Calling "${this.#id}" needs an identity, and the call has none.`);
+      return new CallError(
+        "UNAUTHENTICATED",
+        `Calling "${this.#id}" needs an identity, and the call has none.`,
+      );
     }
     if (!this.#hasScopes(identity)) {
       return new CallError("ACCESS_DENIED", `The caller lacks a scope that "${this.#id}" asks for.`);
     }
     if (!this.#resources.every((rule) => holdsResource(identity, rule, input))) {
-      return new CallError("ACCESS_DENIED", `The caller may not use the resource this call of "${this.#id}" names.`);
+      return new CallError(
+        "ACCESS_DENIED",
+        `The caller may not use the resource this call of "${this.#id}" names.`,
+      );
     }
     return undefined;
   }
@@ -122,7 +128,9 @@ function readResource(rule: ResourceRule, id: string): ResourcePath {
   refuseUnknown(rule, ["pointer", "type"], "access.resource", id);
   const { pointer, type } = rule;
   if (typeof pointer !== "string" || !(pointer === "" || pointer.startsWith("/"))) {
-    throw new TypeError(`Operation "${id}": access.resource.pointer must be a JSON pointer, such as "/projectId".`);
+    throw new TypeError(
+      `Operation "${id}": access.resource.pointer must be a JSON pointer, such as "/projectId".`,
+    );
   }
   if (!isName(type)) throw new TypeError(`Operation "${id}": access.resource.type must be a string.`);
   return { path: parsePointer(pointer), type };

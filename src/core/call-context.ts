@@ -10,8 +10,11 @@ import { notify, type RegistryHost } from "./registry-host.ts";
 /** What calls made by the handler of this context take over from it; no member, so that handlers cannot reach it. */
 export let inheritFrom: (context: CallContext) => Inheritance;
 
-/** Marks a call as over, after which progress is no longer reported. */
-export let closeContext: (context: CallContext) => void;
+/** Marks a call as over, after which progress is no longer reported, or as going on after all. */
+export let closeContext: (context: CallContext, over?: boolean) => void;
+
+/** Tells whether nobody waits for the call any more. */
+export let isOver: (context: CallContext) => boolean;
 
 /** The context of one call; what a handler does not read is never made. */
 export class CallContext implements OperationContext {
@@ -29,11 +32,11 @@ export class CallContext implements OperationContext {
       cancellation: context.#scope.cancellation,
       depth: context.#scope.depth,
       metadata: context.#scope.metadata,
-      parent: context,
     });
-    closeContext = (context) => {
-      context.#over = true;
+    closeContext = (context, over = true) => {
+      context.#over = over;
     };
+    isOver = (context) => context.#over || context.#scope.cancellation?.ended === true;
   }
 
   constructor(host: RegistryHost, entry: OperationEntry | undefined, operationId: string, scope: CallScope) {
@@ -45,7 +48,8 @@ export class CallContext implements OperationContext {
   }
 
   get requestId(): string {
-    return (this.#requestId ??= randomId());
+    this.#requestId ??= randomId();
+    return this.#requestId;
   }
 
   get operationId(): string {
@@ -53,7 +57,8 @@ export class CallContext implements OperationContext {
   }
 
   get parent(): CallOrigin | undefined {
-    return this.#scope.parent?.#origin();
+    const { parent } = this.#scope;
+    return parent === undefined ? undefined : parent.#origin();
   }
 
   get identity(): Identity | undefined {
@@ -63,7 +68,8 @@ export class CallContext implements OperationContext {
   get signal(): AbortSignal {
     const { cancellation } = this.#scope;
     if (cancellation !== undefined) return cancellation.signal;
-    return (this.#quietSignal ??= new AbortController().signal);
+    this.#quietSignal ??= new AbortController().signal;
+    return this.#quietSignal;
   }
 
   get deadline(): number | undefined {
@@ -95,7 +101,7 @@ export class CallContext implements OperationContext {
 
   get progress(): OperationContext["progress"] {
     return (value) => {
-      if (this.#over || this.#scope.cancellation?.ended === true) return;
+      if (isOver(this)) return;
       const { onProgress } = this.#scope;
       const { operationId, requestId } = this;
       notify(this.#host, onProgress, value);

@@ -1,5 +1,5 @@
 import { isAbortSignal } from "./abort-listeners.ts";
-import type { CallContext } from "./call-context.ts";
+import { type CallContext, inheritFrom } from "./call-context.ts";
 import { Cancellation } from "./cancellation.ts";
 import { toDeadline } from "./deadline.ts";
 import { CallError } from "./errors.ts";
@@ -21,10 +21,13 @@ export interface CallScope {
   readonly onProgress: ((value: unknown) => void) | undefined;
 }
 
-/** What a nested call takes over from the call above it. */
-export interface Inheritance extends Pick<CallScope, "identity" | "cancellation" | "depth" | "metadata"> {
-  readonly parent: CallContext;
+/** A scope that something can always end early. */
+export interface CancellableScope extends CallScope {
+  readonly cancellation: Cancellation;
 }
+
+/** What a nested call takes over from the call above it. */
+export type Inheritance = Pick<CallScope, "identity" | "cancellation" | "depth" | "metadata">;
 
 const NO_METADATA: Metadata = Object.freeze({});
 const NO_SIGNALS: readonly AbortSignal[] = Object.freeze([]);
@@ -47,15 +50,16 @@ export function openScope(
   host: RegistryHost,
   operationId: string,
   options: ExecuteOptions | undefined,
-  above: Inheritance | undefined,
+  parent: CallContext | undefined,
 ): CallScope {
-  if (options === undefined && above === undefined && host.defaultTimeoutMs === undefined) return BARE;
+  if (options === undefined && parent === undefined && host.defaultTimeoutMs === undefined) return BARE;
+  const above = parent === undefined ? undefined : inheritFrom(parent);
   const { identity, signal, timeoutMs, requestId, metadata, onProgress } = options ?? NO_OPTIONS;
   const limit = timeoutMs ?? (above === undefined ? host.defaultTimeoutMs : undefined);
   return {
     identity: above === undefined ? held(identity) : above.identity,
     cancellation: join(operationId, signal, limit, above?.cancellation),
-    parent: above?.parent,
+    parent,
     depth: above === undefined ? 0 : nextDepth(above.depth, host.maxDepth, operationId),
     requestId: isRequestId(requestId) ? requestId : undefined,
     metadata: metadata ?? above?.metadata ?? NO_METADATA,
@@ -64,7 +68,7 @@ export function openScope(
 }
 
 /** A scope like another one, with one more signal that can end the call. */
-export function withSignal(scope: CallScope, operationId: string, signal: AbortSignal): CallScope {
+export function withSignal(scope: CallScope, operationId: string, signal: AbortSignal): CancellableScope {
   const { signals = NO_SIGNALS, deadline = Number.POSITIVE_INFINITY } = scope.cancellation ?? {};
   return { ...scope, cancellation: new Cancellation(operationId, [...signals, signal], deadline) };
 }

@@ -18,6 +18,7 @@ export class Cancellation implements AbortListener, Expiring {
   #timer: DeadlineTimer | undefined;
   #watch: "not yet" | "on" | "over" = "not yet";
   #leave: ((error: CallError) => void) | undefined;
+  readonly #endings: (() => void)[] = [];
 
   constructor(operationId: string, signals: readonly AbortSignal[], deadline: number) {
     this.#operationId = operationId;
@@ -48,21 +49,26 @@ export class Cancellation implements AbortListener, Expiring {
     return this.#controller.signal;
   }
 
-  /** Passes on what a promise settles with, or rejects at once when the call ends before; releases everything. */
+  /** Passes on what a promise settles with, or rejects at once when the call ends before; then stops watching. */
   guard<T>(pending: Promise<T>): Promise<T> {
+    return this.race(pending, true);
+  }
+
+  /** The same for one step of many; watching goes on after it. */
+  race<T>(pending: Promise<T>, last = false): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#leave = reject;
-      const settled = () => {
-        this.release();
-        return this.check();
-      };
       pending.then(
         (value) => {
-          const error = settled();
-          if (error === undefined) resolve(value);
-          else reject(error);
+          if (last) this.release();
+          const late = this.check();
+          if (late === undefined) resolve(value);
+          else reject(late);
         },
-        (error) => reject(settled() ?? error),
+        (error) => {
+          if (last) this.release();
+          reject(error);
+        },
       );
       if (this.check() === undefined) this.#startWatching();
     });
@@ -84,6 +90,13 @@ export class Cancellation implements AbortListener, Expiring {
     this.release();
     this.#controller?.abort(error);
     this.#leave?.(error);
+    for (const callback of this.#endings) callback();
+  }
+
+  /** Calls back when the call ends early; at once when it has. */
+  whenEnded(callback: () => void): void {
+    if (this.ended) callback();
+    else this.#endings.push(callback);
   }
 
   onAbort(signal: AbortSignal): void {

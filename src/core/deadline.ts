@@ -9,7 +9,9 @@ export function monotonicNow(): number {
 /** Turns a timeout into a point on the monotonic clock; `Infinity` sets no limit and `0` leaves no time at all. */
 export function toDeadline(timeoutMs: unknown): number {
   if (typeof timeoutMs !== "number" || !(timeoutMs >= 0)) {
-    throw new TypeError(`timeoutMs must be a number of milliseconds, 0 or more; it is ${describe(timeoutMs)}.`);
+    throw new TypeError(
+      `timeoutMs must be a number of milliseconds, 0 or more; it is ${describe(timeoutMs)}.`,
+    );
   }
   return monotonicNow() + timeoutMs;
 }

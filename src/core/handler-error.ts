@@ -22,5 +22,12 @@ function toDeclaredError(entry: OperationEntry, known: KnownError, error: CallEr
   const { httpStatus = error.httpStatus } = known;
   if (httpStatus === error.httpStatus) return error;
   const { message, details, retryable, correctable } = error;
-  return new CallError(error.code, message, { details, retryable, correctable, httpStatus, cause: error, stack: false });
+  return new CallError(error.code, message, {
+    details,
+    retryable,
+    correctable,
+    httpStatus,
+    cause: error,
+    stack: false,
+  });
 }

@@ -46,7 +46,9 @@ export class HeldIdentity implements Identity {
   /** Takes the copy; one that is a copy already comes back as it is. */
   static of(identity: Identity): HeldIdentity {
     if (typeof identity !== "object" || identity === null) {
-      throw new TypeError("An identity must be an object with a subject; leave it out for an anonymous call.");
+      throw new TypeError(
+        "An identity must be an object with a subject; leave it out for an anonymous call.",
+      );
     }
     return #held in identity ? (identity as HeldIdentity) : new HeldIdentity(identity);
   }

@@ -1,4 +1,5 @@
 import { AccessRule } from "./access.ts";
+import type { OperationSource } from "./executor.ts";
 import { HeldIdentity } from "./identity.ts";
 import { assertErrorDeclaration, assertOperation } from "./operation.ts";
 import type { AnyOperation, ErrorDeclaration, OutputPolicy } from "./operation-types.ts";
@@ -39,14 +40,17 @@ export class OperationEntry {
   readonly authority: HeldIdentity | undefined;
   readonly errors: ReadonlyMap<string, KnownError>;
   readonly settings: EntrySettings;
+  /** Where it came from, whose changes it follows. */
+  readonly source: OperationSource | undefined;
 
-  constructor(operation: AnyOperation, settings: EntrySettings) {
+  constructor(operation: AnyOperation, settings: EntrySettings, source?: OperationSource) {
     assertOperation(operation);
     const { id, access, authority } = operation;
     const policy = operation.outputPolicy ?? settings.outputPolicy;
     this.id = id;
     this.operation = operation;
     this.settings = settings;
+    this.source = source;
     this.handler = operation.handler;
     this.input = this.#compile("inputSchema", operation.inputSchema, "input");
     const output = this.#compile("outputSchema", operation.outputSchema, "output");
@@ -68,7 +72,8 @@ export class OperationEntry {
 
   #known({ code, schema, httpStatus }: ErrorDeclaration): [string, KnownError] {
     assertErrorDeclaration(this.id, code, httpStatus);
-    const details = schema === undefined ? undefined : this.#compile(`errors.${code}.schema`, schema, "output");
+    const details =
+      schema === undefined ? undefined : this.#compile(`errors.${code}.schema`, schema, "output");
     return [code, { httpStatus, details }];
   }
 

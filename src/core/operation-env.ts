@@ -1,12 +1,17 @@
 import type { EntryTable } from "./entry-table.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
+import type { NestedCallOptions } from "./operation-context.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 import type { OperationEnv } from "./operation-env-types.ts";
 
 /** How the functions of a map make their call. */
-export type EnvExecute = (id: string, input?: unknown, options?: never) => Promise<ResponseEnvelope>;
+export type EnvExecute = (
+  id: string,
+  input: unknown,
+  options: NestedCallOptions | undefined,
+) => Promise<ResponseEnvelope>;
 
-type EnvFunction = (input?: unknown, options?: never) => Promise<ResponseEnvelope>;
+type EnvFunction = (input?: unknown, options?: NestedCallOptions) => Promise<ResponseEnvelope>;
 
 /**
  * Makes the map `env.namespace.name(input)` over a table, which it reads when asked: a hundred thousand operations cost
@@ -36,7 +41,9 @@ export function operationEnv(
       () => [...names().values()].filter(visible).map((entry) => entry.operation.name),
       (name) => {
         const entry = names().get(name);
-        return entry !== undefined && exists(entry) ? (input, options) => execute(entry.id, input, options) : undefined;
+        return entry !== undefined && exists(entry)
+          ? (input, options) => execute(entry.id, input, options)
+          : undefined;
       },
     );
   }

@@ -5,6 +5,7 @@ import type { ResponseEnvelope, ResponseSource } from "./envelope.ts";
 import type { Authority } from "./identity.ts";
 import type { OperationContext } from "./operation-context.ts";
 import type { AnySchema } from "./schema/any-schema.ts";
+import type { CursoredValue } from "./with-cursor.ts";
 
 /** Whether an operation reads, changes something, or streams. */
 export type OperationType = "query" | "mutation" | "subscription";
@@ -54,8 +55,10 @@ export type HandlerValue<T> = T | ResponseEnvelope;
 
 /** What a handler of type `K` returns; subscriptions yield their values. */
 export type HandlerResult<K extends OperationType, O> = K extends "subscription"
-  ? AsyncIterable<HandlerValue<AcceptedBy<O>>> | Promise<AsyncIterable<HandlerValue<AcceptedBy<O>>>>
+  ? HandlerStream<AcceptedBy<O>> | Promise<HandlerStream<AcceptedBy<O>>>
   : HandlerValue<AcceptedBy<O>> | Promise<HandlerValue<AcceptedBy<O>>>;
+
+type HandlerStream<T> = AsyncIterable<HandlerValue<T> | CursoredValue<HandlerValue<T>>>;
 
 /** Everything that describes an operation, and the function that runs it. */
 export interface OperationSpec<
@@ -153,6 +156,7 @@ type MapField<Id extends string, Field extends string> = Id extends keyof Operat
   : unknown;
 
 /** The arguments after the target of a call; the input may be left out where `undefined` is one. */
-export type CallArguments<T, Options> = undefined extends InputOf<T>
-  ? [input?: InputOf<T>, options?: Options]
-  : [input: InputOf<T>, options?: Options];
+export type CallArguments<T, Options> =
+  undefined extends InputOf<T>
+    ? [input?: InputOf<T>, options?: Options]
+    : [input: InputOf<T>, options?: Options];

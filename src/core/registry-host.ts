@@ -39,7 +39,6 @@ export interface RegistryHost {
   readonly subscribeHooks: readonly SubscribeHook[];
   readonly defaultTimeoutMs: number | undefined;
   readonly maxDepth: number;
-  readonly timing: boolean;
   readonly onLog: ((record: LogRecord) => void) | undefined;
   readonly onProgress: ((record: ProgressRecord) => void) | undefined;
   warn(warning: RegistryWarning): void;

@@ -1,3 +1,4 @@
+import { typeBits } from "./evaluation.ts";
 import { joinPointer } from "./json-pointer.ts";
 import { isObject, isSchema, type JsonSchema } from "./json-schema.ts";
 import type { SchemaLimits } from "./limits.ts";
@@ -6,7 +7,7 @@ import { readAssertions } from "./read-assertions.ts";
 import { isStrings, KeywordReader } from "./read-keywords.ts";
 import { SchemaError } from "./schema-error.ts";
 import type { SchemaIndex, SchemaPlace, SchemaResource } from "./schema-index.ts";
-import { type ArrayRules, type ObjectRules, SchemaNode } from "./schema-node.ts";
+import { type ArrayRules, inPlaceChildren, type ObjectRules, SchemaNode, saysOnly } from "./schema-node.ts";
 
 const OBJECT_KEYWORDS = [
   "additionalProperties",
@@ -36,6 +37,7 @@ export function buildNodes(root: SchemaPlace, index: SchemaIndex, limits: Schema
   const node = builder.node(root);
   builder.finish();
   builder.settleDynamicReferences(node.resource);
+  builder.flattenUnions();
   return node;
 }
 
@@ -92,6 +94,18 @@ class NodeBuilder {
     }
   }
 
+  /** A union of constants is an enumeration written at length; what is left then tells which nodes are compound. */
+  flattenUnions(): void {
+    for (const node of this.#nodes.values()) {
+      const values = node.values === undefined ? unionValues(node.anyOf) : undefined;
+      if (values !== undefined) {
+        node.values = values;
+        node.anyOf = undefined;
+      }
+      node.isCompound = node.dynamicRef !== undefined || inPlaceChildren(node).length > 0;
+    }
+  }
+
   #fill(node: SchemaNode, read: KeywordReader): void {
     const { legacy, validation } = node.resource.dialect;
     const reference = read.string("$ref");
@@ -145,9 +159,12 @@ class NodeBuilder {
         } else throw new SchemaError(`The keyword "${keyword}" takes names of properties.`, pointer);
       }
     }
+    const properties = this.#map(node, read, "properties");
     return {
       named: read.has("properties"),
-      properties: new Map(this.#map(node, read, "properties")),
+      properties: new Map(properties),
+      keys: properties.map(([key]) => key),
+      children: properties.map(([, child]) => child),
       required: (validation ? read.strings("required") : undefined) ?? [],
       patterns: this.#map(node, read, "patternProperties").map(([source, child]) => [
         compilePattern(source, read.at("patternProperties"), this.#limits),
@@ -199,4 +216,15 @@ class NodeBuilder {
       .schemaMap(keyword)
       .map(([key, schema]) => [key, this.#child(parent, schema, joinPointer(at, key))]);
   }
+}
+
+function unionValues(branches: readonly SchemaNode[] | undefined): readonly unknown[] | undefined {
+  if (branches === undefined || !branches.every(isConstant)) return undefined;
+  return branches.flatMap(({ types, values = [] }) =>
+    values.filter((value) => types === 0 || (types & typeBits(value)) !== 0),
+  );
+}
+
+function isConstant(node: SchemaNode): boolean {
+  return node.values !== undefined && saysOnly(node, "values", "types");
 }

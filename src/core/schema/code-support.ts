@@ -1,5 +1,4 @@
-import { typeBits } from "./evaluation.ts";
-import { type ObjectRules, type SchemaNode, TYPE_BITS } from "./schema-node.ts";
+import { type ObjectRules, type SchemaNode, saysOnly, TYPE_BITS } from "./schema-node.ts";
 import { reachable } from "./vet-nodes.ts";
 
 /** Which of the two questions a piece of code answers. */
@@ -7,13 +6,14 @@ export type CodeMode = "valid" | "clean";
 
 /** Larger objects make functions that engines do not optimise; the interpreter is as good for them. */
 const MAX_PROPERTIES = 200;
+const CODE_ASPECTS = ["anyOf", "array", "number", "object", "oneOf", "string", "types", "values"] as const;
 const BEYOND_JSON = TYPE_BITS.undefined | TYPE_BITS.bigint;
 
 /** Tells whether generated code can cover all that a node says by itself. */
 export function hasOwnCode(node: SchemaNode, mode: CodeMode): boolean {
   if (node.constant !== undefined) return true;
   if (node.ref !== undefined) return saysOnly(node, "ref");
-  if (isBeyondCode(node) || (node.types & BEYOND_JSON) !== 0) return false;
+  if (!saysOnly(node, ...CODE_ASPECTS) || (node.types & BEYOND_JSON) !== 0) return false;
   if (node.values !== undefined && !node.values.every(isJsonScalar)) return false;
   if (node.anyOf !== undefined) return saysOnly(node, "anyOf", "types") && isUnionCode(node.anyOf, mode);
   if (node.oneOf !== undefined) return saysOnly(node, "oneOf", "types") && isUnionCode(node.oneOf, mode);
@@ -26,43 +26,11 @@ export function hasOwnCode(node: SchemaNode, mode: CodeMode): boolean {
 export function isScalar(node: SchemaNode): boolean {
   if (node.constant !== undefined) return true;
   if (!hasOwnCode(node, "clean") || node.ref !== undefined) return false;
-  if (node.object !== undefined || node.array !== undefined || node.oneOf !== undefined) return false;
-  return node.anyOf === undefined || scalarValues(node) !== undefined;
-}
-
-/** The scalars a node allows, if listing them says it all: `const`, `enum`, or a union of such. */
-export function scalarValues(node: SchemaNode): readonly unknown[] | undefined {
-  if (node.values !== undefined) return node.values;
-  if (node.anyOf === undefined) return undefined;
-  const values: unknown[] = [];
-  for (const branch of node.anyOf) {
-    if (
-      branch.values === undefined ||
-      !branch.values.every(isJsonScalar) ||
-      !saysOnly(branch, "values", "types")
-    ) {
-      return undefined;
-    }
-    values.push(
-      ...branch.values.filter((value) => branch.types === 0 || (branch.types & typeBits(value)) !== 0),
-    );
-  }
-  return values;
+  return saysOnly(node, "types", "values", "number", "string");
 }
 
 function isJsonScalar(value: unknown): boolean {
   return typeof value !== "object" || value === null;
-}
-
-function isBeyondCode(node: SchemaNode): boolean {
-  return !!(
-    node.dynamicRef ||
-    node.allOf ||
-    node.not ||
-    node.condition ||
-    node.unevaluatedProperties ||
-    node.unevaluatedItems
-  );
 }
 
 function isObjectCode(rules: ObjectRules): boolean {
@@ -82,22 +50,4 @@ function isObjectCode(rules: ObjectRules): boolean {
 function isUnionCode(branches: readonly SchemaNode[], mode: CodeMode): boolean {
   if (mode === "valid") return true;
   return !branches.some((branch) => [...reachable(branch)].some((node) => node.default !== undefined));
-}
-
-type Aspect = "anyOf" | "array" | "number" | "object" | "oneOf" | "ref" | "string" | "types" | "values";
-const ASPECTS: readonly Aspect[] = [
-  "anyOf",
-  "array",
-  "number",
-  "object",
-  "oneOf",
-  "ref",
-  "string",
-  "types",
-  "values",
-];
-
-function saysOnly(node: SchemaNode, ...aspects: readonly Aspect[]): boolean {
-  if (isBeyondCode(node)) return false;
-  return ASPECTS.every((aspect) => aspects.includes(aspect) || !node[aspect]);
 }

@@ -1,6 +1,6 @@
-import { type CodeMode, hasOwnCode, isScalar, scalarValues } from "./code-support.ts";
+import { type CodeMode, hasOwnCode, isScalar } from "./code-support.ts";
 import { numberTests, stringTests, typeTest } from "./code-tests.ts";
-import { type ArrayRules, defaultOf, type ObjectRules, type SchemaNode } from "./schema-node.ts";
+import { type ArrayRules, defaultOf, type ObjectRules, type SchemaNode, TYPE_BITS } from "./schema-node.ts";
 
 const INHERITED = new Set(Object.getOwnPropertyNames(Object.prototype));
 const MAX_INLINE_VALUES = 8;
@@ -25,7 +25,7 @@ export class CodeWriter {
     const isClean = this.#functionFor(root, "clean");
     const functions = [...this.#functions.values()].join("\n");
     const names =
-      "constants:k,interpret:s,budget:b,prototype:O,getPrototypeOf:P,hasOwn:H,countCodePoints:C,isMultipleOf:M,limit:L";
+      "constants:k,interpret:s,budget:b,prototype:O,hasOwnProperty:W,getPrototypeOf:P,hasOwn:H,countCodePoints:C,isMultipleOf:M,limit:L";
     return `"use strict";\nconst {${names}} = r;\n${functions}\nreturn { isValid: ${isValid}, isClean: ${isClean} };`;
   }
 
@@ -64,25 +64,32 @@ export class CodeWriter {
     if (node.constant !== undefined) return node.constant ? "" : "return false;";
     if (node.ref !== undefined) return this.#reference(node.ref, mode, x, down);
     const code: string[] = [];
-    const values = scalarValues(node);
     if (node.types !== 0) code.push(`if (!(${typeTest(node.types, x)})) return false;`);
-    if (values !== undefined) code.push(`if (!(${this.#valueTest(values, x)})) return false;`);
-    else if (node.anyOf !== undefined) code.push(this.#anyOf(node.anyOf, mode, x, down));
-    else if (node.oneOf !== undefined) code.push(this.#oneOf(node.oneOf, mode, x, down));
-    if (node.string !== undefined) {
-      code.push(
-        `if (typeof ${x} === "string") { ${stringTests(node.string, x, (value) => this.#constant(value))} }`,
-      );
-    }
-    if (node.number !== undefined)
-      code.push(`if (typeof ${x} === "number") { ${numberTests(node.number, x)} }`);
-    if (node.array !== undefined)
-      code.push(`if (Array.isArray(${x})) {\n${this.#array(node.array, mode, x, down)}\n}`);
-    if (node.object !== undefined) {
-      const body = this.#object(node, node.object, mode, x, down);
-      code.push(`if (typeof ${x} === "object" && ${x} !== null && !Array.isArray(${x})) {\n${body}\n}`);
+    if (node.values !== undefined) code.push(`if (!(${this.#valueTest(node.values, x)})) return false;`);
+    if (node.anyOf !== undefined) code.push(this.#anyOf(node.anyOf, mode, x, down));
+    if (node.oneOf !== undefined) code.push(this.#oneOf(node.oneOf, mode, x, down));
+    for (const [bit, rules] of this.#rules(node, mode, x, down)) {
+      code.push(node.types === bit ? rules : `if (${typeTest(bit, x)}) {\n${rules}\n}`);
     }
     return code.join("\n");
+  }
+
+  /** What a node says of values of one type; where it allows that type alone, no test needs to stand before it. */
+  *#rules(
+    node: SchemaNode,
+    mode: CodeMode,
+    x: string,
+    down: number,
+  ): Generator<[bit: number, rules: string]> {
+    const { string, number, array, object, types } = node;
+    if (string !== undefined)
+      yield [TYPE_BITS.string, stringTests(string, x, (value) => this.#constant(value))];
+    if (number !== undefined) {
+      const bit = types === TYPE_BITS.integer ? TYPE_BITS.integer : TYPE_BITS.number;
+      yield [bit, numberTests(number, x)];
+    }
+    if (array !== undefined) yield [TYPE_BITS.array, this.#array(array, mode, x, down)];
+    if (object !== undefined) yield [TYPE_BITS.object, this.#object(node, object, mode, x, down)];
   }
 
   #reference(target: SchemaNode, mode: CodeMode, x: string, down: number): string {
@@ -117,42 +124,45 @@ export class CodeWriter {
     return code.join("\n");
   }
 
-  /** An object of a class of its own goes to the interpreter, so that here own and inherited need no telling apart. */
   #object(node: SchemaNode, rules: ObjectRules, mode: CodeMode, x: string, down: number): string {
-    const proto = this.#name();
     const handOver = this.#handOver(node, mode, x, depthAt(down));
-    const count = this.#name();
-    const code = [
-      `const ${proto} = P(${x}); if (${proto} !== O && ${proto} !== null) return ${handOver};`,
-      this.#depthTest(down),
-    ];
     const isClosed =
-      rules.additional?.constant === false ||
-      (mode === "clean" && rules.named && rules.additional === undefined);
-    let optional = 0;
-    for (const key of new Set([...rules.properties.keys(), ...rules.required])) {
-      const isRequired = rules.required.includes(key);
-      if (!isRequired && rules.properties.has(key)) optional++;
-      code.push(this.#property(rules, key, isRequired, mode, x, down, isClosed ? count : undefined));
+      rules.additional?.constant === false || (mode === "clean" && rules.named && !rules.additional);
+    const count = this.#name();
+    const required = rules.keys.filter((key) => rules.required.includes(key));
+    const code = [this.#plainTest(rules, mode === "clean" && isClosed, x, handOver), this.#depthTest(down)];
+    if (isClosed) code.push(`let ${count} = ${required.length};`);
+    for (const key of new Set([...rules.keys, ...rules.required])) {
+      code.push(this.#property(rules, key, mode, x, down, isClosed ? count : undefined));
     }
-    const certain = [...rules.properties.keys()].length - optional;
-    if (isClosed) {
-      code.unshift(`let ${count} = ${certain};`);
-      const [keys, key] = [this.#name(), this.#name()];
-      // A key too many may still be one whose value is undefined, which counts as absent.
-      const otherwise = mode === "valid" ? `return ${handOver};` : "return false;";
-      code.push(
-        `let ${keys} = 0; for (const ${key} in ${x}) ${keys}++; if (${keys} !== ${count}) ${otherwise}`,
-      );
-    } else if (rules.additional !== undefined)
+    if (isClosed) code.push(this.#countTest(mode, x, count, handOver));
+    else if (rules.additional !== undefined)
       code.push(this.#additional(rules, rules.additional, mode, x, down));
     return code.join("\n");
+  }
+
+  /**
+   * Sends objects that may inherit properties to the interpreter, so that here own and inherited need no telling
+   * apart. Where the keys are counted as well, the constructor is test enough, and ten times as fast.
+   */
+  #plainTest(rules: ObjectRules, isCounted: boolean, x: string, handOver: string): string {
+    if (isCounted && !rules.properties.has("constructor"))
+      return `if (${x}.constructor !== Object) return ${handOver};`;
+    const proto = this.#name();
+    return `const ${proto} = P(${x}); if (${proto} !== O && ${proto} !== null) return ${handOver};`;
+  }
+
+  /** A key too many may be one whose value is undefined, which counts as absent: the interpreter knows. */
+  #countTest(mode: CodeMode, x: string, count: string, handOver: string): string {
+    const [keys, key] = [this.#name(), this.#name()];
+    const otherwise = mode === "valid" ? `return ${handOver};` : "return false;";
+    const counting = `for (const ${key} in ${x}) { if (!W.call(${x}, ${key})) ${otherwise} ${keys}++; }`;
+    return `let ${keys} = 0; ${counting} if (${keys} !== ${count}) ${otherwise}`;
   }
 
   #property(
     rules: ObjectRules,
     key: string,
-    isRequired: boolean,
     mode: CodeMode,
     x: string,
     down: number,
@@ -163,7 +173,10 @@ export class CodeWriter {
     const quoted = JSON.stringify(key);
     const read = INHERITED.has(key) ? `H(${x}, ${quoted}) ? ${x}[${quoted}] : undefined` : `${x}[${quoted}]`;
     const test = child === undefined ? "" : this.#statements(child, mode, part, down + 1);
-    if (isRequired) return `const ${part} = ${read}; if (${part} === undefined) return false;\n${test}`;
+    if (rules.required.includes(key)) {
+      const isTyped = child !== undefined && isScalar(child) && child.types !== 0;
+      return `const ${part} = ${read}; ${isTyped ? "" : `if (${part} === undefined) return false;`} ${test}`;
+    }
     const absent =
       mode === "clean" && child !== undefined && defaultOf(child) !== undefined ? " else return false;" : "";
     const counted = count === undefined ? "" : `${count}++; `;

@@ -8,7 +8,7 @@ import { SCHEMA_LIMITS, type SchemaLimits } from "./limits.ts";
 import { Normalization, type NormalizeMode, normalizeAt } from "./normalize.ts";
 import { SchemaIndex } from "./schema-index.ts";
 import type { NormalizationReport, SchemaIssue } from "./schema-issue.ts";
-import { inPlaceChildren, type SchemaNode } from "./schema-node.ts";
+import { type SchemaNode, saysOnly } from "./schema-node.ts";
 import { snapshotSchema } from "./snapshot-schema.ts";
 import { reachable, vetNodes } from "./vet-nodes.ts";
 
@@ -88,7 +88,7 @@ class Checker implements CompiledSchema {
     this.#limits = limits;
     this.#budget = { steps: limits.steps, depth: limits.valueDepth };
     this.#codegen = codegen && !nodes.some((node) => node.dynamicRef?.isOpen);
-    this.meaningful = saysSomething(root);
+    this.meaningful = root.constant === undefined ? !saysOnly(root) : !root.constant;
     this.hasDefaults = nodes.some((node) => node.default !== undefined);
   }
 
@@ -174,9 +174,8 @@ class Checker implements CompiledSchema {
     if (thrown instanceof LimitReached && thrown.message === "steps") {
       return `a value that can be checked by following at most ${this.#limits.steps} references`;
     }
-    if (thrown instanceof LimitReached || thrown instanceof RangeError) {
-      return `at most ${this.#limits.valueDepth} levels of nesting`;
-    }
+    if (thrown instanceof LimitReached) return `at most ${this.#limits.valueDepth} levels of nesting`;
+    if (thrown instanceof RangeError) return "less nesting than there is room for on the stack";
     return "a value whose properties can be read";
   }
 }
@@ -184,21 +183,4 @@ class Checker implements CompiledSchema {
 interface Changed {
   readonly value: unknown;
   readonly report: NormalizationReport;
-}
-
-/** Anything but annotations makes a schema meaningful. */
-function saysSomething(node: SchemaNode): boolean {
-  if (node.constant !== undefined) return !node.constant;
-  return (
-    node.types !== 0 ||
-    node.values !== undefined ||
-    node.number !== undefined ||
-    node.string !== undefined ||
-    node.object !== undefined ||
-    node.array !== undefined ||
-    node.dynamicRef !== undefined ||
-    node.unevaluatedProperties !== undefined ||
-    node.unevaluatedItems !== undefined ||
-    inPlaceChildren(node).length > 0
-  );
 }

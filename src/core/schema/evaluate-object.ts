@@ -26,7 +26,10 @@ export function evaluateObject(
   const goOn = run.issues !== undefined;
   let passed = evaluatePresence(rules, value, run, pointer);
   if (!passed && !goOn) return false;
-  for (const [key, child] of rules.properties) {
+  const { keys, children } = rules;
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i] as string;
+    const child = children[i] as SchemaNode;
     const part = ownValue(value, key);
     if (part === undefined) continue;
     seen?.properties.add(key);

@@ -18,11 +18,11 @@ export function evaluate(
   seen: Evaluated | undefined,
 ): boolean {
   if (node.constant !== undefined) return node.constant || run.fail(pointer, "nothing here", value);
-  const outer = run.scope.at(-1);
-  const isNewResource = outer !== node.resource;
-  if (isNewResource) run.scope.push(node.resource);
+  const { scope } = run;
+  if (scope[scope.length - 1] === node.resource) return evaluateKeywords(node, value, run, pointer, seen);
+  scope.push(node.resource);
   const passed = evaluateKeywords(node, value, run, pointer, seen);
-  if (isNewResource) run.scope.pop();
+  scope.pop();
   return passed;
 }
 
@@ -42,7 +42,7 @@ function evaluateKeywords(
     passed = evaluateParts(node, value, run, pointer, seen) && passed;
     if (!passed && !goOn) return false;
   }
-  passed = evaluateCombinations(node, value, run, pointer, seen) && passed;
+  if (node.isCompound) passed = evaluateCombinations(node, value, run, pointer, seen) && passed;
   if (!passed || !asks || seen === undefined) return passed;
   passed = evaluateUnevaluated(node, value, run, pointer, seen);
   if (passed) outer?.merge(seen);
@@ -68,8 +68,8 @@ function evaluateScalar(node: SchemaNode, value: unknown, run: Evaluation, point
   if (node.types !== 0 && (node.types & typeBits(value)) === 0) {
     return run.fail(pointer, describeTypes(node.types), value);
   }
-  if (node.values !== undefined && !node.values.some((allowed) => isEqual(allowed, value))) {
-    return run.fail(pointer, describeAllowed(node.values), value);
+  if (node.values !== undefined && !isOneOf(node.values, value)) {
+    return run.fail(pointer, run.issues === undefined ? "" : describeAllowed(node.values), value);
   }
   if (typeof value === "string") {
     return node.string === undefined || evaluateString(node.string, value, run, pointer);
@@ -124,9 +124,11 @@ function evaluateCombinations(
     passed = evaluate(dynamicTarget(node, run), value, run, pointer, seen) && passed;
     if (!passed && !goOn) return false;
   }
-  for (const child of node.allOf ?? []) {
-    passed = evaluate(child, value, run, pointer, seen) && passed;
-    if (!passed && !goOn) return false;
+  if (node.allOf !== undefined) {
+    for (const child of node.allOf) {
+      passed = evaluate(child, value, run, pointer, seen) && passed;
+      if (!passed && !goOn) return false;
+    }
   }
   if (node.anyOf !== undefined) passed = evaluateAnyOf(node.anyOf, value, run, pointer, seen) && passed;
   if (!passed && !goOn) return false;
@@ -148,6 +150,11 @@ export function dynamicTarget(node: SchemaNode, run: Evaluation): SchemaNode {
     if (found !== undefined) return found;
   }
   return reference.target;
+}
+
+function isOneOf(values: readonly unknown[], value: unknown): boolean {
+  for (let i = 0; i < values.length; i++) if (isEqual(values[i], value)) return true;
+  return false;
 }
 
 function describeAllowed(values: readonly unknown[]): string {

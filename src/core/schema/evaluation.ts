@@ -70,14 +70,15 @@ export class Evaluation {
   }
 }
 
-/** Puts the shortest pointers first and keeps at most the number that is shown. */
+/** Puts the shortest pointers first, without repetition, and keeps at most the number that is shown. */
 export function chooseIssues(issues: readonly SchemaIssue[]): readonly SchemaIssue[] {
-  const seen = new Set<string>();
-  const unique = issues.filter(({ pointer, expected }) => {
-    const key = `${pointer}\n${expected}`;
-    return seen.has(key) ? false : seen.add(key);
-  });
-  return unique.sort((a, b) => a.pointer.length - b.pointer.length).slice(0, MAX_ISSUES);
+  const chosen: SchemaIssue[] = [];
+  for (const issue of [...issues].sort((a, b) => a.pointer.length - b.pointer.length)) {
+    if (chosen.some(({ pointer, expected }) => pointer === issue.pointer && expected === issue.expected))
+      continue;
+    if (chosen.push(issue) === MAX_ISSUES) break;
+  }
+  return chosen;
 }
 
 /** The bits of `TYPE_BITS` that a value has; 0 for what JSON does not know. */
@@ -102,12 +103,17 @@ export function typeBits(value: unknown): number {
   }
 }
 
+const typeNames = new Map<number, string>();
+
 /** Names the types of a set of bits, for people. */
 export function describeTypes(bits: number): string {
-  const names = Object.entries(TYPE_BITS)
-    .filter(([name, bit]) => name !== "void" && (bits & bit) !== 0)
-    .map(([name]) => name);
-  return names.join(" or ");
+  let text = typeNames.get(bits);
+  if (text === undefined) {
+    const names = Object.entries(TYPE_BITS).filter(([name, bit]) => name !== "void" && (bits & bit) !== 0);
+    text = names.map(([name]) => name).join(" or ");
+    typeNames.set(bits, text);
+  }
+  return text;
 }
 
 /** Says what a value is without repeating its text, which may be secret or foreign. */

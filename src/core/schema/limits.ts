@@ -12,7 +12,7 @@ export interface SchemaLimits {
   readonly patternLength: number;
   /** Nesting of a value that a schema looks into. @default 512 */
   readonly valueDepth: number;
-  /** References followed while checking one value. @default 10_000_000 */
+  /** References followed while checking one value. @default 2_000_000 */
   readonly steps: number;
 }
 
@@ -24,7 +24,7 @@ export const SCHEMA_LIMITS: SchemaLimits = {
   expansion: 10_000,
   patternLength: 4_096,
   valueDepth: 512,
-  steps: 10_000_000,
+  steps: 2_000_000,
 };
 
 /** Violations reported for one value. */

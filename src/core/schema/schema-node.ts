@@ -42,6 +42,9 @@ export interface ObjectRules {
   /** True when the schema has `properties`, be it empty. */
   readonly named: boolean;
   readonly properties: ReadonlyMap<string, SchemaNode>;
+  /** The same properties as lists, which are quicker to walk. */
+  readonly keys: readonly string[];
+  readonly children: readonly SchemaNode[];
   readonly required: readonly string[];
   readonly patterns: readonly (readonly [Matcher, SchemaNode])[];
   readonly additional: SchemaNode | undefined;
@@ -105,6 +108,9 @@ export class SchemaNode {
   unevaluatedItems: SchemaNode | undefined = undefined;
   default: Default | undefined = undefined;
 
+  /** True when subschemas apply to the very same value; set once the node is filled. */
+  isCompound = false;
+
   constructor(resource: SchemaResource, pointer: string) {
     this.resource = resource;
     this.pointer = pointer;
@@ -156,4 +162,33 @@ export function partChildren(node: SchemaNode): SchemaNode[] {
     node.unevaluatedProperties,
     node.unevaluatedItems,
   ].filter((child) => child !== undefined);
+}
+
+const ASPECTS = [
+  "allOf",
+  "anyOf",
+  "array",
+  "condition",
+  "dynamicRef",
+  "not",
+  "number",
+  "object",
+  "oneOf",
+  "ref",
+  "string",
+  "types",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+  "values",
+] as const;
+
+/** One kind of thing a node can say about a value. */
+export type Aspect = (typeof ASPECTS)[number];
+
+/** Tells whether a node says nothing beyond the aspects given; annotations and defaults do not count. */
+export function saysOnly(node: SchemaNode, ...aspects: readonly Aspect[]): boolean {
+  if (node.constant !== undefined) return false;
+  return ASPECTS.every(
+    (aspect) => aspects.includes(aspect) || node[aspect] === undefined || node[aspect] === 0,
+  );
 }

@@ -1,0 +1,126 @@
+import { monotonicNow, toDeadline } from "./deadline.ts";
+import { dispatch } from "./dispatch.ts";
+import { EntryTable } from "./entry-table.ts";
+import { withFacts } from "./envelope.ts";
+import type { ChangeListener, RegistryChange } from "./executor.ts";
+import type { CallHook, Hooks, SubscribeHook } from "./hooks.ts";
+import type { EntrySettings } from "./operation-entry.ts";
+import type { OutputPolicy } from "./operation-types.ts";
+import { notify, type RegistryHost, type RegistryWarning } from "./registry-host.ts";
+import type { RegistryOptions } from "./registry-options.ts";
+import {
+  type AnySchema,
+  type OperationSchema,
+  type SchemaDirection,
+  toOperationSchema,
+} from "./schema/any-schema.ts";
+import type { SchemaOptions } from "./schema/compile-schema.ts";
+import { subscribe } from "./subscription.ts";
+
+const POLICIES: readonly unknown[] = ["off", "warn", "strict"];
+const CALL_DEPTH = 64;
+
+/** The state of a registry, shared with the calls that run in it and out of reach for everybody else. */
+export class RegistryCore implements RegistryHost, EntrySettings {
+  readonly table = new EntryTable();
+  readonly outputPolicy: OutputPolicy;
+  readonly defaultTimeoutMs: number | undefined;
+  readonly maxDepth: number;
+  readonly onLog: RegistryHost["onLog"];
+  readonly onProgress: RegistryHost["onProgress"];
+  /** Replaced and never changed, so that calls under way keep theirs. */
+  executeHooks: readonly CallHook[];
+  subscribeHooks: readonly SubscribeHook[] = [];
+  readonly #listeners = new Set<ChangeListener>();
+  readonly #onWarning: (warning: RegistryWarning) => void;
+  /** One object for all schemas: the key under which compiled ones are kept. */
+  readonly #schemaOptions: SchemaOptions;
+
+  constructor(options: RegistryOptions) {
+    const { outputPolicy = "warn", defaultTimeoutMs, limits = {}, codegen = true, timing = false } = options;
+    if (!POLICIES.includes(outputPolicy))
+      throw new TypeError('outputPolicy must be "off", "warn" or "strict".');
+    if (defaultTimeoutMs !== undefined) toDeadline(defaultTimeoutMs);
+    const { callDepth = CALL_DEPTH, ...schemaLimits } = limits;
+    if (!Number.isInteger(callDepth) || callDepth < 0)
+      throw new TypeError("limits.callDepth must be 0 or more.");
+    this.outputPolicy = outputPolicy;
+    this.defaultTimeoutMs = defaultTimeoutMs;
+    this.maxDepth = callDepth;
+    this.onLog = options.onLog;
+    this.onProgress = options.onProgress;
+    this.executeHooks = timing ? [takeTime] : [];
+    this.#onWarning = options.onWarning ?? warnOnce();
+    this.#schemaOptions = { limits: schemaLimits, codegen };
+  }
+
+  readonly execute: RegistryHost["execute"] = (target, input, options, parent) =>
+    dispatch(this, target, input, options, parent);
+
+  readonly subscribe: RegistryHost["subscribe"] = (target, input, options, parent) =>
+    subscribe(this, target, input, options, parent);
+
+  compile(schema: AnySchema, direction: SchemaDirection): OperationSchema {
+    return toOperationSchema(schema, direction, this.#schemaOptions);
+  }
+
+  warn(warning: RegistryWarning): void {
+    try {
+      this.#onWarning(warning);
+    } catch {
+      // There is nobody left to tell.
+    }
+  }
+
+  /** Adds hooks inside those already there; returns how to take them out again. */
+  addHooks({ execute, subscribe }: Hooks): () => void {
+    if (execute !== undefined) this.executeHooks = [...this.executeHooks, execute];
+    if (subscribe !== undefined) this.subscribeHooks = [...this.subscribeHooks, subscribe];
+    let active = true;
+    return () => {
+      if (!active) return;
+      active = false;
+      this.executeHooks = without(this.executeHooks, execute);
+      this.subscribeHooks = without(this.subscribeHooks, subscribe);
+    };
+  }
+
+  addListener(listener: ChangeListener): () => void {
+    // Wrapped, so that a listener added twice hears twice and leaves once.
+    const added: ChangeListener = (changes) => listener(changes);
+    this.#listeners.add(added);
+    return () => void this.#listeners.delete(added);
+  }
+
+  announce(changes: readonly RegistryChange[]): void {
+    if (changes.length === 0) return;
+    for (const listener of [...this.#listeners]) notify(this, listener, changes);
+  }
+}
+
+/** A copy with one occurrence less. */
+function without<T>(list: readonly T[], item: T | undefined): readonly T[] {
+  const index = item === undefined ? -1 : list.indexOf(item);
+  return list.filter((_, place) => place !== index);
+}
+
+/** Outermost of all hooks, when asked for. */
+const takeTime: CallHook = async (_, next) => {
+  const start = monotonicNow();
+  return withFacts(await next(), { durationMs: monotonicNow() - start });
+};
+
+/** A warning that comes with every call would drown the rest. */
+function warnOnce(): (warning: RegistryWarning) => void {
+  const given = new Set<string>();
+  return ({ type, operationId, message, issues = [], cause }) => {
+    const key = `${type} ${operationId}`;
+    if (given.has(key)) return;
+    given.add(key);
+    const [first] = issues;
+    const reason =
+      first === undefined ? "" : ` At "${first.pointer}" expected ${first.expected}, found ${first.found}.`;
+    const rest = cause === undefined ? [] : [cause];
+    console.warn(`[waybill] ${message}${reason} (Shown once; set onWarning to hear of every case.)`, ...rest);
+  };
+}
