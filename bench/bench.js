@@ -1,7 +1,7 @@
 // @ts-check
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { isWanted, readOptions } from "./options.js";
+import { isWanted, printMachine, readOptions } from "./options.js";
 
 /** @typedef {import("./options.js").BenchOptions} BenchOptions */
 /** @typedef {import("./report.js").Verdict} Verdict */
@@ -48,6 +48,7 @@ export function toFlags({ quick, strict, only }) {
  */
 export async function runBench(bench, cases, { apart = false } = {}) {
   const options = readOptions();
+  if (process.send === undefined) printMachine();
   const wanted = Object.entries(cases)
     .map(([key, runCase]) => ({ name: `${bench}/${key}`, runCase }))
     .filter(({ name }) => isWanted(name, options));

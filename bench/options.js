@@ -1,4 +1,5 @@
 // @ts-check
+import { availableParallelism, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 
 /**
@@ -57,4 +58,12 @@ export function isWanted(name, { only }) {
  */
 export function timing({ quick }) {
   return quick ? { rounds: 15, sliceMs: 5, warmUpMs: 150 } : { rounds: 60, sliceMs: 20, warmUpMs: 1000 };
+}
+
+/** Says what the figures were taken on, and warns when the machine has other work to do. */
+export function printMachine() {
+  const load = loadavg()[0] ?? 0;
+  const cores = availableParallelism();
+  const warning = load > cores / 2 ? " (BUSY: expect noise, trust nothing that is close to its target)" : "";
+  console.log(`Node ${process.version}, ${cores} cores, load ${load.toFixed(1)}${warning}`);
 }

@@ -1,6 +1,6 @@
 // @ts-check
 import { runProcess, toFlags } from "./bench.js";
-import { readOptions } from "./options.js";
+import { printMachine, readOptions } from "./options.js";
 
 const BENCHES = ["call", "deadline", "input-errors", "registry-size", "load", "schema"];
 
@@ -13,6 +13,7 @@ if (wanted.length === 0) {
   process.exit(2);
 }
 
+printMachine();
 const verdicts = [];
 for (const bench of wanted) {
   verdicts.push(...(await runProcess(new URL(`./${bench}.js`, import.meta.url), bench, toFlags(options))));

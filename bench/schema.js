@@ -20,7 +20,7 @@ async function compare(name, size, checks, options) {
   const values = samples[size];
   for (const [side, check] of Object.entries(checks)) {
     for (const value of values) assert.ok(check(value), `${side} refuses a ${size} value`);
-    assert.ok(!check({ ...values[0], title: 1, rows: 1 }), `${side} accepts a broken ${size} value`);
+    assert.ok(!check({ ...values[0], title: [], rows: 1 }), `${side} accepts a broken ${size} value`);
   }
   const comparison = await interleave(checks, { ...timing(options), values, sync: true });
   printTable(name, comparison, Object.keys(checks)[0] ?? "");

@@ -1,4 +1,5 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import type { TSchema } from "typebox";
 import { type CompiledSchema, compileSchema, type SchemaOptions } from "./compile-schema.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { SchemaError } from "./schema-error.ts";
@@ -8,7 +9,7 @@ export type StandardSchema<Input = unknown, Output = Input> = StandardSchemaV1<I
   StandardJSONSchemaV1<Input, Output>;
 
 /** Anything an operation may declare as a schema: TypeBox, plain JSON Schema, or a Standard Schema. */
-export type AnySchema = JsonSchema | StandardSchema;
+export type AnySchema = JsonSchema | TSchema | StandardSchema;
 
 /** Which side of a call a schema describes. */
 export type SchemaDirection = "input" | "output";

@@ -1,7 +1,7 @@
 import { dynamicTarget, passesQuietly } from "./evaluate.ts";
 import { ownValue } from "./evaluate-object.ts";
 import { isEqual } from "./json-value.ts";
-import { Normalization, normalizeAt } from "./normalize.ts";
+import { type Attempt, Normalization, normalizeAt } from "./normalize.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
 /**
@@ -69,13 +69,27 @@ function branchesByNormalizing(
   const fitting: SchemaNode[] = [];
   let result: unknown;
   for (const branch of branches) {
-    const attempt = normalizeAt([branch], value, "", new Normalization(pass.run, pass.mode));
-    if (!passesQuietly(branch, attempt, pass.run, undefined)) continue;
-    if (fitting.length > 0 && !isEqual(attempt, result)) return [];
+    const attempt = tryBranch(branch, value, pass);
+    if (attempt === undefined) continue;
+    if (fitting.length > 0 && !isEqual(attempt.value, result)) return [];
     fitting.push(branch);
-    result = attempt;
+    result = attempt.value;
   }
   return fitting;
+}
+
+function tryBranch(branch: SchemaNode, value: unknown, pass: Normalization): Attempt {
+  let known = pass.attempts.get(branch);
+  if (known === undefined) {
+    known = new Map();
+    pass.attempts.set(branch, known);
+  }
+  if (known.has(value)) return known.get(value);
+  pass.run.step();
+  const result = normalizeAt([branch], value, "", new Normalization(pass.run, pass.mode, pass.attempts));
+  const attempt = passesQuietly(branch, result, pass.run, undefined) ? { value: result } : undefined;
+  known.set(value, attempt);
+  return attempt;
 }
 
 /** The nodes that hold for one property of an object that `nodes` hold for. */

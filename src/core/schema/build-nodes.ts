@@ -90,7 +90,8 @@ class NodeBuilder {
       const holders = [...this.#index.resources()].filter(({ dynamicNodes }) =>
         dynamicNodes.has(dynamicRef.name),
       );
-      dynamicRef.isOpen = !root.dynamicNodes.has(dynamicRef.name) && holders.length > 1;
+      const outermost = root.dynamicNodes.get(dynamicRef.name);
+      dynamicRef.settled = outermost ?? (holders.length > 1 ? undefined : dynamicRef.target);
     }
   }
 
@@ -100,6 +101,7 @@ class NodeBuilder {
       const values = node.values === undefined ? unionValues(node.anyOf) : undefined;
       if (values !== undefined) {
         node.values = values;
+        node.types ||= unionTypes(node.anyOf);
         node.anyOf = undefined;
       }
       node.isCompound = node.dynamicRef !== undefined || inPlaceChildren(node).length > 0;
@@ -130,7 +132,7 @@ class NodeBuilder {
     const place = this.#index.resolve(reference, node.resource, read.pointer);
     const name = recursive === undefined ? reference.slice(reference.indexOf("#") + 1) : "";
     const isDynamic = place.resource.dynamicAnchors.get(name) === place.schema;
-    if (isDynamic) node.dynamicRef = { name, target: this.node(place), isOpen: true };
+    if (isDynamic) node.dynamicRef = { name, target: this.node(place), settled: undefined };
     else node.allOf = [this.node(place)];
   }
 
@@ -164,6 +166,7 @@ class NodeBuilder {
       named: read.has("properties"),
       properties: new Map(properties),
       keys: properties.map(([key]) => key),
+      steps: properties.map(([key]) => joinPointer("", key)),
       children: properties.map(([, child]) => child),
       required: (validation ? read.strings("required") : undefined) ?? [],
       patterns: this.#map(node, read, "patternProperties").map(([source, child]) => [
@@ -223,6 +226,12 @@ function unionValues(branches: readonly SchemaNode[] | undefined): readonly unkn
   return branches.flatMap(({ types, values = [] }) =>
     values.filter((value) => types === 0 || (types & typeBits(value)) !== 0),
   );
+}
+
+/** The types of all branches together; 0, which allows any, as soon as one of them does. */
+function unionTypes(branches: readonly SchemaNode[] = []): number {
+  const types = branches.map((branch) => branch.types);
+  return types.includes(0) ? 0 : types.reduce((union, bits) => union | bits, 0);
 }
 
 function isConstant(node: SchemaNode): boolean {

@@ -16,7 +16,7 @@ export function hasOwnCode(node: SchemaNode, mode: CodeMode): boolean {
   if (!saysOnly(node, ...CODE_ASPECTS) || (node.types & BEYOND_JSON) !== 0) return false;
   if (node.values !== undefined && !node.values.every(isJsonScalar)) return false;
   if (node.anyOf !== undefined) return saysOnly(node, "anyOf", "types") && isUnionCode(node.anyOf, mode);
-  if (node.oneOf !== undefined) return saysOnly(node, "oneOf", "types") && isUnionCode(node.oneOf, mode);
+  if (node.oneOf !== undefined) return saysOnly(node, "oneOf", "types");
   const { object, array } = node;
   if (object !== undefined && !isObjectCode(object)) return false;
   return array === undefined || (array.prefix.length === 0 && array.contains === undefined && !array.unique);
@@ -46,8 +46,22 @@ function isObjectCode(rules: ObjectRules): boolean {
   );
 }
 
-/** In a union a clean branch makes the value clean, unless another branch that fits would fill a default. */
+/**
+ * In a union a clean branch makes the value clean, unless another branch that fits too would fill a default, or strip
+ * an object about whose properties the clean one says nothing.
+ */
 function isUnionCode(branches: readonly SchemaNode[], mode: CodeMode): boolean {
   if (mode === "valid") return true;
-  return !branches.some((branch) => [...reachable(branch)].some((node) => node.default !== undefined));
+  const nodes = new Set(branches.flatMap((branch) => [...reachable(branch)]));
+  return [...nodes].every((node) => node.default === undefined && isDecided(node));
+}
+
+/** Tells whether a node that takes objects says which properties they may have. */
+function isDecided(node: SchemaNode): boolean {
+  if (node.constant !== undefined) return !node.constant;
+  if (node.types !== 0 && (node.types & TYPE_BITS.object) === 0) return true;
+  const { object } = node;
+  return (
+    node.isCompound || node.values !== undefined || object?.named === true || object?.additional !== undefined
+  );
 }

@@ -1,6 +1,6 @@
 import { buildNodes } from "./build-nodes.ts";
 import { evaluate } from "./evaluate.ts";
-import { type Budget, chooseIssues, describeValue, type Evaluation, LimitReached } from "./evaluation.ts";
+import { type Budget, type Evaluation, LimitReached } from "./evaluation.ts";
 import { generatePredicates } from "./generate-predicates.ts";
 import { interpretedPredicates, type Predicates, startEvaluation } from "./interpreted-predicates.ts";
 import { type JsonSchema, LEGACY, MODERN } from "./json-schema.ts";
@@ -87,7 +87,9 @@ class Checker implements CompiledSchema {
     this.#root = root;
     this.#limits = limits;
     this.#budget = { steps: limits.steps, depth: limits.valueDepth };
-    this.#codegen = codegen && !nodes.some((node) => node.dynamicRef?.isOpen);
+    this.#codegen =
+      codegen &&
+      !nodes.some(({ dynamicRef }) => dynamicRef !== undefined && dynamicRef.settled === undefined);
     this.meaningful = root.constant === undefined ? !saysOnly(root) : !root.constant;
     this.hasDefaults = nodes.some((node) => node.default !== undefined);
   }
@@ -117,9 +119,10 @@ class Checker implements CompiledSchema {
     try {
       evaluate(this.#root, value, run, "", undefined);
     } catch (thrown) {
-      issues.push({ pointer: "", expected: this.#describeThrown(thrown), found: describeValue(value) });
+      run.issues = issues;
+      run.fail("", this.#describeThrown(thrown), value);
     }
-    return chooseIssues(issues);
+    return run.choose(issues);
   }
 
   normalize(value: unknown): Normalized {
@@ -171,11 +174,15 @@ class Checker implements CompiledSchema {
   }
 
   #describeThrown(thrown: unknown): string {
-    if (thrown instanceof LimitReached && thrown.message === "steps") {
-      return `a value that can be checked by following at most ${this.#limits.steps} references`;
+    try {
+      if (thrown instanceof LimitReached && thrown.message === "steps") {
+        return `a value that can be checked by following at most ${this.#limits.steps} references`;
+      }
+      if (thrown instanceof LimitReached) return `at most ${this.#limits.valueDepth} levels of nesting`;
+      if (thrown instanceof RangeError) return "less nesting than there is room for on the stack";
+    } catch {
+      // What a getter throws may itself refuse to be looked at.
     }
-    if (thrown instanceof LimitReached) return `at most ${this.#limits.valueDepth} levels of nesting`;
-    if (thrown instanceof RangeError) return "less nesting than there is room for on the stack";
     return "a value whose properties can be read";
   }
 }

@@ -1,6 +1,7 @@
 import { evaluate, passesQuietly } from "./evaluate.ts";
 import type { Evaluated, Evaluation } from "./evaluation.ts";
 import { joinPointer } from "./json-pointer.ts";
+import { presentKeys } from "./json-value.ts";
 import type { ObjectRules, SchemaNode } from "./schema-node.ts";
 
 type Properties = Readonly<Record<string, unknown>>;
@@ -8,11 +9,6 @@ type Properties = Readonly<Record<string, unknown>>;
 /** Reads an own property; one that is `undefined` counts as absent, as it does in JSON. */
 export function ownValue(value: object, key: string): unknown {
   return Object.hasOwn(value, key) ? (value as Properties)[key] : undefined;
-}
-
-/** The keys of an object that JSON would write. */
-export function presentKeys(value: object): string[] {
-  return Object.keys(value).filter((key) => (value as Properties)[key] !== undefined);
 }
 
 /** Checks an object's properties; counts them as looked at in `seen`. */
@@ -26,14 +22,14 @@ export function evaluateObject(
   const goOn = run.issues !== undefined;
   let passed = evaluatePresence(rules, value, run, pointer);
   if (!passed && !goOn) return false;
-  const { keys, children } = rules;
+  const { keys, steps, children } = rules;
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i] as string;
     const child = children[i] as SchemaNode;
     const part = ownValue(value, key);
     if (part === undefined) continue;
     seen?.properties.add(key);
-    passed = evaluate(child, part, run, goOn ? joinPointer(pointer, key) : "", undefined) && passed;
+    passed = evaluate(child, part, run, goOn ? pointer + steps[i] : "", undefined) && passed;
     if (!passed && !goOn) return false;
   }
   if (rules.patterns.length > 0 || rules.additional !== undefined || rules.names !== undefined) {

@@ -1,7 +1,8 @@
 import { evaluate } from "./evaluate.ts";
-import { evaluateAdditional, presentKeys } from "./evaluate-object.ts";
+import { evaluateAdditional } from "./evaluate-object.ts";
 import type { Evaluated, Evaluation } from "./evaluation.ts";
 import { joinPointer } from "./json-pointer.ts";
+import { presentKeys } from "./json-value.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
 /** Checks the parts that no other keyword looked at, and counts them as looked at. */

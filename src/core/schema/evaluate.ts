@@ -44,7 +44,9 @@ function evaluateKeywords(
   }
   if (node.isCompound) passed = evaluateCombinations(node, value, run, pointer, seen) && passed;
   if (!passed || !asks || seen === undefined) return passed;
+  run.descend();
   passed = evaluateUnevaluated(node, value, run, pointer, seen);
+  run.ascend();
   if (passed) outer?.merge(seen);
   return passed;
 }
@@ -56,10 +58,17 @@ function evaluateParts(
   pointer: string,
   seen: Evaluated | undefined,
 ): boolean {
-  run.descend();
-  const passed = Array.isArray(value)
-    ? node.array === undefined || evaluateArray(node.array, value, run, pointer, seen)
-    : node.object === undefined || evaluateObject(node.object, value, run, pointer, seen);
+  const { array, object } = node;
+  let passed = true;
+  if (Array.isArray(value)) {
+    if (array === undefined) return true;
+    run.descend();
+    passed = evaluateArray(array, value, run, pointer, seen);
+  } else {
+    if (object === undefined) return true;
+    run.descend();
+    passed = evaluateObject(object, value, run, pointer, seen);
+  }
   run.ascend();
   return passed;
 }
@@ -69,15 +78,13 @@ function evaluateScalar(node: SchemaNode, value: unknown, run: Evaluation, point
     return run.fail(pointer, describeTypes(node.types), value);
   }
   if (node.values !== undefined && !isOneOf(node.values, value)) {
-    return run.fail(pointer, run.issues === undefined ? "" : describeAllowed(node.values), value);
+    return run.fail(pointer, run.issues === undefined ? "" : allowedText(node, node.values), value);
   }
   if (typeof value === "string") {
     return node.string === undefined || evaluateString(node.string, value, run, pointer);
   }
-  if (typeof value === "number") {
-    return node.number === undefined || evaluateNumber(node.number, value, run, pointer);
-  }
-  return true;
+  if (node.number === undefined || typeof value !== "number" || !Number.isFinite(value)) return true;
+  return evaluateNumber(node.number, value, run, pointer);
 }
 
 function evaluateString(rules: StringRules, value: string, run: Evaluation, pointer: string): boolean {
@@ -114,6 +121,7 @@ function evaluateCombinations(
 ): boolean {
   const goOn = run.issues !== undefined;
   let passed = true;
+  run.mayRepeat = true;
   if (node.ref !== undefined) {
     run.step();
     passed = evaluate(node.ref, value, run, pointer, seen);
@@ -155,6 +163,11 @@ export function dynamicTarget(node: SchemaNode, run: Evaluation): SchemaNode {
 function isOneOf(values: readonly unknown[], value: unknown): boolean {
   for (let i = 0; i < values.length; i++) if (isEqual(values[i], value)) return true;
   return false;
+}
+
+function allowedText(node: SchemaNode, values: readonly unknown[]): string {
+  node.valuesText ??= describeAllowed(values);
+  return node.valuesText;
 }
 
 function describeAllowed(values: readonly unknown[]): string {

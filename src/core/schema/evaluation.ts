@@ -4,7 +4,7 @@ import type { SchemaResource } from "./schema-index.ts";
 import type { SchemaIssue } from "./schema-issue.ts";
 import { TYPE_BITS } from "./schema-node.ts";
 
-/** Issues gathered before the shortest are chosen; a bound on work, not on what is shown. */
+/** Issues gathered before all but the shortest are dropped. */
 const MAX_GATHERED = 500;
 
 /** Thrown inside an evaluation that meets a limit; it never leaves the schema module. */
@@ -41,6 +41,8 @@ export class Evaluation {
   issues: SchemaIssue[] | undefined;
   readonly scope: SchemaResource[] = [];
   readonly budget: Budget;
+  /** Set once several subschemas spoke about one value, and may have said the same. */
+  mayRepeat = false;
 
   constructor(budget: Budget, collect: boolean) {
     this.issues = collect ? [] : undefined;
@@ -61,24 +63,33 @@ export class Evaluation {
     this.budget.depth++;
   }
 
+  /** Puts the shortest pointers first, each said once, and keeps at most the number that is shown. */
+  choose(issues: readonly SchemaIssue[]): readonly SchemaIssue[] {
+    const chosen = this.mayRepeat ? withoutRepeats(issues) : [...issues];
+    chosen.sort(byLength);
+    return chosen.length > MAX_ISSUES ? chosen.slice(0, MAX_ISSUES) : chosen;
+  }
+
   /** Records what is wrong, if anyone wants to know; always false, so that a check can end with it. */
   fail(pointer: string, expected: string, found: unknown): false {
-    if (this.issues !== undefined && this.issues.length < MAX_GATHERED) {
-      this.issues.push({ pointer, expected, found: describeValue(found) });
-    }
+    const { issues } = this;
+    if (issues === undefined) return false;
+    if (issues.length >= MAX_GATHERED) issues.splice(0, issues.length, ...this.choose(issues));
+    issues.push({ pointer, expected, found: describeValue(found) });
     return false;
   }
 }
 
-/** Puts the shortest pointers first, without repetition, and keeps at most the number that is shown. */
-export function chooseIssues(issues: readonly SchemaIssue[]): readonly SchemaIssue[] {
-  const chosen: SchemaIssue[] = [];
-  for (const issue of [...issues].sort((a, b) => a.pointer.length - b.pointer.length)) {
-    if (chosen.some(({ pointer, expected }) => pointer === issue.pointer && expected === issue.expected))
-      continue;
-    if (chosen.push(issue) === MAX_ISSUES) break;
-  }
-  return chosen;
+function byLength(a: SchemaIssue, b: SchemaIssue): number {
+  return a.pointer.length - b.pointer.length;
+}
+
+function withoutRepeats(issues: readonly SchemaIssue[]): SchemaIssue[] {
+  const seen = new Set<string>();
+  return issues.filter(({ pointer, expected }) => {
+    const key = `${pointer}\n${expected}`;
+    return !seen.has(key) && seen.add(key);
+  });
 }
 
 /** The bits of `TYPE_BITS` that a value has; 0 for what JSON does not know. */
@@ -125,11 +136,19 @@ export function describeValue(value: unknown): string {
     case "boolean":
       return `${typeof value} ${value}`;
     case "object":
-      if (value === null) return "null";
-      return Array.isArray(value) ? `array of ${value.length} items` : "object";
+      return value === null ? "null" : describeObject(value);
     case "undefined":
       return "nothing";
     default:
       return typeof value;
+  }
+}
+
+/** A proxy may refuse even to be asked what it is. */
+function describeObject(value: object): string {
+  try {
+    return Array.isArray(value) ? `array of ${Number(value.length)} items` : "object";
+  } catch {
+    return "object";
   }
 }

@@ -11,7 +11,6 @@ export interface CodeRuntime {
   readonly interpret: readonly Predicates[];
   readonly budget: Budget;
   readonly prototype: object;
-  readonly hasOwnProperty: (key: string) => boolean;
   getPrototypeOf(value: object): unknown;
   hasOwn(value: object, key: string): boolean;
   countCodePoints(text: string): number;
@@ -31,7 +30,6 @@ export function generatePredicates(root: SchemaNode, budget: Budget, limits: Sch
     interpret: writer.interpreted.map((node) => interpretedPredicates(root, budget, node)),
     budget,
     prototype: Object.prototype,
-    hasOwnProperty: Object.prototype.hasOwnProperty,
     getPrototypeOf: Object.getPrototypeOf,
     hasOwn: Object.hasOwn,
     countCodePoints,

@@ -1,3 +1,13 @@
+/** Tells objects that are bags of properties from dates, maps, bytes and their like, which are values. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return Object.prototype.toString.call(value) === "[object Object]";
+}
+
+/** The keys of an object that JSON would write: own, enumerable, and not `undefined`. */
+export function presentKeys(value: object): string[] {
+  return Object.keys(value).filter((key) => (value as Record<string, unknown>)[key] !== undefined);
+}
+
 /** Compares two values as JSON does: numbers by value, objects without regard to order, own properties only. */
 export function isEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
@@ -5,36 +15,43 @@ export function isEqual(a: unknown, b: unknown): boolean {
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length && a.every((item, i) => isEqual(item, b[i]));
   }
-  if (Array.isArray(b)) return false;
-  const keys = Object.keys(a);
-  if (keys.length !== Object.keys(b).length) return false;
-  const left = a as Record<string, unknown>;
-  const right = b as Record<string, unknown>;
-  return keys.every((key) => Object.hasOwn(right, key) && isEqual(left[key], right[key]));
+  if (!isRecord(a) || !isRecord(b)) return false;
+  const keys = presentKeys(a);
+  if (keys.length !== presentKeys(b).length) return false;
+  return keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key]));
 }
 
-/** Finds out whether two items of a list are equal, in one pass over scalars and by canonical text over the rest. */
+/** Finds out whether two items of a list are equal, in one pass: by themselves, or by a text that only equals share. */
 export function hasDuplicates(list: readonly unknown[]): boolean {
   const seen = new Set<unknown>();
+  const special = new Map<object, number>();
   for (const item of list) {
-    const key = typeof item === "object" && item !== null ? canonical(item) : scalarKey(item);
+    const key = typeof item === "object" && item !== null ? canonicalText(item, special) : canonicalKey(item);
     if (seen.has(key)) return true;
     seen.add(key);
   }
   return false;
 }
 
-/** Strings are marked so that they cannot meet the canonical text of an object. */
-function scalarKey(item: unknown): unknown {
-  return typeof item === "string" ? `"${item}` : item;
+/** Strings are quoted so that they cannot meet the text of an object. */
+function canonicalKey(item: unknown): unknown {
+  return typeof item === "string" ? JSON.stringify(item) : item;
 }
 
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? String(value);
-  const source = value as Record<string, unknown>;
-  const keys = Object.keys(source).sort();
-  return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(source[key])}`).join(",")}}`;
+/** Objects that are no JSON are equal to themselves alone, so they are numbered. */
+function canonicalText(value: unknown, special: Map<object, number>): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value !== "object" || value === null) return `${typeof value} ${String(value)}`;
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalText(item, special)).join(",")}]`;
+  if (!isRecord(value)) {
+    const number = special.get(value) ?? special.size;
+    special.set(value, number);
+    return `#${number}`;
+  }
+  const parts = presentKeys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonicalText(value[key], special)}`);
+  return `{${parts.join(",")}}`;
 }
 
 /** Copies JSON data so that the copy shares nothing with the original. */

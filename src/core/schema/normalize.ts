@@ -1,9 +1,8 @@
 import { applicableNodes, childNodes, itemNodes } from "./applicable-nodes.ts";
 import { commonTypes, convert } from "./convert.ts";
-import { presentKeys } from "./evaluate-object.ts";
 import { type Evaluation, typeBits } from "./evaluation.ts";
 import { joinPointer } from "./json-pointer.ts";
-import { cloneJson, setOwn } from "./json-value.ts";
+import { cloneJson, isRecord, presentKeys, setOwn } from "./json-value.ts";
 import { MAX_REPORTED_CHANGES } from "./limits.ts";
 import type { NormalizationReport } from "./schema-issue.ts";
 import { agreedDefault, type SchemaNode } from "./schema-node.ts";
@@ -14,18 +13,24 @@ export interface NormalizeMode {
   readonly shape: boolean;
 }
 
+/** What trying one alternative on one value came to; `undefined` when it does not fit. */
+export type Attempt = { readonly value: unknown } | undefined;
+
 /** One pass of normalising: its mode, the evaluation whose limits it shares, and the report so far. */
 export class Normalization {
   readonly run: Evaluation;
   readonly mode: NormalizeMode;
+  /** Attempts already made, so that alternatives inside alternatives are not tried over and over. */
+  readonly attempts: Map<SchemaNode, Map<unknown, Attempt>>;
   readonly stripped: string[] = [];
   readonly defaulted: string[] = [];
   readonly converted: string[] = [];
   #omitted = 0;
 
-  constructor(run: Evaluation, mode: NormalizeMode) {
+  constructor(run: Evaluation, mode: NormalizeMode, attempts: Normalization["attempts"] = new Map()) {
     this.run = run;
     this.mode = mode;
+    this.attempts = attempts;
   }
 
   note(list: string[], pointer: string): void {
@@ -150,18 +155,13 @@ function missingDefaults(
   return added;
 }
 
-/** Dates, maps, bytes and their like are values, not bags of properties. */
-function isRecord(value: object): value is Record<string, unknown> {
-  return Object.prototype.toString.call(value) === "[object Object]";
-}
-
 /** Closed objects lose what nothing names: some schema has `properties`, and none lets others in. */
 function isClosed(nodes: readonly SchemaNode[]): boolean {
   return nodes.some((node) => node.object?.named) && !nodes.some(isOpen);
 }
 
 function isOpen(node: SchemaNode): boolean {
-  if (node.dynamicRef?.isOpen) return true;
+  if (node.dynamicRef !== undefined && node.dynamicRef.settled === undefined) return true;
   return [node.object?.additional, node.unevaluatedProperties].some(
     (rest) => rest !== undefined && rest.constant !== false,
   );

@@ -30,7 +30,10 @@ function readTypes(read: KeywordReader): number {
   const value = read.value("type");
   if (value === undefined) return 0;
   let types = 0;
-  for (const name of Array.isArray(value) ? value : [value]) {
+  const names: readonly unknown[] = Array.isArray(value) ? value : [value];
+  if (names.length === 0)
+    throw new SchemaError('The keyword "type" names at least one type.', read.at("type"));
+  for (const name of names) {
     if (typeof name !== "string" || !Object.hasOwn(TYPE_BITS, name)) {
       throw new SchemaError(`"${String(name)}" is not a JSON Schema type.`, read.at("type"));
     }

@@ -44,6 +44,8 @@ export interface ObjectRules {
   readonly properties: ReadonlyMap<string, SchemaNode>;
   /** The same properties as lists, which are quicker to walk. */
   readonly keys: readonly string[];
+  /** Each key as a step of a JSON pointer. */
+  readonly steps: readonly string[];
   readonly children: readonly SchemaNode[];
   readonly required: readonly string[];
   readonly patterns: readonly (readonly [Matcher, SchemaNode])[];
@@ -76,8 +78,8 @@ export interface Default {
 export interface DynamicReference {
   readonly name: string;
   readonly target: SchemaNode;
-  /** True when the way through the schema decides where it leads, so that it is known only while evaluating. */
-  isOpen: boolean;
+  /** Where it leads in any case; undefined when the way through the schema decides, while evaluating. */
+  settled: SchemaNode | undefined;
 }
 
 /** One subschema, read once: what checking, normalising and code generation all work from. */
@@ -91,6 +93,8 @@ export class SchemaNode {
   types = 0;
   /** Allowed values, of `const` or `enum`. */
   values: readonly unknown[] | undefined = undefined;
+  /** The allowed values for people, once anyone asked. */
+  valuesText: string | undefined = undefined;
   number: NumberRules | undefined = undefined;
   string: StringRules | undefined = undefined;
   object: ObjectRules | undefined = undefined;

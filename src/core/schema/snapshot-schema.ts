@@ -1,5 +1,6 @@
 import { joinPointer } from "./json-pointer.ts";
 import { isSchema, type JsonSchema } from "./json-schema.ts";
+import { isRecord } from "./json-value.ts";
 import type { SchemaLimits } from "./limits.ts";
 import { SchemaError } from "./schema-error.ts";
 
@@ -42,7 +43,7 @@ function copyContainer(value: object, pointer: string, depth: number, state: Sna
   state.open.add(value);
   grow(state, 2);
   const result = Array.isArray(value)
-    ? value.map((item, i) => copy(item, joinPointer(pointer, i), depth + 1, state))
+    ? Array.from(value, (item, i) => copy(item, joinPointer(pointer, i), depth + 1, state))
     : copyObject(value, pointer, depth, state);
   state.open.delete(value);
   return Object.freeze(result);
@@ -55,7 +56,13 @@ function copyObject(value: object, pointer: string, depth: number, state: Snapsh
       pointer,
     );
   }
-  const source = value as Record<string, unknown>;
+  if (!isRecord(value)) {
+    throw new SchemaError(
+      `A schema holds JSON only, not a ${value.constructor?.name ?? "special object"}.`,
+      pointer,
+    );
+  }
+  const source = value;
   const result: Record<string, unknown> = {};
   for (const key of Object.keys(source)) {
     const entry = source[key];

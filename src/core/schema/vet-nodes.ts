@@ -56,7 +56,7 @@ function measure(
 /** A `$dynamicRef` counts when it can lead to one place only; where it has a choice, evaluation bounds it. */
 function sameValueChildren(node: SchemaNode): SchemaNode[] {
   const children = inPlaceChildren(node);
-  if (node.dynamicRef?.target === node) children.push(node);
+  if (node.dynamicRef?.settled !== undefined) children.push(node.dynamicRef.settled);
   return children;
 }
 
