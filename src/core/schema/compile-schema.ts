@@ -178,6 +178,9 @@ class Checker implements CompiledSchema {
       if (thrown instanceof LimitReached && thrown.message === "steps") {
         return `a value that can be checked by following at most ${this.#limits.steps} references`;
       }
+      if (thrown instanceof LimitReached && thrown.message === "pattern") {
+        return "texts short enough for the patterns they have to match";
+      }
       if (thrown instanceof LimitReached) return `at most ${this.#limits.valueDepth} levels of nesting`;
       if (thrown instanceof RangeError) return "less nesting than there is room for on the stack";
     } catch {

@@ -8,7 +8,13 @@ import { TYPE_BITS } from "./schema-node.ts";
 const MAX_GATHERED = 500;
 
 /** Thrown inside an evaluation that meets a limit; it never leaves the schema module. */
-export class LimitReached extends Error {}
+export class LimitReached extends Error {
+  declare readonly message: "depth" | "pattern" | "steps";
+
+  constructor(limit: LimitReached["message"]) {
+    super(limit);
+  }
+}
 
 /** Which parts of one value some subschema has looked at, for `unevaluatedProperties` and `unevaluatedItems`. */
 export class Evaluated {

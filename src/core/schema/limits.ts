@@ -32,3 +32,9 @@ export const MAX_ISSUES = 20;
 
 /** Pointers kept in one normalisation report; the rest are counted. */
 export const MAX_REPORTED_CHANGES = 1_000;
+
+/**
+ * Length of a text times the instructions of a pattern that needs the linear engine: the product bounds its time, to
+ * about a second at worst. A usual pattern has 50 instructions, and may then be tried on 100,000 characters.
+ */
+export const MAX_PATTERN_WORK = 5_000_000;

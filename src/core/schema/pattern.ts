@@ -1,6 +1,7 @@
 import { RE2JS } from "re2js";
 import { isSafePattern } from "redos-detector";
-import type { SchemaLimits } from "./limits.ts";
+import { LimitReached } from "./evaluation.ts";
+import { MAX_PATTERN_WORK, type SchemaLimits } from "./limits.ts";
 import { isPlainPattern } from "./plain-pattern.ts";
 import { toRe2Syntax } from "./re2-syntax.ts";
 import { SchemaError } from "./schema-error.ts";
@@ -8,6 +9,7 @@ import { SchemaError } from "./schema-error.ts";
 /** A compiled pattern whose time is bounded by the text's length. */
 export interface Matcher {
   readonly source: string;
+  /** Throws `LimitReached` for a text that is too long for the pattern's size. */
   test(text: string): boolean;
 }
 
@@ -61,7 +63,12 @@ function toLinear(source: string): Matcher | undefined {
   if (syntax === undefined) return undefined;
   try {
     const expression = RE2JS.compile(syntax);
-    return { source, test: (text) => expression.matcher(text).find() };
+    const maxLength = MAX_PATTERN_WORK / expression.programSize();
+    const test = (text: string) => {
+      if (text.length > maxLength) throw new LimitReached("pattern");
+      return expression.matcher(text).find();
+    };
+    return { source, test };
   } catch {
     return undefined;
   }

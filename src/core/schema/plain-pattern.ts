@@ -1,6 +1,6 @@
-/** Ways the bounded parts may be retried, once over or at every character of the text. */
-const MAX_WAYS = 10_000;
-const MAX_WAYS_PER_CHARACTER = 100;
+/** Steps the native engine may take: once over, or at every character of the text. */
+const MAX_STEPS = 100_000;
+const MAX_STEPS_PER_CHARACTER = 500;
 
 const ATOM =
   /\\(?:[pP]\{[^}]*\}|u\{[^}]*\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|c[A-Za-z]|[^0-9kpPu])|\[(?:\\[\s\S]|[^\]\\])*\]|[^\\[\](){}*+?|^$]/y;
@@ -8,11 +8,12 @@ const QUANTIFIER = /(?:[*+?]|\{(\d+)(,(\d*))?\})\??/y;
 
 /**
  * Tells whether a pattern is so simple that the native engine's time is bounded: groups are never
- * repeated, there is at most one unbounded repetition, anchored, and there are few ways to retry the bounded ones.
+ * repeated, there is at most one unbounded repetition, anchored, and the rest is short, with few ways to retry it.
  */
 export function isPlainPattern(source: string): boolean {
   let at = 0;
   let ways = 1;
+  let length = 0;
   let unbounded = 0;
   const take = (sticky: RegExp): RegExpExecArray | null => {
     sticky.lastIndex = at;
@@ -35,27 +36,21 @@ export function isPlainPattern(source: string): boolean {
     } else {
       if (take(ATOM) === null) return false;
       const repeats = take(QUANTIFIER);
-      if (repeats === null) continue;
-      const most = upperBound(repeats);
+      const [least, most] = repeats === null ? [1, 1] : bounds(repeats);
       if (most === Number.POSITIVE_INFINITY) unbounded++;
-      else ways *= most - lowerBound(repeats) + 1;
+      else ways *= most - least + 1;
+      length += most === Number.POSITIVE_INFINITY ? least : most;
     }
-    if (ways > MAX_WAYS || unbounded > 1) return false;
+    if (ways * length > MAX_STEPS || unbounded > 1) return false;
   }
-  if (isAnchored(source)) return unbounded === 0 || ways <= MAX_WAYS_PER_CHARACTER;
-  return unbounded === 0 && ways <= MAX_WAYS_PER_CHARACTER;
+  if (isAnchored(source) && unbounded === 0) return true;
+  return (isAnchored(source) || unbounded === 0) && ways * length <= MAX_STEPS_PER_CHARACTER;
 }
 
-function upperBound(repeats: RegExpExecArray): number {
-  const [text, low, range, high] = repeats;
-  if (low === undefined) return text.startsWith("?") ? 1 : Number.POSITIVE_INFINITY;
-  if (range === undefined) return Number(low);
-  return high === "" ? Number.POSITIVE_INFINITY : Number(high);
-}
-
-function lowerBound(repeats: RegExpExecArray): number {
-  const [, low] = repeats;
-  return low === undefined ? 0 : Number(low);
+function bounds([text, low, range, high]: RegExpExecArray): [least: number, most: number] {
+  if (low === undefined) return text.startsWith("?") ? [0, 1] : [0, Number.POSITIVE_INFINITY];
+  if (range === undefined) return [Number(low), Number(low)];
+  return [Number(low), high === "" ? Number.POSITIVE_INFINITY : Number(high)];
 }
 
 /** Anchored means every alternative starts at the beginning; a bar anywhere makes that uncertain. */
