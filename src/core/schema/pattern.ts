@@ -2,6 +2,7 @@ import { RE2JS } from "re2js";
 import { isSafePattern } from "redos-detector";
 import { LimitReached } from "./evaluation.ts";
 import { MAX_PATTERN_WORK, type SchemaLimits } from "./limits.ts";
+import { withoutNeedlessEscapes } from "./needless-escapes.ts";
 import { isPlainPattern } from "./plain-pattern.ts";
 import { toRe2Syntax } from "./re2-syntax.ts";
 import { SchemaError } from "./schema-error.ts";
@@ -37,29 +38,32 @@ export function compilePattern(source: string, pointer: string, limits: SchemaLi
 
 /** The native engine where its time is plainly bounded, else RE2, else the native engine if the detector vouches for it. */
 function choose(source: string): Matcher | string {
-  const native = toNative(source);
+  const modern = isUnicodePattern(source) ? source : withoutNeedlessEscapes(source);
+  const unicode = isUnicodePattern(modern);
+  const native = toNative(source, unicode ? modern : source, unicode);
   if (native === undefined) return `"${source}" is not a regular expression.`;
-  if (isPlainPattern(source)) return native;
-  const linear = toLinear(source);
+  if (isPlainPattern(modern)) return native;
+  const linear = unicode ? toLinear(source, modern) : undefined;
   if (linear !== undefined) return linear;
-  if (isVouchedFor(source, native.unicode)) return native;
+  if (isVouchedFor(modern, unicode)) return native;
   return `The pattern "${source}" can take exponential time and cannot be run by a linear engine; write it without look-around, back-references or nested repetition.`;
 }
 
-function toNative(source: string): (Matcher & { readonly unicode: boolean }) | undefined {
-  for (const unicode of [true, false]) {
-    try {
-      const expression = new RegExp(source, unicode ? "u" : "");
-      return { source, unicode, test: (text) => expression.test(text) };
-    } catch {
-      // Patterns written for older engines escape more than Unicode mode allows; they are tried without it.
-    }
-  }
-  return undefined;
+function isUnicodePattern(source: string): boolean {
+  return toNative(source, source, true) !== undefined;
 }
 
-function toLinear(source: string): Matcher | undefined {
-  const syntax = toRe2Syntax(source);
+function toNative(source: string, pattern: string, unicode: boolean): Matcher | undefined {
+  try {
+    const expression = new RegExp(pattern, unicode ? "u" : "");
+    return { source, test: (text) => expression.test(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+function toLinear(source: string, pattern: string): Matcher | undefined {
+  const syntax = toRe2Syntax(pattern);
   if (syntax === undefined) return undefined;
   try {
     const expression = RE2JS.compile(syntax);
