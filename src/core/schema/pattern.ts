@@ -2,6 +2,7 @@ import { RE2JS } from "re2js";
 import { isSafePattern } from "redos-detector";
 import { LimitReached } from "./evaluation.ts";
 import { MAX_PATTERN_WORK, type SchemaLimits } from "./limits.ts";
+import { splitLeadingLookAheads } from "./look-aheads.ts";
 import { withoutNeedlessEscapes } from "./needless-escapes.ts";
 import { isPlainPattern } from "./plain-pattern.ts";
 import { toRe2Syntax } from "./re2-syntax.ts";
@@ -78,8 +79,18 @@ function toLinear(source: string, pattern: string): Matcher | undefined {
   }
 }
 
+/**
+ * The detector takes a look-around at the end for one that always holds, and knows no cost for one that is tried at many
+ * places. So only those right at an anchored start are let through, and each part has to stand by itself.
+ */
 function isVouchedFor(source: string, unicode: boolean): boolean {
   if (source.length > DETECTOR.length || nesting(source) > DETECTOR.nesting) return false;
+  const parts = splitLeadingLookAheads(source);
+  if (parts === undefined) return false;
+  return parts.every((part) => isPlainPattern(part) || isSafe(part, unicode));
+}
+
+function isSafe(source: string, unicode: boolean): boolean {
   try {
     const { maxSteps, maxScore } = DETECTOR;
     return isSafePattern(source, { unicode, maxSteps, maxScore, timeout: Number.POSITIVE_INFINITY }).safe;
