@@ -141,13 +141,15 @@ class Checker implements CompiledSchema {
 
   /** Normalises until nothing changes; undefined when nothing did, or when the outcome would not pass. */
   #normalizeFully(value: unknown, mode: NormalizeMode): Changed | undefined {
+    // A default stands in for a property that is missing, not for a whole value that is.
+    if (value === undefined) return undefined;
     const pass = new Normalization(this.#start(false), mode);
     let current = value;
     try {
       for (let round = 0; round < MAX_ROUNDS; round++) {
         const next = normalizeAt([this.#root], current, "", pass);
-        if (next === current) {
-          return current === value || !this.check(current)
+        if (Object.is(next, current)) {
+          return Object.is(current, value) || !this.check(current)
             ? undefined
             : { value: current, report: pass.report() };
         }

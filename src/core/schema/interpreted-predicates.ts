@@ -29,7 +29,7 @@ export function interpretedPredicates(root: SchemaNode, budget: Budget, at: Sche
     if (!isValid(value, depth)) return false;
     budget.depth -= depth;
     const pass = new Normalization(startEvaluation(root, budget, false), { shape: true });
-    const isSame = normalizeAt([at], value, "", pass) === value;
+    const isSame = value === undefined || Object.is(normalizeAt([at], value, "", pass), value);
     budget.depth += depth;
     return isSame;
   };

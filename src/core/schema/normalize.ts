@@ -99,7 +99,7 @@ function normalizeItems(
     const children = itemNodes(nodes, i);
     if (children.length === 0 || items[i] === undefined) continue;
     const item = normalizeAt(children, items[i], joinPointer(pointer, i), pass);
-    if (item === items[i]) continue;
+    if (Object.is(item, items[i])) continue;
     result ??= [...items];
     result[i] = item;
   }
@@ -125,7 +125,7 @@ function normalizeProperties(
       continue;
     }
     const next = part === undefined || children.length === 0 ? part : normalizeAt(children, part, at, pass);
-    changed ||= next !== part;
+    changed ||= !Object.is(next, part);
     entries.push([key, next]);
   }
   const added = missingDefaults(nodes, value, pointer, pass);
