@@ -28,6 +28,7 @@ export default defineConfig([
     },
     inputOptions: { resolve: { mainFields: ["module", "main"] } },
     outputOptions: { chunkFileNames: "chunks/[name]-[hash].js" },
+    checks: { pluginTimings: false },
     dts: false,
     hooks: { "build:done": writeThirdPartyLicences },
   },
@@ -37,6 +38,7 @@ export default defineConfig([
     target: "es2022",
     clean: false,
     deps: { onlyBundle: [] },
+    checks: { pluginTimings: false },
     dts: { emitDtsOnly: true },
   },
 ]);

@@ -1,9 +1,30 @@
 import { defineConfig } from "vitest/config";
+import { HARDENED_FLAGS } from "./test/run-node.ts";
 
-export default defineConfig({
-  test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-    typecheck: { enabled: true, include: ["src/**/*.test-d.ts"] },
-    globalSetup: ["test/build-once.ts"],
-  },
+/** `--mode hardened` runs the same tests in a Node that forbids code generation and `__proto__`. */
+export default defineConfig(({ mode }) => {
+  const hardened = mode === "hardened";
+  const shared = { mode, pool: "forks", execArgv: hardened ? [...HARDENED_FLAGS] : [] } as const;
+  return {
+    test: {
+      projects: [
+        {
+          test: {
+            ...shared,
+            name: "core",
+            include: ["src/core/**/*.test.ts"],
+            typecheck: { enabled: !hardened, include: ["src/core/**/*.test-d.ts"] },
+          },
+        },
+        {
+          test: {
+            ...shared,
+            name: "package",
+            include: ["src/*.test.ts", "src/tour/**/*.test.ts", "test/**/*.test.ts"],
+            globalSetup: ["test/build-once.ts"],
+          },
+        },
+      ],
+    },
+  };
 });

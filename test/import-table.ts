@@ -20,7 +20,7 @@ const APP: Layer = {
 };
 
 /** The import table: a layer is a folder of `src`, or a file directly in it. Anything else is refused. */
-export const IMPORT_TABLE: Readonly<Record<string, Layer>> = {
+const IMPORT_TABLE: Readonly<Record<string, Layer>> = {
   core: {
     below: [],
     packages: ["typebox", "@standard-schema/spec", "re2js", "redos-detector"],

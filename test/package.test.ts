@@ -2,7 +2,8 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ROOT, runCommand, runNode } from "./run-node.ts";
+import { HARDENED, ROOT, runCommand, runNode } from "./run-node.ts";
+import { toJavaScript } from "./type-check.ts";
 
 const CONSUMER = `
 import { defineOperation, OperationRegistry, type ResponseEnvelope, Type, unwrap } from "waybill";
@@ -31,6 +32,7 @@ const TSCONFIG = {
     exactOptionalPropertyTypes: true,
     noUncheckedIndexedAccess: true,
     skipLibCheck: false,
+    noEmit: true,
   },
   files: ["consumer.ts"],
 };
@@ -44,6 +46,7 @@ describe("the packed package", () => {
     const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz"));
     writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
     writeFileSync(join(folder, "consumer.ts"), CONSUMER);
+    writeFileSync(join(folder, "consumer.js"), toJavaScript(CONSUMER));
     writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(TSCONFIG));
     const flags = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
     const installed = await runCommand("npm", ["install", ...flags, `./${tarball}`], { cwd: folder });
@@ -62,14 +65,24 @@ describe("the packed package", () => {
     expect(names.sort()).toEqual(["@standard-schema", "typebox", "waybill"]);
   });
 
-  it("types a strict consumer that checks its libraries too, and runs", { timeout: 60_000 }, async () => {
-    const compiled = await runNode([join(ROOT, "node_modules/typescript/bin/tsc"), "-p", "."], {
-      cwd: folder,
-    });
-    expect(compiled.stdout).toBe("");
+  it("imports by its name and runs an operation", async () => {
     const ran = await runNode(["consumer.js"], { cwd: folder });
     expect(ran).toEqual({ code: 0, stdout: "42 local\n", stderr: "" });
   });
+
+  // Types do not depend on the flags of the second run.
+  it.runIf(!HARDENED)(
+    "types a strict consumer that checks its libraries too",
+    { timeout: 120_000 },
+    async () => {
+      const compiler = join(ROOT, "node_modules/typescript/bin/tsc");
+      expect(await runNode([compiler, "-p", "."], { cwd: folder })).toEqual({
+        code: 0,
+        stdout: "",
+        stderr: "",
+      });
+    },
+  );
 
   it("runs its command", async () => {
     const bin = join(folder, "node_modules/.bin/waybill");

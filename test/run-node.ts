@@ -7,6 +7,9 @@ export const ROOT = fileURLToPath(new URL("..", import.meta.url));
 /** Node flags of the second run: no code from strings, no `__proto__`. */
 export const HARDENED_FLAGS = ["--disallow-code-generation-from-strings", "--disable-proto=throw"] as const;
 
+/** Whether this is the second run. */
+export const HARDENED = HARDENED_FLAGS.every((flag) => process.execArgv.includes(flag));
+
 /** What a finished child process left behind. */
 export interface Finished {
   readonly code: number | null;
@@ -26,8 +29,7 @@ export interface RunOptions {
 
 /** Runs Node under the same hardening flags as this process, and waits for the end. */
 export function runNode(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  const inherited = HARDENED_FLAGS.filter((flag) => process.execArgv.includes(flag));
-  return runCommand(process.execPath, [...inherited, ...args], options);
+  return runCommand(process.execPath, [...(HARDENED ? HARDENED_FLAGS : []), ...args], options);
 }
 
 /** Runs a program without a shell, and waits for the end. */

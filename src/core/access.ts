@@ -60,16 +60,13 @@ export class AccessRule {
   /** The error this call is refused with, or nothing when it may go on. */
   refusal(identity: HeldIdentity | undefined, input: unknown): CallError | undefined {
     if (identity === undefined) {
-      return new CallError(
-        "UNAUTHENTICATED",
-        `Calling "${this.#id}" needs an identity, and the call has none.`,
-      );
+      return refused("UNAUTHENTICATED", `Calling "${this.#id}" needs an identity, and the call has none.`);
     }
     if (!this.#hasScopes(identity)) {
-      return new CallError("ACCESS_DENIED", `The caller lacks a scope that "${this.#id}" asks for.`);
+      return refused("ACCESS_DENIED", `The caller lacks a scope that "${this.#id}" asks for.`);
     }
     if (!this.#resources.every((rule) => holdsResource(identity, rule, input))) {
-      return new CallError(
+      return refused(
         "ACCESS_DENIED",
         `The caller may not use the resource this call of "${this.#id}" names.`,
       );
@@ -85,6 +82,10 @@ export class AccessRule {
   #hasResources({ resources }: HeldIdentity): boolean {
     return this.#resources.every(({ type }) => (resources[type]?.length ?? 0) > 0);
   }
+}
+
+function refused(code: "UNAUTHENTICATED" | "ACCESS_DENIED", message: string): CallError {
+  return new CallError(code, message, { stack: false });
 }
 
 function holdsResource({ resources }: HeldIdentity, { path, type }: ResourcePath, input: unknown): boolean {

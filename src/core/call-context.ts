@@ -16,6 +16,8 @@ export let closeContext: (context: CallContext, over?: boolean) => void;
 /** Tells whether nobody waits for the call any more. */
 export let isOver: (context: CallContext) => boolean;
 
+type CallNames = Pick<OperationContext, "operationId" | "requestId">;
+
 /** The context of one call; what a handler does not read is never made. */
 export class CallContext implements OperationContext {
   readonly #host: RegistryHost;
@@ -102,18 +104,22 @@ export class CallContext implements OperationContext {
   get progress(): OperationContext["progress"] {
     return (value) => {
       if (isOver(this)) return;
-      const { onProgress } = this.#scope;
-      const { operationId, requestId } = this;
-      notify(this.#host, onProgress, value);
-      notify(this.#host, this.#host.onProgress, { value, operationId, requestId });
+      notify(this.#host, this.#scope.onProgress, value);
+      this.#tell(this.#host.onProgress, { value });
     };
   }
 
   get log(): OperationContext["log"] {
     return (level, message, data) => {
-      const { operationId, requestId } = this;
-      notify(this.#host, this.#host.onLog, { level, message, data, operationId, requestId });
+      this.#tell(this.#host.onLog, { level, message, data });
     };
+  }
+
+  /** Adds which call it was; an id is made only where somebody listens. */
+  #tell<T>(listener: ((record: T & CallNames) => void) | undefined, record: T): void {
+    if (listener === undefined) return;
+    const { operationId, requestId } = this;
+    notify(this.#host, listener, { ...record, operationId, requestId });
   }
 
   #origin(): CallOrigin {

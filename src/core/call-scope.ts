@@ -1,7 +1,7 @@
 import { isAbortSignal } from "./abort-listeners.ts";
 import { type CallContext, inheritFrom } from "./call-context.ts";
 import { Cancellation } from "./cancellation.ts";
-import { toDeadline } from "./deadline.ts";
+import { monotonicNow, toDeadline } from "./deadline.ts";
 import { CallError } from "./errors.ts";
 import type { ExecuteOptions } from "./executor.ts";
 import { HeldIdentity } from "./identity.ts";
@@ -55,7 +55,7 @@ export function openScope(
   if (options === undefined && parent === undefined && host.defaultTimeoutMs === undefined) return BARE;
   const above = parent === undefined ? undefined : inheritFrom(parent);
   const { identity, signal, timeoutMs, requestId, metadata, onProgress } = options ?? NO_OPTIONS;
-  const limit = timeoutMs ?? (above === undefined ? host.defaultTimeoutMs : undefined);
+  const limit = timeoutMs === undefined && above === undefined ? host.defaultTimeoutMs : timeoutMs;
   return {
     identity: above === undefined ? held(identity) : above.identity,
     cancellation: join(operationId, signal, limit, above?.cancellation),
@@ -69,8 +69,12 @@ export function openScope(
 
 /** A scope like another one, with one more signal that can end the call. */
 export function withSignal(scope: CallScope, operationId: string, signal: AbortSignal): CancellableScope {
-  const { signals = NO_SIGNALS, deadline = Number.POSITIVE_INFINITY } = scope.cancellation ?? {};
-  return { ...scope, cancellation: new Cancellation(operationId, [...signals, signal], deadline) };
+  const {
+    signals = NO_SIGNALS,
+    deadline = Number.POSITIVE_INFINITY,
+    startedAt = 0,
+  } = scope.cancellation ?? {};
+  return { ...scope, cancellation: new Cancellation(operationId, [...signals, signal], deadline, startedAt) };
 }
 
 function held(identity: ExecuteOptions["identity"]): HeldIdentity | undefined {
@@ -85,10 +89,11 @@ function join(
 ): Cancellation | undefined {
   if (signal === undefined && timeoutMs === undefined && above === undefined) return undefined;
   if (signal !== undefined && !isAbortSignal(signal)) throw new TypeError("signal must be an AbortSignal.");
-  const own = timeoutMs === undefined ? Number.POSITIVE_INFINITY : toDeadline(timeoutMs);
+  const now = monotonicNow();
+  const own = timeoutMs === undefined ? Number.POSITIVE_INFINITY : toDeadline(timeoutMs, now);
   const { signals = NO_SIGNALS, deadline = Number.POSITIVE_INFINITY } = above ?? {};
   const joined = signal === undefined || signals.includes(signal) ? signals : [...signals, signal];
-  return new Cancellation(operationId, joined, Math.min(own, deadline));
+  return new Cancellation(operationId, joined, Math.min(own, deadline), now);
 }
 
 function nextDepth(depth: number, maxDepth: number, operationId: string): number {

@@ -7,47 +7,33 @@ export function monotonicNow(): number {
 }
 
 /** Turns a timeout into a point on the monotonic clock; `Infinity` sets no limit and `0` leaves no time at all. */
-export function toDeadline(timeoutMs: unknown): number {
+export function toDeadline(timeoutMs: unknown, now: number): number {
   if (typeof timeoutMs !== "number" || !(timeoutMs >= 0)) {
     throw new TypeError(
       `timeoutMs must be a number of milliseconds, 0 or more; it is ${describe(timeoutMs)}.`,
     );
   }
-  return monotonicNow() + timeoutMs;
+  return now + timeoutMs;
 }
 
-/** What a deadline ends. */
+/** What a deadline ends; it keeps its own timer, so that none but the platform's is made. */
 export interface Expiring {
+  /** On the monotonic clock. */
+  readonly deadline: number;
+  timer: ReturnType<typeof setTimeout> | undefined;
   expire(): void;
 }
 
-/** Expires its owner once a deadline has passed, however far it lies ahead, unless stopped before. */
-export class DeadlineTimer {
-  readonly #deadline: number;
-  readonly #owner: Expiring;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+/** Expires its owner once the deadline has passed, however far it lies ahead; clearing `timer` stops it. */
+export function startTimer(owner: Expiring, remaining: number): void {
+  owner.timer = setTimeout(fire, Math.min(Math.ceil(remaining), LONGEST_DELAY), owner);
+}
 
-  constructor(deadline: number, owner: Expiring) {
-    this.#deadline = deadline;
-    this.#owner = owner;
-    this.#arm(deadline - monotonicNow());
-  }
-
-  /** Forgets the deadline; safe to repeat. */
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
-
-  #arm(remaining: number): void {
-    this.#timer = setTimeout(DeadlineTimer.#fire, Math.min(Math.ceil(remaining), LONGEST_DELAY), this);
-  }
-
-  /** A timer may fire a little early, and a long wait takes several. */
-  static #fire(self: DeadlineTimer): void {
-    const remaining = self.#deadline - monotonicNow();
-    if (remaining > 0) self.#arm(remaining);
-    else self.#owner.expire();
-  }
+/** A timer may fire a little early, and a long wait takes several. */
+function fire(owner: Expiring): void {
+  const remaining = owner.deadline - monotonicNow();
+  if (remaining > 0) startTimer(owner, remaining);
+  else owner.expire();
 }
 
 function describe(value: unknown): string {

@@ -2,7 +2,7 @@ import { CallContext, closeContext } from "./call-context.ts";
 import { type CallScope, openScope } from "./call-scope.ts";
 import type { Cancellation } from "./cancellation.ts";
 import type { ResponseEnvelope } from "./envelope.ts";
-import { run } from "./execution.ts";
+import { type EnvelopeOrPromise, run } from "./execution.ts";
 import type { ExecuteOptions } from "./executor.ts";
 import { runHooks } from "./hooks.ts";
 import { findEntry, idOf, refusalOf } from "./lookup.ts";
@@ -28,12 +28,11 @@ export function dispatch(
     const scope = openScope(host, id, options, parent);
     cancellation = scope.cancellation;
     const context = new CallContext(host, entry, id, scope);
-    const result =
-      host.executeHooks.length === 0
-        ? runUnlessRefused(entry, id, input, context, scope)
-        : runAround(host, entry, id, input, context, scope);
-    if (cancellation !== undefined) return watched(result, cancellation);
-    return result instanceof Promise ? result : Promise.resolve(result);
+    if (host.executeHooks.length > 0) return runAround(host, entry, id, input, context, scope);
+    const result = runUnlessRefused(entry, id, input, context, scope, cancellation);
+    if (result instanceof Promise) return result;
+    const late = cancellation?.finish();
+    return late === undefined ? Promise.resolve(result) : Promise.reject(late);
   } catch (error) {
     cancellation?.release();
     return Promise.reject(error);
@@ -46,10 +45,14 @@ function runUnlessRefused(
   input: unknown,
   context: CallContext,
   scope: CallScope,
-): ResponseEnvelope | Promise<ResponseEnvelope> {
+  guard: Cancellation | undefined,
+): EnvelopeOrPromise {
   const refusal = refusalOf(entry, id, scope, input, "execute");
   if (entry === undefined || refusal !== undefined) throw refusal;
-  return run(entry, input, context);
+  const { cancellation } = scope;
+  const ended = cancellation?.check(cancellation.startedAt);
+  if (ended !== undefined) throw ended;
+  return run(entry, input, context, guard);
 }
 
 /** Each `next` decides anew: the input may be another one, and a retry may come too late. */
@@ -61,20 +64,16 @@ function runAround(
   context: CallContext,
   scope: CallScope,
 ): Promise<ResponseEnvelope> {
+  const { cancellation } = scope;
   const refusal = refusalOf(entry, id, scope, input, "execute");
   const call = Object.freeze({ operationId: id, operation: entry?.operation, input, context });
-  return runHooks(host.executeHooks, call, refusal, async (given) => {
+  const result = runHooks(host.executeHooks, call, refusal, async (given) => {
+    const ended = cancellation?.check();
+    if (ended !== undefined) throw ended;
     closeContext(context, false);
-    return runUnlessRefused(entry, id, given, context, scope);
+    const inner = runUnlessRefused(entry, id, given, context, scope, undefined);
+    // Hooks hear at once how a call ended, even when its handler never does.
+    return inner instanceof Promise && cancellation !== undefined ? cancellation.race(inner) : inner;
   });
-}
-
-function watched(
-  result: ResponseEnvelope | Promise<ResponseEnvelope>,
-  cancellation: Cancellation,
-): Promise<ResponseEnvelope> {
-  if (result instanceof Promise) return cancellation.guard(result);
-  cancellation.release();
-  const late = cancellation.check();
-  return late === undefined ? Promise.resolve(result) : Promise.reject(late);
+  return cancellation === undefined ? result : cancellation.guard(result);
 }

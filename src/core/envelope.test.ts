@@ -386,6 +386,8 @@ describe("withOperationId", () => {
   it("RE-11 gives every other envelope back as it is", () => {
     const others = [toolError(1, { operationId: "a.b" }), httpEnvelope(1, HTTP), mcpEnvelope(1, MCP)];
     for (const envelope of others) expect(withOperationId(envelope, "x.y")).toBe(envelope);
+    const odd = { data: 1, meta: { source: "http" as const, ...HTTP, operationId: "" } };
+    expect(withOperationId(odd, "x.y")).toBe(odd);
   });
 });
 

@@ -66,12 +66,25 @@ describe("details of an error", () => {
   const self: Record<string, unknown> = {};
   self["toJSON"] = () => self;
 
-  it("X-5 asks toJSON on the object itself", () => {
-    const money = { cents: 5, toJSON: throwing as () => unknown };
-    money.toJSON = function (this: typeof money) {
-      return this.cents;
+  it("X-5 asks toJSON on the object itself, with an empty key", () => {
+    const money = {
+      cents: 5,
+      toJSON(key: unknown) {
+        return [this.cents, key];
+      },
     };
-    expect(toErrorDetails({ money })).toEqual({ money: 5 });
+    expect(toErrorDetails({ money })).toEqual({ money: [5, ""] });
+  });
+
+  it("X-5 writes an instance as its own fields", () => {
+    class Stock {
+      readonly left = 0;
+      readonly #secret = 1;
+      get secret(): number {
+        return this.#secret;
+      }
+    }
+    expect(toErrorDetails(new Stock())).toEqual({ left: 0 });
   });
 
   it("X-5 ends a toJSON that never stops at the depth limit", () => {

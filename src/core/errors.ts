@@ -72,7 +72,7 @@ export class CallError extends TraceableError {
     this.code = known;
     this.retryable = flag(options.retryable, traits.retryable);
     this.correctable = flag(options.correctable, traits.correctable);
-    this.httpStatus = errorStatus(options.httpStatus, traits);
+    this.httpStatus = statusOf(traits, options.httpStatus);
     this.details = toErrorDetails(options.details);
   }
 
@@ -89,9 +89,8 @@ function flag(given: unknown, otherwise: boolean): boolean {
   return typeof given === "boolean" ? given : otherwise;
 }
 
-function errorStatus(given: number | undefined, traits: ErrorTraits): number {
-  const valid = given !== undefined && Number.isInteger(given) && given >= 400 && given <= 599;
-  return valid ? given : traits.httpStatus;
+function statusOf(traits: ErrorTraits, given: number = traits.httpStatus): number {
+  return Number.isInteger(given) && given >= 400 && given <= 599 ? given : traits.httpStatus;
 }
 
 /** Recognises a thrown `CallError`, of another copy of this package too; never throws. */
@@ -143,12 +142,9 @@ function fromOtherCopy(other: CallError): CallError {
   });
 }
 
-/** The platform's own words for a call that was stopped. */
-const CODE_OF_NAME = new Map<unknown, ErrorCode>([
-  ["AbortError", "ABORTED"],
-  ["TimeoutError", "TIMEOUT"],
-]);
-
+/** Understands the platform's own words for a call that was stopped, and no others. */
 function codeOfForeign(thrown: unknown): ErrorCode {
-  return (thrown instanceof Error && CODE_OF_NAME.get(thrown.name)) || "EXECUTION_ERROR";
+  const name = thrown instanceof Error ? thrown.name : "";
+  if (name === "AbortError") return "ABORTED";
+  return name === "TimeoutError" ? "TIMEOUT" : "EXECUTION_ERROR";
 }

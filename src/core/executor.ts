@@ -1,7 +1,7 @@
 import type { ResponseEnvelope } from "./envelope.ts";
 import type { Identity } from "./identity.ts";
 import type { NestedCallOptions } from "./operation-context.ts";
-import type { AnyOperation, CallArguments, OutputOf } from "./operation-types.ts";
+import type { AnyOperation, CallArguments, OperationSpec, OutputOf } from "./operation-types.ts";
 
 /** What a call from outside may be told. */
 export interface ExecuteOptions extends NestedCallOptions {
@@ -45,8 +45,13 @@ export interface Executor {
   onChange(listener: ChangeListener): () => void;
 }
 
-/** Operations from elsewhere that may change over time. */
-export interface OperationSource {
-  readonly operations: Iterable<AnyOperation>;
+/** Something whose operations may change over time. */
+export interface Changing {
+  /** Returns how to stop listening. */
   onChange?(listener: ChangeListener): () => void;
 }
+
+/** Operations from elsewhere: a list of them, or something that holds one; their changes are followed. */
+export type OperationSource =
+  | (Iterable<OperationSpec> & Changing)
+  | (Changing & { readonly operations: Iterable<OperationSpec> });

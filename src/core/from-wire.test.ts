@@ -105,6 +105,8 @@ describe("malformed tags", () => {
     ["a date with an offset", tag("date", "1970-01-01T00:00:00.000+00:00")],
     ["a date that does not exist", tag("date", "1970-02-30T00:00:00.000Z")],
     ["bytes that are no string", tag("bytes", [1])],
+    ["bytes that are a list of text", tag("bytes", ["Zm9v"])],
+    ["bytes that are a number", tag("bytes", 1234)],
     ["bytes that are no base64", tag("bytes", "Zg")],
     ["a map that is no list", tag("map", {})],
     ["a map with half an entry", tag("map", [[1]])],

@@ -46,7 +46,7 @@ export function nestHooks<R>(
   const step = (index: number, input: unknown): R => {
     const hook = hooks[index];
     if (hook === undefined) return last(input);
-    const seen = input === call.input ? call : { ...call, input };
+    const seen = input === call.input ? call : Object.freeze({ ...call, input });
     return hook(seen, (...given) => step(index + 1, given.length === 0 ? input : given[0]));
   };
   return step(0, call.input);

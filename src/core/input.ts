@@ -18,7 +18,7 @@ export async function parsedInput(
   validate: StandardSchemaV1.Props["validate"],
 ): Promise<unknown> {
   const result = await validated(entry, input, validate);
-  if (result.issues !== undefined) throw invalid(entry, toSchemaIssues(result.issues, input));
+  if (result.issues) throw invalid(entry, toSchemaIssues(result.issues, input));
   return entry.local ? result.value : input;
 }
 

@@ -244,6 +244,12 @@ describe("the envelope itself", () => {
     expect(isResponseEnvelope({ data: 1, meta: inherited })).toBe(true);
   });
 
+  it("RE-7 does not take the source from a prototype", () => {
+    const prototype = Object.assign(Object.create(null), { source: "local" });
+    const meta = Object.assign(Object.create(prototype), without(LOCAL, "source"));
+    expect(isResponseEnvelope({ data: 1, meta })).toBe(false);
+  });
+
   it("RE-7 does not look at what a prototype offers for an optional field", () => {
     const prototype = Object.assign(Object.create(null), { isError: "nonsense" });
     const meta = Object.assign(Object.create(prototype), LOCAL);

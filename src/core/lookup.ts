@@ -22,7 +22,7 @@ export function findEntry(host: RegistryHost, id: string, nested: boolean): Oper
   return entry?.internal === true && !nested ? undefined : entry;
 }
 
-/** The reason a call may not start, if there is one; nothing of the input but a resource id is looked at. */
+/** The reason a call is refused, if there is one; nothing of the input but a resource id is looked at. */
 export function refusalOf(
   entry: OperationEntry | undefined,
   id: string,
@@ -33,8 +33,7 @@ export function refusalOf(
   if (entry === undefined) return notFound(id);
   const denied = entry.access?.refusal(scope.identity, input);
   if (denied !== undefined) return denied;
-  if (entry.streams !== (way === "subscribe")) return wrongWay(entry);
-  return scope.cancellation?.check();
+  return entry.streams === (way === "subscribe") ? undefined : wrongWay(entry);
 }
 
 /** The same for an id that is not there, one that cannot be, and one that is hidden. */

@@ -19,6 +19,7 @@ export interface KnownError {
   readonly details: OperationSchema | undefined;
 }
 
+const NO_ERRORS: ReadonlyMap<string, KnownError> = new Map();
 const ANYTHING: AnySchema = Object.freeze({});
 
 /** An operation read once and compiled when it is registered: what every call of it works with. */
@@ -29,6 +30,8 @@ export class OperationEntry {
   readonly input: OperationSchema;
   /** Absent when the output is not looked at: policy off, or a schema that says nothing. */
   readonly output: OperationSchema | undefined;
+  /** The output schema brings its own parser, which may have to be waited for. */
+  readonly parsesOutput: boolean;
   readonly strict: boolean;
   /** The handler gets filled and parsed input; a remote one gets it as given. */
   readonly local: boolean;
@@ -55,19 +58,27 @@ export class OperationEntry {
     this.input = this.#compile("inputSchema", operation.inputSchema, "input");
     const output = this.#compile("outputSchema", operation.outputSchema, "output");
     this.output = policy === "off" || !output.meaningful ? undefined : output;
+    this.parsesOutput = this.output?.validate !== undefined;
     this.strict = policy === "strict";
     this.local = (operation.source ?? "local") === "local";
     this.fillsDefaults = this.local && this.input.hasDefaults;
     this.streams = operation.type === "subscription";
     this.internal = operation.visibility === "internal";
     this.access = access === undefined ? undefined : new AccessRule(access, id);
-    this.authority = authority === undefined ? undefined : HeldIdentity.of({ subject: id, ...authority });
-    this.errors = new Map(declaredErrors(operation).map((declared) => this.#known(declared)));
+    this.authority =
+      authority === undefined
+        ? undefined
+        : HeldIdentity.of({ ...authority, subject: authority.subject ?? id });
+    this.errors = this.#knownErrors(declaredErrors(operation));
   }
 
   /** Tells whether this identity could call the operation with some input. */
   admits(identity: HeldIdentity | undefined): boolean {
     return this.access === undefined || this.access.admits(identity);
+  }
+
+  #knownErrors(declared: readonly ErrorDeclaration[]): ReadonlyMap<string, KnownError> {
+    return declared.length === 0 ? NO_ERRORS : new Map(declared.map((error) => this.#known(error)));
   }
 
   #known({ code, schema, httpStatus }: ErrorDeclaration): [string, KnownError] {

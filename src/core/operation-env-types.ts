@@ -18,12 +18,15 @@ type EnvOf<Op extends AnyOperation> = {
   };
 };
 
-type KnownEnv = keyof OperationMap extends never ? AnyEnv : MappedEnv<keyof OperationMap & string>;
+/** Typed where the map of known operations says so, open everywhere else. */
+type KnownEnv = MappedEnv<keyof OperationMap & string> & AnyEnv;
 
-type AnyEnv = Readonly<Record<string, Readonly<Record<string, EnvCall<string>>>>>;
+type AnyEnv = Readonly<Record<string, AnyNamespace>>;
+
+type AnyNamespace = Readonly<Record<string, EnvCall<string>>>;
 
 type MappedEnv<Ids extends string> = {
-  readonly [NS in Ids extends `${infer Namespace}.${string}` ? Namespace : never]: {
+  readonly [NS in Ids extends `${infer Namespace}.${string}` ? Namespace : never]: AnyNamespace & {
     readonly [Id in Extract<Ids, `${NS}.${string}`> as Id extends `${NS}.${infer Name}`
       ? Name
       : never]: EnvCall<Id>;

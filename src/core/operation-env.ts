@@ -30,10 +30,11 @@ export function operationEnv(
     for (const entry of table.byNamespace.get(namespace)?.values() ?? []) if (test(entry)) return true;
     return false;
   };
-  return readOnlyMap(
+  const env = readOnlyMap(
     () => [...table.byNamespace.keys()].filter((namespace) => some(namespace, visible)),
     (namespace) => (some(namespace, exists) ? namespaceEnv(namespace) : undefined),
   );
+  return env as OperationEnv;
 
   function namespaceEnv(namespace: string): Readonly<Record<string, EnvFunction>> {
     const names = () => table.byNamespace.get(namespace) ?? new Map<string, OperationEntry>();

@@ -26,16 +26,15 @@ export function reconcile(
 export async function reconcileParsed(
   entry: OperationEntry,
   output: OperationSchema,
-  validate: StandardSchemaV1.Props["validate"],
   envelope: ResponseEnvelope,
 ): Promise<ResponseEnvelope> {
   const { valid, value, report, issues } = output.normalize(envelope.data);
-  const parsed = await validate(value);
+  const parsed: StandardSchemaV1.Result<unknown> = (await output.validate?.(value)) ?? { value };
   if (valid) {
-    if (parsed.issues === undefined) return normalized(envelope, report, value);
-    return violating(entry, envelope, toSchemaIssues(parsed.issues, value));
+    if (parsed.issues) return violating(entry, envelope, toSchemaIssues(parsed.issues, value));
+    return normalized(envelope, report, value);
   }
-  const usable = parsed.issues === undefined && output.check(parsed.value);
+  const usable = !parsed.issues && output.check(parsed.value);
   return usable ? normalized(envelope, REPARSED, parsed.value) : violating(entry, envelope, issues);
 }
 

@@ -40,7 +40,7 @@ export class RegistryCore implements RegistryHost, EntrySettings {
     const { outputPolicy = "warn", defaultTimeoutMs, limits = {}, codegen = true, timing = false } = options;
     if (!POLICIES.includes(outputPolicy))
       throw new TypeError('outputPolicy must be "off", "warn" or "strict".');
-    if (defaultTimeoutMs !== undefined) toDeadline(defaultTimeoutMs);
+    if (defaultTimeoutMs !== undefined) toDeadline(defaultTimeoutMs, 0);
     const { callDepth = CALL_DEPTH, ...schemaLimits } = limits;
     if (!Number.isInteger(callDepth) || callDepth < 0)
       throw new TypeError("limits.callDepth must be 0 or more.");
@@ -73,15 +73,15 @@ export class RegistryCore implements RegistryHost, EntrySettings {
   }
 
   /** Adds hooks inside those already there; returns how to take them out again. */
-  addHooks({ execute, subscribe }: Hooks): () => void {
+  addHooks(hooks: Hooks): () => void {
+    // Functions of their own, so that hooks added twice run twice and are taken out one by one.
+    const execute = hooks.execute && asynchronous(hooks.execute.bind(hooks));
+    const subscribe = hooks.subscribe?.bind(hooks);
     if (execute !== undefined) this.executeHooks = [...this.executeHooks, execute];
     if (subscribe !== undefined) this.subscribeHooks = [...this.subscribeHooks, subscribe];
-    let active = true;
     return () => {
-      if (!active) return;
-      active = false;
-      this.executeHooks = without(this.executeHooks, execute);
-      this.subscribeHooks = without(this.subscribeHooks, subscribe);
+      this.executeHooks = this.executeHooks.filter((hook) => hook !== execute);
+      this.subscribeHooks = this.subscribeHooks.filter((hook) => hook !== subscribe);
     };
   }
 
@@ -98,10 +98,9 @@ export class RegistryCore implements RegistryHost, EntrySettings {
   }
 }
 
-/** A copy with one occurrence less. */
-function without<T>(list: readonly T[], item: T | undefined): readonly T[] {
-  const index = item === undefined ? -1 : list.indexOf(item);
-  return list.filter((_, place) => place !== index);
+/** What a hook throws reaches the one outside it as a rejection, always. */
+function asynchronous(hook: CallHook): CallHook {
+  return async (call, next) => hook(call, next);
 }
 
 /** Outermost of all hooks, when asked for. */

@@ -34,8 +34,10 @@ export interface RegisterOptions {
  * `operations`, `get`, `has` and `size` are the view of who owns the registry and show everything.
  */
 export class OperationRegistry<const Ops extends readonly AnyOperation[] = readonly AnyOperation[]>
-  implements Executor, OperationSource
+  implements Executor
 {
+  /** Exists for the type checker alone: the operations known when the registry was made. */
+  declare readonly "~operations"?: Ops;
   readonly #core: RegistryCore;
 
   constructor(operations?: Ops, options: RegistryOptions = {}) {
@@ -58,13 +60,10 @@ export class OperationRegistry<const Ops extends readonly AnyOperation[] = reado
   }
 
   /** Adds all operations or, when one of them cannot be, none; follows the changes of a source until told to stop. */
-  registerAll(from: Iterable<OperationSpec> | OperationSource, options?: RegisterOptions): () => void {
-    if (!isSource(from)) {
-      this.#add(from, options, undefined);
-      return () => {};
-    }
-    this.#add(from.operations, options, from);
-    return from.onChange?.((changes) => applySourceChanges(this.#core, from, changes)) ?? (() => {});
+  registerAll(from: OperationSource, options?: RegisterOptions): () => void {
+    this.#add(Symbol.iterator in from ? from : from.operations, options, from);
+    const stop = from.onChange?.((changes) => applySourceChanges(this.#core, from, changes));
+    return stop ?? (() => {});
   }
 
   /** Takes an operation out and tells whether it was there; calls under way go on. */
@@ -118,12 +117,16 @@ export class OperationRegistry<const Ops extends readonly AnyOperation[] = reado
   }
 
   /** The operations as functions, called within a handler's context or, with options, from outside. */
-  buildEnv(caller?: OperationContext | ExecuteOptions): OperationEnv<Ops> {
+  buildEnv<Self extends Pick<OperationRegistry, "~operations">>(
+    this: Self,
+    caller?: OperationContext | ExecuteOptions,
+  ): OperationEnv<NonNullable<Self["~operations"]>>;
+  buildEnv(caller?: OperationContext | ExecuteOptions): OperationEnv {
     const core = this.#core;
     if (caller instanceof CallContext) {
       const { identity } = inheritFrom(caller);
       const call: EnvExecute = (id, input, options) => core.execute(id, input, options, caller);
-      return operationEnv(core.table, call, (entry) => entry.admits(identity)) as OperationEnv<Ops>;
+      return operationEnv(core.table, call, (entry) => entry.admits(identity));
     }
     const base: ExecuteOptions = { ...caller };
     const identity = base.identity === undefined ? undefined : HeldIdentity.of(base.identity);
@@ -134,7 +137,7 @@ export class OperationRegistry<const Ops extends readonly AnyOperation[] = reado
       call,
       (entry) => entry.admits(identity),
       (entry) => !entry.internal,
-    ) as OperationEnv<Ops>;
+    );
   }
 
   #add(operations: Iterable<OperationSpec>, options: RegisterOptions = {}, source?: OperationSource): void {
@@ -151,8 +154,4 @@ export class OperationRegistry<const Ops extends readonly AnyOperation[] = reado
     }
     this.#core.announce([...entries.values()].map((entry) => table.put(entry)));
   }
-}
-
-function isSource(from: Iterable<OperationSpec> | OperationSource): from is OperationSource {
-  return !(Symbol.iterator in from);
 }

@@ -114,7 +114,7 @@ function openStream(
   const entry = findEntry(host, id, scope.parent !== undefined);
   const context = new CallContext(host, entry, id, scope);
   const open = (given: unknown): EnvelopeStream => {
-    const refusal = refusalOf(entry, id, scope, given, "subscribe");
+    const refusal = refusalOf(entry, id, scope, given, "subscribe") ?? scope.cancellation.check();
     if (entry === undefined || refusal !== undefined) throw refusal;
     return new EnvelopeStream(entry, given, context);
   };

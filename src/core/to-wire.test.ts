@@ -190,6 +190,16 @@ describe("toJSON", () => {
     expect(wire).not.toHaveProperty("toJSON");
   });
 
+  it("What JSON cannot hold: that gives a list or a plain heir with a toJSON is not asked twice either", () => {
+    const list = Object.assign([1], { toJSON: () => "asked again" });
+    expect(JSON.stringify(toWire({ toJSON: () => list }))).toBe("[1]");
+    const parent = Object.assign(Object.create(null), { toJSON: () => heir });
+    const heir = Object.assign(Object.create(parent), { a: 1 });
+    const wire = toWire(heir);
+    expect(wire).not.toBe(heir);
+    expect(JSON.stringify(wire)).toBe('{"a":1}');
+  });
+
   it("What JSON cannot hold: that is no function is data", () => {
     const value = { toJSON: "text" };
     expect(toWire(value)).toBe(value);
@@ -325,7 +335,9 @@ describe("limits", () => {
   it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1_001, "5"])(
     "What JSON cannot hold: the depth %s is a programmer's mistake",
     (maxDepth) => {
-      expect(() => toWire(1, { maxDepth: maxDepth as number })).toThrow(TypeError);
+      expect(() => toWire(1, { maxDepth: maxDepth as number })).toThrow(
+        new TypeError("maxDepth must be an integer from 0 to 1000."),
+      );
     },
   );
 });

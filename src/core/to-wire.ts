@@ -105,7 +105,7 @@ function encodeEntry(entry: unknown, depth: number, walk: WireWalk): unknown {
 
 function encodeFields(value: object, depth: number, walk: WireWalk, copy: boolean): unknown {
   enter(value, depth, walk);
-  if (Array.isArray(value)) return mapItems(value, depth, walk, encode);
+  if (Array.isArray(value)) return mapItems(value, depth, walk, encode, copy);
   const source = value as Record<string, unknown>;
   const instance = !isPlainObject(value);
   if (instance && Object.keys(source).length === 0) {

@@ -1,5 +1,7 @@
 import type { ResponseEnvelope } from "./envelope.ts";
 
+const MAX_REASON = 500;
+
 /** An operation that ran and said no, as the client throws it: with the whole envelope. */
 export class ToolResultError extends Error {
   override readonly name = "ToolResultError";
@@ -11,7 +13,7 @@ export class ToolResultError extends Error {
 
   constructor(envelope: ResponseEnvelope, operationId: string) {
     const { code, message, details } = envelope.meta.waybill ?? {};
-    const reason = message ?? textOf(envelope);
+    const reason = (message ?? textOf(envelope)).slice(0, MAX_REASON);
     super(
       `"${operationId}" answered with an error${code === undefined ? "" : ` (${code})`}${reason && `: ${reason}`}`,
     );

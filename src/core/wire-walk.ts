@@ -76,14 +76,15 @@ export function enter(container: object, depth: number, walk: WireWalk): void {
   walk.open[depth] = container;
 }
 
-/** Converts every item; the same array back when none changes. */
+/** Converts every item; the same array back when none changes, unless a copy is asked for. */
 export function mapItems(
   items: readonly unknown[],
   depth: number,
   walk: WireWalk,
   convert: Convert,
+  always = false,
 ): unknown[] {
-  let copy: unknown[] | undefined;
+  let copy: unknown[] | undefined = always ? [] : undefined;
   for (let i = 0; i < items.length; i++) {
     walk.path[depth] = i;
     const item = items[i];

@@ -1,4 +1,4 @@
-import { type OperationRegistry, type ResponseEnvelope, toCallError } from "../index.ts";
+import { type Executor, type ResponseEnvelope, toCallError } from "../index.ts";
 import { createParcelOffice } from "./parcel-office.ts";
 import { type Answer, showStop } from "./show-stop.ts";
 import { STOPS, type Stop } from "./stops.ts";
@@ -28,7 +28,7 @@ export async function runTour({ write, json = false, colors = false }: TourOptio
   if (!json) write("\nYour own first registry is 20 lines: see README.md.\n");
 }
 
-async function answerOf(office: OperationRegistry, stop: Stop): Promise<Answer> {
+async function answerOf(office: Executor, stop: Stop): Promise<Answer> {
   try {
     const envelopes: ResponseEnvelope[] = [];
     if (stop.method === "subscribe") {

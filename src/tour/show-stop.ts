@@ -42,7 +42,7 @@ export function showStop(stop: Stop, answer: Answer, place: Place, colors: boole
 }
 
 function callText({ method = "execute", operation, input, options }: Stop): string {
-  const given = [JSON.stringify(operation), show(input, false), ...(options ? [show(options, false)] : [])];
+  const given = [show(operation, false), show(input, false), ...(options ? [show(options, false)] : [])];
   return `registry.${method}(${given.join(", ")})`;
 }
 

@@ -3,8 +3,8 @@ import type { ExecuteOptions } from "../index.ts";
 /** One call of the tour: what is asked, and why the answer looks as it does. */
 export interface Stop {
   readonly title: string;
-  /** Whether values come one after the other. @default "execute" */
-  readonly method?: "subscribe";
+  /** @default "execute" */
+  readonly method?: "execute" | "subscribe";
   readonly operation: string;
   readonly input: unknown;
   readonly options?: ExecuteOptions;

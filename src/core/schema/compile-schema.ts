@@ -144,7 +144,7 @@ class Checker implements CompiledSchema {
     // A default stands in for a property that is missing, not for a whole value that is.
     if (value === undefined) return undefined;
     const pass = new Normalization(this.#start(false), mode);
-    let current = value;
+    let current: unknown = value;
     try {
       for (let round = 0; round < MAX_ROUNDS; round++) {
         const next = normalizeAt([this.#root], current, "", pass);

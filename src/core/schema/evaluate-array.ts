@@ -1,5 +1,5 @@
 import { evaluate, passesQuietly } from "./evaluate.ts";
-import type { Evaluated, Evaluation } from "./evaluation.ts";
+import { type Evaluated, type Evaluation, plural } from "./evaluation.ts";
 import { joinPointer } from "./json-pointer.ts";
 import { hasDuplicates } from "./json-value.ts";
 import type { ArrayRules } from "./schema-node.ts";
@@ -37,8 +37,8 @@ function evaluateSize(
   pointer: string,
 ): boolean {
   const { minItems, maxItems, unique } = rules;
-  if (value.length < minItems) return run.fail(pointer, `at least ${minItems} items`, value);
-  if (value.length > maxItems) return run.fail(pointer, `at most ${maxItems} items`, value);
+  if (value.length < minItems) return run.fail(pointer, `at least ${plural(minItems, "item")}`, value);
+  if (value.length > maxItems) return run.fail(pointer, `at most ${plural(maxItems, "item")}`, value);
   if (unique && hasDuplicates(value)) return run.fail(pointer, "items that all differ", value);
   return true;
 }

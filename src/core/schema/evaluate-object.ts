@@ -1,5 +1,5 @@
 import { evaluate, passesQuietly } from "./evaluate.ts";
-import type { Evaluated, Evaluation } from "./evaluation.ts";
+import { type Evaluated, type Evaluation, plural } from "./evaluation.ts";
 import { joinPointer } from "./json-pointer.ts";
 import { presentKeys } from "./json-value.ts";
 import type { ObjectRules, SchemaNode } from "./schema-node.ts";
@@ -59,10 +59,10 @@ function evaluatePresence(rules: ObjectRules, value: object, run: Evaluation, po
   if (rules.minProperties === 0 && rules.maxProperties === Number.POSITIVE_INFINITY) return passed;
   const count = presentKeys(value).length;
   if (count < rules.minProperties) {
-    return run.fail(pointer, `at least ${rules.minProperties} properties`, value);
+    return run.fail(pointer, `at least ${plural(rules.minProperties, "property", "properties")}`, value);
   }
   if (count > rules.maxProperties) {
-    return run.fail(pointer, `at most ${rules.maxProperties} properties`, value);
+    return run.fail(pointer, `at most ${plural(rules.maxProperties, "property", "properties")}`, value);
   }
   return passed;
 }

@@ -1,7 +1,7 @@
 import { evaluateArray } from "./evaluate-array.ts";
 import { evaluateObject } from "./evaluate-object.ts";
 import { evaluateUnevaluated } from "./evaluate-unevaluated.ts";
-import { describeTypes, Evaluated, type Evaluation, typeBits } from "./evaluation.ts";
+import { describeTypes, Evaluated, type Evaluation, plural, typeBits } from "./evaluation.ts";
 import { countCodePoints, isEqual, isMultipleOf } from "./json-value.ts";
 import type { SchemaIssue } from "./schema-issue.ts";
 import type { NumberRules, SchemaNode, StringRules } from "./schema-node.ts";
@@ -91,8 +91,8 @@ function evaluateString(rules: StringRules, value: string, run: Evaluation, poin
   const { minLength, maxLength, pattern } = rules;
   if (minLength > 0 || maxLength < value.length) {
     const length = countCodePoints(value);
-    if (length < minLength) return run.fail(pointer, `at least ${minLength} characters`, value);
-    if (length > maxLength) return run.fail(pointer, `at most ${maxLength} characters`, value);
+    if (length < minLength) return run.fail(pointer, `at least ${plural(minLength, "character")}`, value);
+    if (length > maxLength) return run.fail(pointer, `at most ${plural(maxLength, "character")}`, value);
   }
   if (pattern === undefined || pattern.test(value)) return true;
   return run.fail(pointer, `a match of the pattern ${pattern.source}`, value);

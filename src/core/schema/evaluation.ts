@@ -137,7 +137,7 @@ export function describeTypes(bits: number): string {
 export function describeValue(value: unknown): string {
   switch (typeof value) {
     case "string":
-      return `string of ${countCodePoints(value)} characters`;
+      return `string of ${plural(countCodePoints(value), "character")}`;
     case "number":
     case "boolean":
       return `${typeof value} ${value}`;
@@ -153,8 +153,13 @@ export function describeValue(value: unknown): string {
 /** A proxy may refuse even to be asked what it is. */
 function describeObject(value: object): string {
   try {
-    return Array.isArray(value) ? `array of ${Number(value.length)} items` : "object";
+    return Array.isArray(value) ? `array of ${plural(Number(value.length), "item")}` : "object";
   } catch {
     return "object";
   }
+}
+
+/** Counts things in words: `1 item`, `2 items`. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
 }

@@ -1,0 +1,70 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { HARDENED, ROOT, runNode } from "./run-node.ts";
+import { toJavaScript, typeErrors } from "./type-check.ts";
+
+const FOLDERS = [".", "docs", "docs/decisions", "bench"];
+
+const documents = FOLDERS.flatMap((folder) =>
+  readdirSync(join(ROOT, folder))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => join(folder, name)),
+);
+
+const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
+
+/** The TypeScript blocks of a page, in order, as one program. */
+const programOf = (page: string) =>
+  [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]).join("\n");
+
+const README = read("README.md");
+const EXAMPLE = programOf(README);
+const CORE = programOf(read("docs/core.md"));
+
+describe("the README", () => {
+  it("shows an example of twenty lines that prints what it says", async () => {
+    const lines = EXAMPLE.split("\n").filter((line) => line.trim() !== "").length;
+    expect(lines).toBeGreaterThan(10);
+    expect(lines).toBeLessThanOrEqual(20);
+    const stdout = /^```text\n(.*?)^```$/ms.exec(README)?.[1];
+    const ran = await runNode(["--input-type=module", "-"], { stdin: toJavaScript(EXAMPLE) });
+    expect(ran).toEqual({ code: 0, stdout, stderr: "" });
+  });
+
+  it("starts with the two commands, the second of which is what CI runs", () => {
+    const commands = README.match(/^npm ci && npm \w+/gm);
+    expect(commands).toEqual(["npm ci && npm start", "npm ci && npm test"]);
+    expect(read(".ci/run")).toMatch(/^npm ci && npm test$/m);
+  });
+});
+
+describe("docs/core.md", () => {
+  it("is one program that runs", async () => {
+    const ran = await runNode(["--input-type=module", "-"], { stdin: toJavaScript(CORE) });
+    expect(ran).toEqual({ code: 0, stdout: "", stderr: "" });
+  });
+});
+
+describe("the documents", () => {
+  // Types do not depend on the flags of the second run.
+  it.runIf(!HARDENED)(
+    "hold code that type-checks against the built declarations",
+    { timeout: 120_000 },
+    () => {
+      const broken = EXAMPLE.replace('{ title: "Ship it" }', "{ title: 7 }");
+      const errors = typeErrors({ readme: EXAMPLE, core: CORE, broken });
+      expect(errors).toEqual({ readme: [], core: [], broken: [expect.stringContaining("not assignable")] });
+    },
+  );
+
+  it.each(documents)("%s links only to files that exist", (path) => {
+    const links = [...read(path).matchAll(/\]\((?![a-z]+:|#)([^)#]+)/g)].map((match) => match[1] ?? "");
+    expect(links.filter((link) => !existsSync(join(ROOT, path, "..", link)))).toEqual([]);
+  });
+
+  it("list every decision in the index", () => {
+    const pages = readdirSync(join(ROOT, "docs/decisions")).filter((name) => /^\d/.test(name));
+    expect(pages.filter((name) => !read("docs/decisions/README.md").includes(`(${name})`))).toEqual([]);
+  });
+});

@@ -1,0 +1,33 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ROOT } from "./run-node.ts";
+
+interface LockedPackage {
+  readonly resolved?: string;
+  readonly hasInstallScript?: boolean;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+describe.each(["package-lock.json", "bench/package-lock.json"])("%s", (file) => {
+  const lock = JSON.parse(readFileSync(join(ROOT, file), "utf8"));
+  const packages = Object.entries<LockedPackage>(lock.packages);
+
+  it("names every optional package, without which npm ci refuses it; `npm run lock` completes it", () => {
+    const locked = packages.map(([path]) => path);
+    const wanted = packages.flatMap(([, { optionalDependencies = {} }]) => Object.keys(optionalDependencies));
+    expect(wanted.filter((name) => !locked.some((path) => path.endsWith(`node_modules/${name}`)))).toEqual(
+      [],
+    );
+  });
+
+  it("records no download address", () => {
+    expect(packages.filter(([, { resolved }]) => resolved?.startsWith("http")).map(([path]) => path)).toEqual(
+      [],
+    );
+  });
+
+  it("holds no package that runs a script when it is installed", () => {
+    expect(packages.filter(([, entry]) => entry.hasInstallScript).map(([path]) => path)).toEqual([]);
+  });
+});
