@@ -22,6 +22,9 @@ export default defineConfig(({ mode }) => {
             name: "package",
             include: ["src/*.test.ts", "src/tour/**/*.test.ts", "test/**/*.test.ts"],
             globalSetup: ["test/build-once.ts"],
+            // Most of these start a process, some a compiler.
+            testTimeout: 60_000,
+            hookTimeout: 120_000,
           },
         },
       ],

@@ -49,8 +49,16 @@ const leaf: fc.Arbitrary<JsonSchema> = fc.oneof(
     { type: ["number", "object"] },
   ),
   fc.record({ enum: fc.uniqueArray(scalar, { minLength: 1, maxLength: 4 }) }, { noNullPrototype: true }),
-  fc.record({ const: fc.oneof(scalar, fc.constantFrom<unknown[]>({ a: 1 }, [1])) }, { noNullPrototype: true }),
-  keywords({ type: fc.constant("integer"), minimum: smallCount, maximum: smallCount, multipleOf: fc.constant(2) }),
+  fc.record(
+    { const: fc.oneof(scalar, fc.constantFrom<unknown[]>({ a: 1 }, [1])) },
+    { noNullPrototype: true },
+  ),
+  keywords({
+    type: fc.constant("integer"),
+    minimum: smallCount,
+    maximum: smallCount,
+    multipleOf: fc.constant(2),
+  }),
   keywords({ type: fc.constant("number"), exclusiveMinimum: smallCount, exclusiveMaximum: fc.constant(7) }),
   keywords({
     type: fc.constant("string"),
@@ -66,77 +74,87 @@ const reference: fc.Arbitrary<JsonSchema> = fc.constantFrom(
   { $ref: "#/$defs/q" },
 );
 
-const { anySchema } = fc.letrec<{ anySchema: JsonSchema; object: JsonSchema; array: JsonSchema; mixed: JsonSchema }>(
-  (tie) => {
-    const child = tie("anySchema");
-    const children = fc.array(child, { minLength: 1, maxLength: 3 });
-    const open = fc.oneof(fc.boolean(), child);
-    const named = fc.dictionary(name, child, { maxKeys: 4, noNullPrototype: true });
-    const byName = fc.dictionary(name, child, { maxKeys: 1, noNullPrototype: true });
-    return {
-      anySchema: fc
-        .tuple(
-          fc.oneof(
-            { maxDepth: 4, depthSize: "small", withCrossShrink: true },
-            { arbitrary: leaf, weight: 3 },
-            { arbitrary: reference, weight: 1 },
-            { arbitrary: tie("object"), weight: 5 },
-            { arbitrary: tie("array"), weight: 2 },
-            { arbitrary: tie("mixed"), weight: 3 },
-          ),
-          fc.oneof(
-            { arbitrary: fc.constant(undefined), weight: 4 },
-            { arbitrary: fc.oneof(scalar, fc.constantFrom<unknown[]>({}, { a: "7", z: 1 }, [1])), weight: 1 },
-          ),
-        )
-        .map(([schema, value]) =>
-          isObject(schema) && value !== undefined ? { ...schema, default: value } : schema,
+const { anySchema } = fc.letrec<{
+  anySchema: JsonSchema;
+  object: JsonSchema;
+  array: JsonSchema;
+  mixed: JsonSchema;
+}>((tie) => {
+  const child = tie("anySchema");
+  const children = fc.array(child, { minLength: 1, maxLength: 3 });
+  const open = fc.oneof(fc.boolean(), child);
+  const named = fc.dictionary(name, child, { maxKeys: 4, noNullPrototype: true });
+  const byName = fc.dictionary(name, child, { maxKeys: 1, noNullPrototype: true });
+  return {
+    anySchema: fc
+      .tuple(
+        fc.oneof(
+          { maxDepth: 4, depthSize: "small", withCrossShrink: true },
+          { arbitrary: leaf, weight: 3 },
+          { arbitrary: reference, weight: 1 },
+          { arbitrary: tie("object"), weight: 5 },
+          { arbitrary: tie("array"), weight: 2 },
+          { arbitrary: tie("mixed"), weight: 3 },
         ),
-      object: fc
-        .tuple(
-          keywords({ type: fc.constant("object"), properties: named, required: fc.uniqueArray(name, { maxLength: 2 }) }, [
-            "properties",
-          ]),
-          fc.option(keywords({ additionalProperties: open }, ["additionalProperties"])),
-          fc.option(
-            keywords({
-              patternProperties: fc.record({ "^[b-d]$": child }, { noNullPrototype: true }),
-              unevaluatedProperties: open,
-              dependentSchemas: byName,
-              dependentRequired: fc.dictionary(name, fc.array(name, { maxLength: 1 }), {
-                maxKeys: 1,
-                noNullPrototype: true,
-              }),
-              propertyNames: fc.constantFrom<JsonSchema[]>({ maxLength: 1 }, { not: { const: "d" } }),
-              minProperties: smallCount,
-              maxProperties: fc.constant(4),
-            }),
-            { freq: 2 },
-          ),
-        )
-        .map((parts) => Object.assign({}, ...parts)),
-      array: keywords({
-        type: fc.constant("array"),
-        items: open,
-        prefixItems: children,
-        contains: child,
-        maxContains: smallCount,
-        minItems: fc.constant(1),
-        maxItems: smallCount,
-        uniqueItems: fc.boolean(),
-        unevaluatedItems: open,
-      }),
-      mixed: fc.oneof(
-        keywords({ anyOf: children }, ["anyOf"]),
-        keywords({ oneOf: children }, ["oneOf"]),
-        keywords({ allOf: children, properties: named }, ["allOf"]),
-        keywords({ anyOf: children, properties: named, additionalProperties: open }, ["anyOf", "properties"]),
-        keywords({ not: child }, ["not"]),
-        keywords({ if: child, then: child, else: child }, ["if"]),
+        fc.oneof(
+          { arbitrary: fc.constant(undefined), weight: 3 },
+          { arbitrary: fc.array(fc.nat({ max: 9_999 }), { minLength: 20, maxLength: 20 }), weight: 1 },
+        ),
+      )
+      .map(([schema, tape]) =>
+        isObject(schema) && tape !== undefined
+          ? { ...schema, default: sampleValue(schema, tape, false) ?? null }
+          : schema,
       ),
-    };
-  },
-);
+    object: fc
+      .tuple(
+        keywords(
+          {
+            type: fc.constant("object"),
+            properties: named,
+            required: fc.uniqueArray(name, { maxLength: 2 }),
+          },
+          ["properties"],
+        ),
+        fc.option(keywords({ additionalProperties: open }, ["additionalProperties"])),
+        fc.option(
+          keywords({
+            patternProperties: fc.record({ "^[b-d]$": child }, { noNullPrototype: true }),
+            unevaluatedProperties: open,
+            dependentSchemas: byName,
+            dependentRequired: fc.dictionary(name, fc.array(name, { maxLength: 1 }), {
+              maxKeys: 1,
+              noNullPrototype: true,
+            }),
+            propertyNames: fc.constantFrom<JsonSchema[]>({ maxLength: 1 }, { not: { const: "d" } }),
+            minProperties: smallCount,
+            maxProperties: fc.constant(4),
+          }),
+          { freq: 2 },
+        ),
+      )
+      .map((parts) => Object.assign({}, ...parts)),
+    array: keywords({
+      type: fc.constant("array"),
+      items: open,
+      prefixItems: children,
+      contains: child,
+      maxContains: smallCount,
+      minItems: fc.constant(1),
+      maxItems: smallCount,
+      uniqueItems: fc.boolean(),
+      unevaluatedItems: open,
+    }),
+    mixed: fc.oneof(
+      keywords({ anyOf: children }, ["anyOf"]),
+      keywords({ oneOf: children }, ["oneOf"]),
+      keywords({ allOf: children, properties: named }, ["allOf"]),
+      keywords({ anyOf: children, properties: named, additionalProperties: open }, ["anyOf", "properties"]),
+      keywords({ not: child }, ["not"]),
+      keywords({ if: child, then: child, else: child }, ["if"]),
+    ),
+  };
+});
 
 /** Any schema of the dialect of today, with definitions that it may refer to. */
 export const schemas: fc.Arbitrary<JsonSchema> = fc
@@ -147,8 +165,10 @@ export const schemas: fc.Arbitrary<JsonSchema> = fc
 export function schemaCases(isExotic: boolean): fc.Arbitrary<SchemaCase> {
   const tape = fc.array(fc.nat({ max: 9_999 }), { minLength: 60, maxLength: 60 });
   const foreign = fc.jsonValue({ maxDepth: 3 });
-  return fc.tuple(schemas, fc.array(tape, { minLength: 3, maxLength: 6 }), foreign).map(([schema, tapes, other]) => ({
-    schema,
-    values: [...tapes.map((numbers) => sampleValue(schema, numbers, isExotic)), other],
-  }));
+  return fc
+    .tuple(schemas, fc.array(tape, { minLength: 3, maxLength: 6 }), foreign)
+    .map(([schema, tapes, other]) => ({
+      schema,
+      values: [...tapes.map((numbers) => sampleValue(schema, numbers, isExotic)), other],
+    }));
 }

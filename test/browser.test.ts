@@ -52,7 +52,7 @@ describe("the root in a browser", () => {
     expect(output[0].imports).toEqual([]);
     expect(output[0].dynamicImports).toEqual([]);
     bundle = output[0].code;
-  }, 60_000);
+  });
 
   it.each([
     ["an ordinary page", true],

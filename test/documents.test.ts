@@ -63,6 +63,11 @@ describe("the documents", () => {
     expect(links.filter((link) => !existsSync(join(ROOT, path, "..", link)))).toEqual([]);
   });
 
+  it.each(documents)("%s names only files that exist", (path) => {
+    const named = [...read(path).matchAll(/(?<=[`\s])(?:src|test|examples|scripts|docs)\/[\w./-]*[\w/]/g)];
+    expect(named.map((match) => match[0]).filter((file) => !existsSync(join(ROOT, file)))).toEqual([]);
+  });
+
   it("list every decision in the index", () => {
     const pages = readdirSync(join(ROOT, "docs/decisions")).filter((name) => /^\d/.test(name));
     expect(pages.filter((name) => !read("docs/decisions/README.md").includes(`(${name})`))).toEqual([]);

@@ -51,7 +51,7 @@ describe("the packed package", () => {
     const flags = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
     const installed = await runCommand("npm", ["install", ...flags, `./${tarball}`], { cwd: folder });
     expect(installed.code, installed.stderr).toBe(0);
-  }, 120_000);
+  });
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -1,9 +1,30 @@
 import { parsePointer } from "../src/core/schema/json-pointer.ts";
-import { isObject, isSchema, type JsonSchema, type JsonSchemaObject } from "../src/core/schema/json-schema.ts";
+import {
+  isObject,
+  isSchema,
+  type JsonSchema,
+  type JsonSchemaObject,
+} from "../src/core/schema/json-schema.ts";
 import { setOwn } from "../src/core/schema/json-value.ts";
 
 const MAX_DEPTH = 6;
-const SCALARS: readonly unknown[] = [0, 1, 7, -3, 1.5, "", "7", "ab", "true", "😀", true, false, null];
+const SCALARS: readonly unknown[] = [
+  0,
+  1,
+  7,
+  -3,
+  1.5,
+  "",
+  "7",
+  "007",
+  "1e3",
+  "ab",
+  "true",
+  "😀",
+  true,
+  false,
+  null,
+];
 const EXOTIC: readonly unknown[] = [
   undefined,
   Number.NaN,
@@ -36,9 +57,9 @@ class Sampler {
 
   value(schema: JsonSchema, depth: number): unknown {
     const made = depth > MAX_DEPTH || !isObject(schema) ? this.#pick(SCALARS) : this.#bySchema(schema, depth);
-    if (this.#chance(12)) return bend(made);
-    if (this.#isExotic && this.#chance(25)) return this.#pick(EXOTIC);
-    return this.#chance(40) ? this.#pick(SCALARS) : made;
+    if (this.#chance(6)) return bend(made);
+    if (this.#isExotic && this.#chance(30)) return this.#pick(EXOTIC);
+    return this.#chance(50) ? this.#pick(SCALARS) : made;
   }
 
   #bySchema(schema: JsonSchemaObject, depth: number): unknown {
@@ -60,7 +81,8 @@ class Sampler {
       const branches = schema[keyword];
       if (Array.isArray(branches)) children.push(this.#pick(branches));
     }
-    if ("if" in schema) children.push(...(this.#chance(2) ? [schema["if"], schema["then"]] : [schema["else"]]));
+    if ("if" in schema)
+      children.push(...(this.#chance(2) ? [schema["if"], schema["then"]] : [schema["else"]]));
     return children.filter(isSchema);
   }
 
@@ -74,7 +96,7 @@ class Sampler {
       }
     }
     const rest = schema["additionalProperties"];
-    if (this.#chance(3)) {
+    if (this.#chance(2)) {
       setOwn(result, this.#pick(EXCESS_NAMES), this.value(isSchema(rest) ? rest : true, depth + 1));
     }
     return result;
@@ -94,12 +116,13 @@ class Sampler {
     if (type === "integer") return this.#pick([0, 1, 2, 7, -3]);
     if (type === "number") return this.#pick([0, 1.5, 7, 1e21]);
     if (type === "boolean") return this.#chance(2);
-    return type === "null" ? null : this.#pick(["", "a", "ab", "7", "true", "a1"]);
+    return type === "null" ? null : this.#pick(["", "a", "ab", "7", "007", "true", "a1"]);
   }
 
   #resolve(reference: string): unknown {
     let current: unknown = this.#root;
-    for (const key of parsePointer(reference.slice(1))) current = (current as JsonSchemaObject)[key];
+    for (const key of parsePointer(reference.slice(1)))
+      current = isObject(current) ? current[key] : undefined;
     return current;
   }
 
@@ -129,7 +152,8 @@ function bend(value: unknown): unknown {
 }
 
 function mergeParts(parts: readonly unknown[]): unknown {
-  if (!parts.every((part) => isObject(part) && Object.getPrototypeOf(part) === Object.prototype)) return parts.at(-1);
+  if (!parts.every((part) => isObject(part) && Object.getPrototypeOf(part) === Object.prototype))
+    return parts.at(-1);
   const result: Record<string, unknown> = {};
   for (const part of parts as Record<string, unknown>[]) {
     for (const key of Object.keys(part)) setOwn(result, key, part[key]);

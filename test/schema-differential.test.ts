@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
-import { expect, it } from "vitest";
 import { Compile } from "typebox/schema";
+import { expect, it } from "vitest";
 import { type CompiledSchema, compileSchema } from "../src/core/schema/compile-schema.ts";
 import type { JsonSchema } from "../src/core/schema/json-schema.ts";
 import { SchemaError } from "../src/core/schema/schema-error.ts";
-import { runs, schemaCases } from "./arbitrary-schema.ts";
+import { runs, type SchemaCase, schemaCases } from "./arbitrary-schema.ts";
 
 /** Compiles both ways; undefined when both refuse the schema for the same reason. */
 function bothWays(schema: JsonSchema): [CompiledSchema, CompiledSchema] | undefined {
@@ -21,6 +22,12 @@ function bothWays(schema: JsonSchema): [CompiledSchema, CompiledSchema] | undefi
   return undefined;
 }
 
+/** Renames what the other checker takes for inherited properties. */
+function withPlainNames(given: SchemaCase): SchemaCase {
+  const text = JSON.stringify(given, (_key, value) => (value === undefined ? null : value));
+  return JSON.parse(text.replaceAll(/"(?:__proto__|toString)"/g, '"p"').replaceAll('"constructor"', '"e"'));
+}
+
 it("RE-32 gives the same answers compiled and interpreted, for any schema and any value", () => {
   fc.assert(
     fc.property(schemaCases(true), ({ schema, values }) => {
@@ -28,38 +35,55 @@ it("RE-32 gives the same answers compiled and interpreted, for any schema and an
       fc.pre(both !== undefined);
       const [compiled, interpreted] = both;
       for (const value of values) {
-        expect(compiled.check(value)).toBe(interpreted.check(value));
-        expect(compiled.errors(value)).toEqual(interpreted.errors(value));
-        expect(compiled.normalize(value)).toStrictEqual(interpreted.normalize(value));
-        expect(compiled.fillDefaults(value)).toStrictEqual(interpreted.fillDefaults(value));
+        for (const ask of ["check", "errors", "normalize", "fillDefaults"] as const) {
+          const [answer, other] = [compiled[ask](value), interpreted[ask](value)];
+          if (!isDeepStrictEqual(answer, other))
+            expect({ ask, value, answer }).toEqual({ ask, value, other });
+        }
+        if (compiled.isClean(value)) expect(interpreted.isClean(value)).toBe(true);
       }
     }),
-    runs(300),
+    runs(60),
   );
 });
 
-it("RE-32 has errors exactly when the value does not pass, and is clean only when it passes", () => {
+it("RE-32 has errors exactly when the value does not pass, at most 20, shortest pointer first", () => {
   fc.assert(
     fc.property(schemaCases(true), fc.boolean(), ({ schema, values }, codegen) => {
       const both = bothWays(schema);
       fc.pre(both !== undefined);
       const compiled = both[codegen ? 0 : 1];
       for (const value of values) {
-        expect(compiled.errors(value).length === 0).toBe(compiled.check(value));
-        if (compiled.isClean(value)) expect(compiled.check(value)).toBe(true);
+        const issues = compiled.errors(value);
+        expect(issues.length === 0).toBe(compiled.check(value));
+        expect(issues.length).toBeLessThanOrEqual(20);
+        const lengths = issues.map(({ pointer }) => pointer.length);
+        expect(lengths).toEqual([...lengths].sort((a, b) => a - b));
+        const said = issues.map(({ pointer, expected }) => `${pointer}\n${expected}`);
+        expect(new Set(said).size).toBe(said.length);
       }
     }),
-    runs(300),
+    runs(60),
   );
 });
+
+/** Keywords that the other checker reads otherwise: by a tolerance, and on arrays as well as objects. */
+const READ_OTHERWISE = /"(?:multipleOf|unevaluatedItems|unevaluatedProperties)":/;
+
 it("RE-32 passes the values that an independent checker passes", () => {
   fc.assert(
-    fc.property(schemaCases(false), ({ schema, values }) => {
+    fc.property(schemaCases(false).map(withPlainNames), ({ schema, values }) => {
+      fc.pre(!READ_OTHERWISE.test(JSON.stringify(schema)));
       const both = bothWays(schema);
       fc.pre(both !== undefined);
-      const other = Compile(schema as never);
-      for (const value of values) expect(both[0].check(value)).toBe(other.Check(value));
+      const other = Compile(schema as Exclude<JsonSchema, boolean>);
+      for (const value of values) {
+        const answers = both.map((compiled) => compiled.check(value));
+        const expected = other.Check(value);
+        if (answers.some((answer) => answer !== expected))
+          expect({ value, answers }).toEqual({ value, expected });
+      }
     }),
-    runs(300),
+    runs(60),
   );
 });

@@ -83,8 +83,7 @@ async function settle(
   try {
     const value = await pending;
     closeContext(context);
-    const result = conclude(entry, value);
-    return result instanceof Promise ? await result : result;
+    return entry.parsesOutput ? await conclude(entry, value) : conclude(entry, value);
   } catch (thrown) {
     closeContext(context);
     throw toHandlerError(entry, thrown);

@@ -38,8 +38,14 @@ function isSimple(node: SchemaNode): boolean {
 
 function applyingChildren(node: SchemaNode, value: unknown, pass: Normalization): SchemaNode[] {
   const children: SchemaNode[] = [...(node.allOf ?? [])];
-  if (node.ref !== undefined) children.push(node.ref);
-  if (node.dynamicRef !== undefined) children.push(dynamicTarget(node, pass.run));
+  if (node.ref !== undefined) {
+    pass.run.step();
+    children.push(node.ref);
+  }
+  if (node.dynamicRef !== undefined) {
+    pass.run.step();
+    children.push(dynamicTarget(node, pass.run));
+  }
   if (node.anyOf !== undefined) children.push(...fittingBranches(node.anyOf, value, pass));
   if (node.oneOf !== undefined) children.push(...fittingBranches(node.oneOf, value, pass));
   if (node.condition !== undefined) {

@@ -104,7 +104,8 @@ class NodeBuilder {
         node.types ||= unionTypes(node.anyOf);
         node.anyOf = undefined;
       }
-      node.isCompound = node.dynamicRef !== undefined || inPlaceChildren(node).length > 0;
+      const hasChoice = node.dynamicRef !== undefined || node.anyOf !== undefined || node.oneOf !== undefined;
+      node.isCompound = hasChoice || inPlaceChildren(node).length > 0;
     }
   }
 

@@ -59,10 +59,10 @@ function evaluateContains(
     seen?.singleItems.add(i);
   }
   if (matches < minContains) {
-    return run.fail(pointer, `at least ${minContains} items that match "contains"`, value);
+    return run.fail(pointer, `at least ${plural(minContains, "item")} matching "contains"`, value);
   }
   if (matches > maxContains) {
-    return run.fail(pointer, `at most ${maxContains} items that match "contains"`, value);
+    return run.fail(pointer, `at most ${plural(maxContains, "item")} matching "contains"`, value);
   }
   return true;
 }

@@ -8,12 +8,11 @@ import type { SchemaNode } from "./schema-node.ts";
 /** Checks the parts that no other keyword looked at, and counts them as looked at. */
 export function evaluateUnevaluated(
   node: SchemaNode,
-  value: unknown,
+  value: object,
   run: Evaluation,
   pointer: string,
   seen: Evaluated,
 ): boolean {
-  if (typeof value !== "object" || value === null) return true;
   if (Array.isArray(value)) {
     return (
       node.unevaluatedItems === undefined || evaluateItems(node.unevaluatedItems, value, run, pointer, seen)

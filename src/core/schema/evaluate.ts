@@ -44,9 +44,11 @@ function evaluateKeywords(
   }
   if (node.isCompound) passed = evaluateCombinations(node, value, run, pointer, seen) && passed;
   if (!passed || !asks || seen === undefined) return passed;
-  run.descend();
-  passed = evaluateUnevaluated(node, value, run, pointer, seen);
-  run.ascend();
+  if (typeof value === "object" && value !== null) {
+    run.descend();
+    passed = evaluateUnevaluated(node, value, run, pointer, seen);
+    run.ascend();
+  }
   if (passed) outer?.merge(seen);
   return passed;
 }

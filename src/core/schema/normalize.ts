@@ -73,13 +73,19 @@ function normalizeParts(
   }
   const current = changed === undefined ? value : changed.value;
   if (typeof current !== "object" || current === null) return current;
-  if (!Array.isArray(current) && !isRecord(current)) return current;
+  if (!looksInside(applicable, current)) return current;
   pass.run.descend();
   const result = Array.isArray(current)
     ? normalizeItems(applicable, current, pointer, pass)
-    : normalizeProperties(applicable, current, pointer, pass);
+    : normalizeProperties(applicable, current as Record<string, unknown>, pointer, pass);
   pass.run.ascend();
   return result;
+}
+
+/** Tells whether any of the nodes says something about the parts of this value. */
+function looksInside(nodes: readonly SchemaNode[], value: object): boolean {
+  if (Array.isArray(value)) return nodes.some((node) => node.array ?? node.unevaluatedItems);
+  return isRecord(value) && nodes.some((node) => node.object ?? node.unevaluatedProperties);
 }
 
 function convertAt(nodes: readonly SchemaNode[], value: unknown): { readonly value: unknown } | undefined {
@@ -93,7 +99,6 @@ function normalizeItems(
   pointer: string,
   pass: Normalization,
 ): unknown {
-  if (!nodes.some((node) => node.array !== undefined || node.unevaluatedItems !== undefined)) return items;
   let result: unknown[] | undefined;
   for (let i = 0; i < items.length; i++) {
     const children = itemNodes(nodes, i);
