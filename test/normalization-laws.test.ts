@@ -160,6 +160,12 @@ it.each<[string, JsonSchema, unknown, unknown]>([
   ],
   ["two ways to make a value fit", { anyOf: [{ type: "integer" }, { type: "string" }] }, 7n, 7n],
   [
+    "alternatives that would fill different defaults",
+    { anyOf: [1, 2].map((value) => ({ properties: { k: { type: "integer" }, a: { default: value } } })) },
+    { k: "7" },
+    { k: "7" },
+  ],
+  [
     "alternatives that would strip differently",
     {
       anyOf: ["x", "y"].map((key) => ({

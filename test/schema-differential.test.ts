@@ -47,6 +47,35 @@ it("RE-32 gives the same answers compiled and interpreted, for any schema and an
   );
 });
 
+it.each<[JsonSchema, unknown]>([
+  [{ anyOf: [{ type: "object" }, { properties: { x: {} } }] }, { y: 1 }],
+  [
+    { anyOf: [{ properties: { a: { type: "object" } } }, { properties: { a: { properties: { x: {} } } } }] },
+    { a: { y: 1 } },
+  ],
+  [{ anyOf: [{ properties: { a: {} } }, { properties: { a: {}, b: { default: 1 } } }] }, { a: 1 }],
+  [{ minimum: 5 }, Number.NEGATIVE_INFINITY],
+  [{ multipleOf: 2 }, Number.NaN],
+  [{ properties: { n: {} } }, { n: Number.NaN, zz: 1 }],
+  [{ items: true }, [Number.NaN]],
+  [{ default: {} }, undefined],
+  [{ const: {} }, { a: undefined }],
+])("RE-32 gives the same answers compiled and interpreted for %j", (schema, value) => {
+  const [answers, others] = [true, false].map((codegen) => {
+    const compiled = compileSchema(schema, { codegen });
+    return [compiled.check(value), compiled.errors(value), compiled.normalize(value)];
+  });
+  expect(answers).toEqual(others);
+});
+
+it("RE-32 says each issue once, even where two keywords agree on it", () => {
+  const k = { required: ["k"] };
+  const compiled = compileSchema({ properties: { b: k }, patternProperties: { "^b": k, b$: k } });
+  expect(compiled.errors({ b: {} })).toEqual([
+    { pointer: "/b/k", expected: "a required property", found: "nothing" },
+  ]);
+});
+
 it("RE-32 has errors exactly when the value does not pass, at most 20, shortest pointer first", () => {
   fc.assert(
     fc.property(schemaCases(true), fc.boolean(), ({ schema, values }, codegen) => {

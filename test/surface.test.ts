@@ -58,6 +58,7 @@ const SURFACE: Readonly<
       "ChangeListener",
       "Client",
       "CompiledSchema",
+      "CursoredValue",
       "EnvCall",
       "ErrorCategory",
       "ErrorCode",

@@ -8,8 +8,9 @@ const OPTIONS: ts.CompilerOptions = {
   lib: ["lib.es2023.d.ts", "lib.dom.d.ts"],
   types: [],
   strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
   noEmit: true,
-  skipLibCheck: true,
 };
 
 /** Type-checks programs as if they lay in the repository root, against the built package; what is wrong, by name. */
@@ -25,18 +26,28 @@ export function typeErrors<Name extends string>(
     return text === undefined ? getSourceFile(file, version) : ts.createSourceFile(file, text, version);
   };
   const program = ts.createProgram([...texts.keys()], OPTIONS, host);
-  const errorsOf = (name: string) =>
-    ts
-      .getPreEmitDiagnostics(program, program.getSourceFile(pathOf(name)))
-      .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
-  return Object.fromEntries(Object.keys(programs).map((name) => [name, errorsOf(name)])) as Record<
-    Name,
-    string[]
-  >;
+  const names = Object.keys(programs) as Name[];
+  const found = names.map((name) => [name, errorsIn(program, program.getSourceFile(pathOf(name)))]);
+  return Object.fromEntries(found);
 }
 
 function pathOf(name: string): string {
   return join(ROOT, `${name}.in-memory.ts`);
+}
+
+/** Type-checks a file and the declarations it uses from one folder, themselves included; what is wrong. */
+export function consumerErrors(file: string, declarations: string): string[] {
+  const program = ts.createProgram([file], OPTIONS);
+  const checked = program
+    .getSourceFiles()
+    .filter(({ fileName }) => fileName === file || fileName.startsWith(declarations));
+  if (checked.length < 2) return [`${file} uses nothing from ${declarations}`];
+  return checked.flatMap((source) => errorsIn(program, source));
+}
+
+function errorsIn(program: ts.Program, source: ts.SourceFile | undefined): string[] {
+  const diagnostics = ts.getPreEmitDiagnostics(program, source);
+  return diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));
 }
 
 /** Takes the types off a program, so that plain Node runs it. */

@@ -72,7 +72,11 @@ function standardJson(props: StandardProps, direction: SchemaDirection): Record<
     );
   }
   try {
-    return props.jsonSchema[direction]({ target: "draft-2020-12" });
+    const libraryOptions = LIBRARY_OPTIONS.get(vendor);
+    return props.jsonSchema[direction]({
+      target: "draft-2020-12",
+      ...(libraryOptions && { libraryOptions }),
+    });
   } catch (cause) {
     throw new SchemaError(
       `This ${vendor} schema cannot be written as JSON Schema for ${direction}; declare a plain shape and convert in the handler.`,
@@ -81,6 +85,21 @@ function standardJson(props: StandardProps, direction: SchemaDirection): Record<
     );
   }
 }
+
+/** Left to itself, arktype writes `{}` for what JSON Schema cannot say; a narrowed type is checked by arktype itself. */
+const LIBRARY_OPTIONS: ReadonlyMap<string, Record<string, unknown>> = new Map([
+  [
+    "arktype",
+    {
+      fallback: {
+        default: ({ code }: { readonly code: string }) => {
+          throw new TypeError(`arktype has no JSON Schema for "${code}".`);
+        },
+        predicate: ({ base }: { readonly base: unknown }) => base,
+      },
+    },
+  ],
+]);
 
 const HINTS: ReadonlyMap<string, string> = new Map([
   ["valibot", "wrap it with toStandardJsonSchema from @valibot/to-json-schema"],

@@ -4,6 +4,9 @@ import { isEqual } from "./json-value.ts";
 import { type Attempt, Normalization, normalizeAt } from "./normalize.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
+/** Following a reference to normalise is this much dearer than following it to check. */
+const STEP_COST = 10;
+
 /**
  * Collects every node that holds for a value: those given, what they refer to, and of their alternatives the ones
  * the value fits (or, when it fits none as it is, the one that normalising makes it fit).
@@ -39,11 +42,11 @@ function isSimple(node: SchemaNode): boolean {
 function applyingChildren(node: SchemaNode, value: unknown, pass: Normalization): SchemaNode[] {
   const children: SchemaNode[] = [...(node.allOf ?? [])];
   if (node.ref !== undefined) {
-    pass.run.step();
+    pass.run.step(STEP_COST);
     children.push(node.ref);
   }
   if (node.dynamicRef !== undefined) {
-    pass.run.step();
+    pass.run.step(STEP_COST);
     children.push(dynamicTarget(node, pass.run));
   }
   if (node.anyOf !== undefined) children.push(...fittingBranches(node.anyOf, value, pass));
@@ -91,7 +94,7 @@ function tryBranch(branch: SchemaNode, value: unknown, pass: Normalization): Att
     pass.attempts.set(branch, known);
   }
   if (known.has(value)) return known.get(value);
-  pass.run.step();
+  pass.run.step(STEP_COST);
   const result = normalizeAt([branch], value, "", new Normalization(pass.run, pass.mode, pass.attempts));
   const attempt = passesQuietly(branch, result, pass.run, undefined) ? { value: result } : undefined;
   known.set(value, attempt);

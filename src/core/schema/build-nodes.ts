@@ -25,7 +25,9 @@ const ARRAY_KEYWORDS = [
   "additionalItems",
   "contains",
   "items",
+  "maxContains",
   "maxItems",
+  "minContains",
   "minItems",
   "prefixItems",
   "uniqueItems",
@@ -144,9 +146,11 @@ class NodeBuilder {
     node.oneOf = this.#many(node, read, "oneOf");
     node.not = this.#one(node, read, "not");
     node.condition = this.#one(node, read, "if");
+    const consequence = this.#one(node, read, "then");
+    const alternative = this.#one(node, read, "else");
     if (node.condition === undefined) return;
-    node.consequence = this.#one(node, read, "then");
-    node.alternative = this.#one(node, read, "else");
+    node.consequence = consequence;
+    node.alternative = alternative;
   }
 
   #objectRules(node: SchemaNode, read: KeywordReader): ObjectRules {

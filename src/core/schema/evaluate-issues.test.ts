@@ -56,12 +56,12 @@ const REFUSALS: readonly Row[] = [
   [
     { contains: { type: "string" }, minContains: 2 },
     ["a"],
-    ["", 'at least 2 items that match "contains"', "array of 1 item"],
+    ["", 'at least 2 items matching "contains"', "array of 1 item"],
   ],
   [
     { contains: { type: "string" }, maxContains: 2 },
     ["a", "b", "c"],
-    ["", 'at most 2 items that match "contains"', "array of 3 items"],
+    ["", 'at most 2 items matching "contains"', "array of 3 items"],
   ],
   [
     { required: ["a", "b"] },

@@ -56,8 +56,9 @@ export class Evaluation {
   }
 
   /** Counts a reference followed: only these can make work grow faster than schema and value. */
-  step(): void {
-    if (--this.budget.steps < 0) throw new LimitReached("steps");
+  step(cost = 1): void {
+    this.budget.steps -= cost;
+    if (this.budget.steps < 0) throw new LimitReached("steps");
   }
 
   /** Goes one level down into the value. */

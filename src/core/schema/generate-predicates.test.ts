@@ -213,8 +213,9 @@ describe.each([{ codegen: true }, { codegen: false }])("predicates (codegen: $co
       { ...options, limits: { steps: 2 } },
     );
     for (let round = 0; round < 2; round++) {
-      expect([compiled.check([1, 1]), compiled.isClean([1, 1])]).toEqual([true, true]);
-      expect([compiled.check([1, 1, 1]), compiled.isClean([1, 1, 1])]).toEqual([false, false]);
+      expect([compiled.check([1, 1]), compiled.check([1, 1, 1])]).toEqual([true, false]);
+      // The interpreter follows the references once more to normalise, and that is dearer.
+      expect([compiled.isClean([1, 1]), compiled.isClean([1, 1, 1])]).toEqual([options.codegen, false]);
     }
   });
 

@@ -21,5 +21,5 @@ export function withoutNeedlessEscapes(source: string): string {
 
 function isNeedless(escaped: string, inClass: boolean): boolean {
   if (escaped === "-") return !inClass;
-  return !/[\w\s^$\\.*+?()[\]{}|/]|^$/.test(escaped);
+  return !/[\w\s^$\\.*+?()[\]{}|/,:=!<]|^$/.test(escaped);
 }

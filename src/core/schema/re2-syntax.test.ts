@@ -146,20 +146,7 @@ describe("RE2 in place of RegExp", () => {
   });
 
   it.each([
-    ...[
-      "[]",
-      "[^]",
-      "(?=a)",
-      "(?!a)",
-      "(?<=a)",
-      "(?<n>a)",
-      "\\1",
-      "\\k<n>",
-      "\\ud83d",
-      "\\udfff",
-      "\\u{d800}",
-      "[\\B]",
-    ],
+    ...["[]", "[^]", "(?=a)", "(?!a)", "(?<=a)", "\\1", "\\k<n>", "\\ud83d", "\\udfff", "\\u{d800}", "[\\B]"],
     ...["\\", "\\q", "\\p"],
   ])("RE-32 does not write %s for RE2", (source) => {
     expect(toRe2Syntax(source)).toBeUndefined();
@@ -168,4 +155,13 @@ describe("RE2 in place of RegExp", () => {
   it("RE-32 keeps the code units next to surrogates", () => {
     expect(toRe2Syntax("\\ud7ff\\ue000\\xe9\\u{1f600}")).toBe("\\x{d7ff}\\x{e000}\\x{e9}\\x{1f600}");
   });
+});
+
+it.each([
+  ["(?<year>\\d+)-(?<month>\\d+)+", "2026-11", "2026/11"],
+  ["^([\\s\\S]+\\n)+$", "a\u00a0b\n", "a"],
+  ["^([\\S]+b)+$", "aab", "a b"],
+])("RE-32 runs %s on the linear engine", (pattern, yes, no) => {
+  const schema = compileSchema({ pattern });
+  expect([schema.check(yes), schema.check(no)]).toEqual([true, false]);
 });

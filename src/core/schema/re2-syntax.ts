@@ -1,9 +1,14 @@
 const ESCAPE =
   /\\(?:([pP])\{([^}]*)\}|u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|c([A-Za-z])|([\s\S]))/y;
 
+const NAMED_GROUP = /^\(\?<[^=!>][^>]*>/;
+const MAX_GROUP_NAME = 100;
+
 /** What ECMAScript means by `\s`, which RE2 reads as ASCII only. */
 const SPACE =
   "\\t\\n\\x{b}\\f\\r \\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}";
+const NOT_SPACE =
+  "\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}";
 const LINE_END = "\\n\\r\\x{2028}\\x{2029}";
 const CONTROL: Readonly<Record<string, string>> = {
   t: "\\t",
@@ -29,7 +34,12 @@ export function toRe2Syntax(source: string): string | undefined {
       at = ESCAPE.lastIndex;
       continue;
     }
-    if (!inClass && character === "(" && !isPlainGroup(source, at)) return undefined;
+    if (!inClass && character === "(") {
+      const name = NAMED_GROUP.exec(source.slice(at, at + MAX_GROUP_NAME));
+      if (name === null && !isPlainGroup(source, at)) return undefined;
+      // Nothing refers back to the name, so the group can go without.
+      at += name === null ? 0 : name[0].length - 1;
+    }
     result += inClass ? rewriteInClass(character) : rewriteOutside(character);
     if (!inClass && character === "[") {
       const rest = source.slice(at + 1);
@@ -67,7 +77,7 @@ function rewriteEscape(match: RegExpExecArray, inClass: boolean): string | undef
   if (control !== undefined) return `\\x{${(control.charCodeAt(0) % 32).toString(16)}}`;
   if (single === undefined || name !== undefined) return undefined;
   if (single === "s") return inClass ? SPACE : `[${SPACE}]`;
-  if (single === "S") return inClass ? undefined : `[^${SPACE}]`;
+  if (single === "S") return inClass ? NOT_SPACE : `[^${SPACE}]`;
   if ("dDwW".includes(single)) return text;
   if (single === "b" || single === "B") return inClass ? (single === "b" ? "\\x{8}" : undefined) : text;
   if (Object.hasOwn(CONTROL, single)) return CONTROL[single];

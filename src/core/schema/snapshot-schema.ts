@@ -30,7 +30,11 @@ function copy(value: unknown, pointer: string, depth: number, state: Snapshot): 
   grow(state, typeof value === "string" ? value.length + 2 : 5);
   if (value === null || typeof value === "string" || typeof value === "boolean") return value;
   if (typeof value === "number" && Number.isFinite(value)) return value;
-  throw new SchemaError(`A schema holds JSON only, not a ${typeof value}.`, pointer);
+  throw new SchemaError(`A schema holds JSON only, not ${nameOf(value)}.`, pointer);
+}
+
+function nameOf(value: unknown): string {
+  return typeof value === "number" || value === undefined ? String(value) : `a ${typeof value}`;
 }
 
 function copyContainer(value: object, pointer: string, depth: number, state: Snapshot): unknown {
