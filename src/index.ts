@@ -1,6 +1,8 @@
 export { Type } from "typebox";
-export type { AccessControl, ResourceRule } from "./core/access.ts";
-export { type Client, createClient, type PagesOptions } from "./core/client.ts";
+export type { AccessControl, ResourceRule } from "./core/access/access.ts";
+export type { Authority, Identity } from "./core/access/identity.ts";
+export { type Client, createClient, type PagesOptions } from "./core/client/client.ts";
+export { ToolResultError } from "./core/client/tool-result-error.ts";
 export type {
   MCPAnnotations,
   MCPAudioBlock,
@@ -10,7 +12,7 @@ export type {
   MCPResourceContent,
   MCPResourceLinkBlock,
   MCPTextBlock,
-} from "./core/content-block.ts";
+} from "./core/envelope/content-block.ts";
 export {
   type HTTPEnvelopeMeta,
   type HTTPResponseMeta,
@@ -34,7 +36,7 @@ export {
   type ToolErrorOptions,
   toolError,
   unwrap,
-} from "./core/envelope.ts";
+} from "./core/envelope/envelope.ts";
 export {
   HTTPResponseMetaSchema,
   LocalResponseMetaSchema,
@@ -42,42 +44,33 @@ export {
   MCPResponseMetaSchema,
   ResponseEnvelopeSchema,
   ResponseMetaSchema,
-} from "./core/envelope-schemas.ts";
+} from "./core/envelope/envelope-schemas.ts";
 export {
   ERROR_CODES,
   type ErrorCategory,
   type ErrorCode,
   type ErrorTraits,
   type TieredErrorCode,
-} from "./core/error-codes.ts";
+} from "./core/errors/error-codes.ts";
 export {
   CallError,
   type CallErrorJSON,
   type CallErrorOptions,
   isCallError,
   toCallError,
-} from "./core/errors.ts";
-export type {
-  ChangeListener,
-  ExecuteOptions,
-  Executor,
-  ListOptions,
-  OperationSource,
-  RegistryChange,
-  SubscribeOptions,
-} from "./core/executor.ts";
-export type { CallHook, HookedCall, Hooks, SubscribeHook } from "./core/hooks.ts";
-export type { Authority, Identity } from "./core/identity.ts";
-export type { JsonValue } from "./core/json-value.ts";
-export { defineOperation } from "./core/operation.ts";
+} from "./core/errors/errors.ts";
+export { type Problem, toProblem } from "./core/errors/problem.ts";
+export type { CallHook, HookedCall, Hooks, SubscribeHook } from "./core/execution/hooks.ts";
+export type { JsonValue } from "./core/json/json-value.ts";
+export { defineOperation } from "./core/operation/operation.ts";
 export type {
   CallOrigin,
   LogLevel,
   Metadata,
   NestedCallOptions,
   OperationContext,
-} from "./core/operation-context.ts";
-export type { EnvCall, OperationEnv } from "./core/operation-env-types.ts";
+} from "./core/operation/operation-context.ts";
+export type { EnvCall, OperationEnv } from "./core/operation/operation-env-types.ts";
 export type {
   AnyOperation,
   ErrorDeclaration,
@@ -92,11 +85,20 @@ export type {
   OutputPolicy,
   Pager,
   Tier,
-} from "./core/operation-types.ts";
-export { type Problem, toProblem } from "./core/problem.ts";
-export { OperationRegistry, type RegisterOptions } from "./core/registry.ts";
-export type { LogRecord, ProgressRecord, RegistryWarning } from "./core/registry-host.ts";
-export type { RegistryLimits, RegistryOptions } from "./core/registry-options.ts";
+} from "./core/operation/operation-types.ts";
+export { type CursoredValue, withCursor } from "./core/operation/with-cursor.ts";
+export type {
+  ChangeListener,
+  ExecuteOptions,
+  Executor,
+  ListOptions,
+  OperationSource,
+  RegistryChange,
+  SubscribeOptions,
+} from "./core/registry/executor.ts";
+export { OperationRegistry, type RegisterOptions } from "./core/registry/registry.ts";
+export type { LogRecord, ProgressRecord, RegistryWarning } from "./core/registry/registry-host.ts";
+export type { RegistryLimits, RegistryOptions } from "./core/registry/registry-options.ts";
 export type { AnySchema, StandardSchema } from "./core/schema/any-schema.ts";
 export {
   type CompiledSchema,
@@ -108,7 +110,6 @@ export type { JsonSchema, JsonSchemaObject } from "./core/schema/json-schema.ts"
 export { SCHEMA_LIMITS, type SchemaLimits } from "./core/schema/limits.ts";
 export { SchemaError } from "./core/schema/schema-error.ts";
 export type { NormalizationReport, SchemaIssue } from "./core/schema/schema-issue.ts";
-export { ToolResultError } from "./core/tool-result-error.ts";
 export {
   decodeEnvelope,
   encodeEnvelope,
@@ -116,5 +117,4 @@ export {
   toWire,
   WIRE_LIMITS,
   type WireOptions,
-} from "./core/wire.ts";
-export { type CursoredValue, withCursor } from "./core/with-cursor.ts";
+} from "./core/wire/wire.ts";

@@ -157,7 +157,7 @@ const { anySchema } = fc.letrec<{
 });
 
 /** Any schema of the dialect of today, with definitions that it may refer to. */
-export const schemas: fc.Arbitrary<JsonSchema> = fc
+const schemas: fc.Arbitrary<JsonSchema> = fc
   .tuple(anySchema, anySchema, anySchema)
   .map(([root, p, q]) => (isObject(root) ? { ...root, $defs: { p, q } } : root));
 

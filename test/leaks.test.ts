@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { OperationRegistry } from "../src/core/registry.ts";
+import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { query, sleep, stream } from "./make-operation.ts";
 
 /** A million behind `WAYBILL_LONG=1`, as many as a check can wait for without. */

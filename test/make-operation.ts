@@ -1,5 +1,5 @@
-import { defineOperation } from "../src/core/operation.ts";
-import type { AnyOperation, OperationSpec, OperationType } from "../src/core/operation-types.ts";
+import { defineOperation } from "../src/core/operation/operation.ts";
+import type { AnyOperation, OperationSpec, OperationType } from "../src/core/operation/operation-types.ts";
 
 type Handler = OperationSpec["handler"];
 type Extra = Partial<Omit<OperationSpec, "handler" | "type">>;

@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { parsePointer } from "../src/core/json/json-pointer.ts";
 import { type CompiledSchema, compileSchema } from "../src/core/schema/compile-schema.ts";
-import { parsePointer } from "../src/core/schema/json-pointer.ts";
 import { isObject, type JsonSchema } from "../src/core/schema/json-schema.ts";
-import { isRecord } from "../src/core/schema/json-value.ts";
 import { SchemaError } from "../src/core/schema/schema-error.ts";
 import { runs, schemaCases } from "./arbitrary-schema.ts";
 
@@ -37,13 +36,17 @@ function deepFreeze(value: unknown): unknown {
 
 /** Every scalar of a value with its path; what is no JSON counts as one. */
 function* leaves(value: unknown, path: readonly string[] = []): Generator<[readonly string[], unknown]> {
-  if (!Array.isArray(value) && !(typeof value === "object" && value !== null && isRecord(value))) {
+  if (!Array.isArray(value) && !isPlain(value)) {
     yield [path, value];
     return;
   }
   const keys = Object.keys(value);
   if (keys.length === 0) yield [path, Array.isArray(value) ? "[]" : "{}"];
   for (const key of keys) yield* leaves((value as Record<string, unknown>)[key], [...path, key]);
+}
+
+function isPlain(value: unknown): value is object {
+  return isObject(value) && Object.prototype.toString.call(value) === "[object Object]";
 }
 
 function at(value: unknown, path: readonly string[]): unknown {

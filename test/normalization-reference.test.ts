@@ -3,9 +3,8 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { compileSchema } from "../src/core/schema/compile-schema.ts";
 import { isObject, type JsonSchemaObject } from "../src/core/schema/json-schema.ts";
-import { setOwn } from "../src/core/schema/json-value.ts";
 import { PROPERTY_NAMES, runs } from "./arbitrary-schema.ts";
-import { sampleValue } from "./sample-value.ts";
+import { putOwn, sampleValue } from "./sample-value.ts";
 
 type Simple = JsonSchemaObject;
 
@@ -74,14 +73,14 @@ function objectByTheRule(schema: Simple, value: Record<string, unknown>): unknow
   if (properties === undefined) return value;
   const result: Record<string, unknown> = {};
   for (const key of Object.keys(value)) {
-    if (Object.hasOwn(properties, key)) setOwn(result, key, byTheRule(properties[key] as Simple, value[key]));
-    else if (additionalProperties === true) setOwn(result, key, value[key]);
-    else if (isObject(additionalProperties)) setOwn(result, key, byTheRule(additionalProperties, value[key]));
+    if (Object.hasOwn(properties, key)) putOwn(result, key, byTheRule(properties[key] as Simple, value[key]));
+    else if (additionalProperties === true) putOwn(result, key, value[key]);
+    else if (isObject(additionalProperties)) putOwn(result, key, byTheRule(additionalProperties, value[key]));
   }
   for (const key of Object.keys(properties)) {
     const child = properties[key] as Simple;
     if (Object.hasOwn(value, key) || !Object.hasOwn(child, "default")) continue;
-    setOwn(result, key, byTheRule(child, child["default"]));
+    putOwn(result, key, byTheRule(child, child["default"]));
   }
   return result;
 }

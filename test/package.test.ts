@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { HARDENED, ROOT, runCommand, runNode } from "./run-node.ts";
+import { HARDENED, runCommand, runNode } from "./run-node.ts";
 import { consumerErrors, toJavaScript } from "./type-check.ts";
 
 const CONSUMER = `

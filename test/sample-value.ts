@@ -1,11 +1,10 @@
-import { parsePointer } from "../src/core/schema/json-pointer.ts";
+import { parsePointer } from "../src/core/json/json-pointer.ts";
 import {
   isObject,
   isSchema,
   type JsonSchema,
   type JsonSchemaObject,
 } from "../src/core/schema/json-schema.ts";
-import { setOwn } from "../src/core/schema/json-value.ts";
 
 const MAX_DEPTH = 6;
 const SCALARS: readonly unknown[] = [
@@ -92,12 +91,12 @@ class Sampler {
       const children = schema[keyword];
       for (const key of isObject(children) ? Object.keys(children) : []) {
         const child = (children as JsonSchemaObject)[key];
-        if (isSchema(child) && !this.#chance(3)) setOwn(result, key, this.value(child, depth + 1));
+        if (isSchema(child) && !this.#chance(3)) putOwn(result, key, this.value(child, depth + 1));
       }
     }
     const rest = schema["additionalProperties"];
     if (this.#chance(2)) {
-      setOwn(result, this.#pick(EXCESS_NAMES), this.value(isSchema(rest) ? rest : true, depth + 1));
+      putOwn(result, this.#pick(EXCESS_NAMES), this.value(isSchema(rest) ? rest : true, depth + 1));
     }
     return result;
   }
@@ -156,7 +155,12 @@ function mergeParts(parts: readonly unknown[]): unknown {
     return parts.at(-1);
   const result: Record<string, unknown> = {};
   for (const part of parts as Record<string, unknown>[]) {
-    for (const key of Object.keys(part)) setOwn(result, key, part[key]);
+    for (const key of Object.keys(part)) putOwn(result, key, part[key]);
   }
   return result;
+}
+
+/** Adds an own property, whatever its name. */
+export function putOwn(target: Record<string, unknown>, key: string, value: unknown): void {
+  Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
 }

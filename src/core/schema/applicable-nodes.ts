@@ -1,6 +1,6 @@
+import { isEqual } from "./compare-values.ts";
 import { dynamicTarget, passesQuietly } from "./evaluate.ts";
 import { ownValue } from "./evaluate-object.ts";
-import { isEqual } from "./json-value.ts";
 import { type Attempt, Normalization, normalizeAt } from "./normalize.ts";
 import type { SchemaNode } from "./schema-node.ts";
 

@@ -1,5 +1,5 @@
+import { joinPointer } from "../json/json-pointer.ts";
 import { typeBits } from "./evaluation.ts";
-import { joinPointer } from "./json-pointer.ts";
 import { isObject, isSchema, type JsonSchema } from "./json-schema.ts";
 import type { SchemaLimits } from "./limits.ts";
 import { compilePattern } from "./pattern.ts";

@@ -1,7 +1,7 @@
+import { joinPointer } from "../json/json-pointer.ts";
+import { hasDuplicates } from "./compare-values.ts";
 import { evaluate, passesQuietly } from "./evaluate.ts";
 import { type Evaluated, type Evaluation, plural } from "./evaluation.ts";
-import { joinPointer } from "./json-pointer.ts";
-import { hasDuplicates } from "./json-value.ts";
 import type { ArrayRules } from "./schema-node.ts";
 
 /** Checks an array's items; counts them as looked at in `seen`. */

@@ -1,7 +1,7 @@
+import { joinPointer } from "../json/json-pointer.ts";
+import { presentKeys } from "./compare-values.ts";
 import { evaluate, passesQuietly } from "./evaluate.ts";
 import { type Evaluated, type Evaluation, plural } from "./evaluation.ts";
-import { joinPointer } from "./json-pointer.ts";
-import { presentKeys } from "./json-value.ts";
 import type { ObjectRules, SchemaNode } from "./schema-node.ts";
 
 type Properties = Readonly<Record<string, unknown>>;

@@ -1,8 +1,8 @@
+import { joinPointer } from "../json/json-pointer.ts";
+import { presentKeys } from "./compare-values.ts";
 import { evaluate } from "./evaluate.ts";
 import { evaluateAdditional } from "./evaluate-object.ts";
 import type { Evaluated, Evaluation } from "./evaluation.ts";
-import { joinPointer } from "./json-pointer.ts";
-import { presentKeys } from "./json-value.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
 /** Checks the parts that no other keyword looked at, and counts them as looked at. */

@@ -1,8 +1,9 @@
+import { isEqual } from "./compare-values.ts";
 import { evaluateArray } from "./evaluate-array.ts";
 import { evaluateObject } from "./evaluate-object.ts";
 import { evaluateUnevaluated } from "./evaluate-unevaluated.ts";
 import { describeTypes, Evaluated, type Evaluation, plural, typeBits } from "./evaluation.ts";
-import { countCodePoints, isEqual, isMultipleOf } from "./json-value.ts";
+import { countCodePoints, isMultipleOf } from "./measure-values.ts";
 import type { SchemaIssue } from "./schema-issue.ts";
 import type { NumberRules, SchemaNode, StringRules } from "./schema-node.ts";
 

@@ -1,5 +1,5 @@
-import { countCodePoints } from "./json-value.ts";
 import { MAX_ISSUES } from "./limits.ts";
+import { countCodePoints } from "./measure-values.ts";
 import type { SchemaResource } from "./schema-index.ts";
 import type { SchemaIssue } from "./schema-issue.ts";
 import { TYPE_BITS } from "./schema-node.ts";

@@ -1,8 +1,8 @@
 import { CodeWriter } from "./code-writer.ts";
 import { type Budget, LimitReached } from "./evaluation.ts";
 import { interpretedPredicates, type Predicates } from "./interpreted-predicates.ts";
-import { countCodePoints, isMultipleOf } from "./json-value.ts";
 import type { SchemaLimits } from "./limits.ts";
+import { countCodePoints, isMultipleOf } from "./measure-values.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
 /** What generated code may use, under the names it uses. */

@@ -1,8 +1,9 @@
+import { joinPointer } from "../json/json-pointer.ts";
+import { setOwn } from "../json/json-value.ts";
 import { applicableNodes, childNodes, itemNodes } from "./applicable-nodes.ts";
+import { cloneJson, isRecord, presentKeys } from "./compare-values.ts";
 import { commonTypes, convert } from "./convert.ts";
 import { type Evaluation, typeBits } from "./evaluation.ts";
-import { joinPointer } from "./json-pointer.ts";
-import { cloneJson, isRecord, presentKeys, setOwn } from "./json-value.ts";
 import { MAX_REPORTED_CHANGES } from "./limits.ts";
 import type { NormalizationReport } from "./schema-issue.ts";
 import { agreedDefault, type SchemaNode } from "./schema-node.ts";

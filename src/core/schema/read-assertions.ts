@@ -1,4 +1,4 @@
-import { isEqual } from "./json-value.ts";
+import { isEqual } from "./compare-values.ts";
 import type { SchemaLimits } from "./limits.ts";
 import { compilePattern } from "./pattern.ts";
 import type { KeywordReader } from "./read-keywords.ts";

@@ -1,4 +1,4 @@
-import { joinPointer } from "./json-pointer.ts";
+import { joinPointer } from "../json/json-pointer.ts";
 import { isObject, isSchema, type JsonSchema, type JsonSchemaObject } from "./json-schema.ts";
 import { SchemaError } from "./schema-error.ts";
 

@@ -1,4 +1,4 @@
-import { joinPointer, parsePointer } from "./json-pointer.ts";
+import { joinPointer, parsePointer } from "../json/json-pointer.ts";
 import {
   type Dialect,
   forEachSubschema,

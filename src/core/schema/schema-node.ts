@@ -1,4 +1,4 @@
-import { isEqual } from "./json-value.ts";
+import { isEqual } from "./compare-values.ts";
 import type { Matcher } from "./pattern.ts";
 import type { SchemaResource } from "./schema-index.ts";
 

@@ -1,6 +1,6 @@
-import { joinPointer } from "./json-pointer.ts";
+import { joinPointer } from "../json/json-pointer.ts";
+import { isRecord } from "./compare-values.ts";
 import { isSchema, type JsonSchema } from "./json-schema.ts";
-import { isRecord } from "./json-value.ts";
 import type { SchemaLimits } from "./limits.ts";
 import { SchemaError } from "./schema-error.ts";
 

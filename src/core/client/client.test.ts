@@ -1,0 +1,215 @@
+import { Type } from "typebox";
+import { describe, expect, it, vi } from "vitest";
+import { collect, query, rejection, stream } from "../../../test/make-operation.ts";
+import { localEnvelope, mcpEnvelope, toolError, withFacts } from "../envelope/envelope.ts";
+import { defineOperation } from "../operation/operation.ts";
+import type { AnyOperation } from "../operation/operation-types.ts";
+import { OperationRegistry } from "../registry/registry.ts";
+import { createClient } from "./client.ts";
+import { ToolResultError } from "./tool-result-error.ts";
+
+const clientOf = (...operations: AnyOperation[]) => createClient(new OperationRegistry(operations));
+
+describe("client.call", () => {
+  it("RE-27 resolves with the data alone", async () => {
+    const echo = query("a.echo", (input) => input);
+    expect(await clientOf(echo).call(echo, { n: 1 })).toEqual({ n: 1 });
+    expect(await clientOf(echo).call("a.echo", null)).toBeNull();
+  });
+
+  it("RE-27 throws on a tool error, with the whole envelope attached", async () => {
+    const envelope = toolError(
+      { left: 0 },
+      { code: "SOLD_OUT", message: "Nothing left.", details: { since: "May" }, operationId: "a.b" },
+    );
+    const error = await rejection(clientOf(query("a.b", () => envelope)).call("a.b"));
+    expect(error).toBeInstanceOf(ToolResultError);
+    expect(error).toBeInstanceOf(Error);
+    expect((error as ToolResultError).envelope).toBe(envelope);
+    expect(error).toMatchObject({
+      name: "ToolResultError",
+      code: "SOLD_OUT",
+      operationId: "a.b",
+      details: { since: "May" },
+      message: '"a.b" answered with an error (SOLD_OUT): Nothing left.',
+    });
+  });
+
+  it.each([
+    [toolError("plain text"), '"a.b" answered with an error: plain text'],
+    [toolError({ any: 1 }), '"a.b" answered with an error'],
+    [toolError("x".repeat(1000)), `"a.b" answered with an error: ${"x".repeat(500)}`],
+    [
+      mcpEnvelope([], {
+        isError: true,
+        content: [
+          { type: "image", data: "", mimeType: "image/png" },
+          { type: "text", text: "no such file" },
+        ],
+      }),
+      '"a.b" answered with an error: no such file',
+    ],
+    [mcpEnvelope([], { isError: true, content: [] }), '"a.b" answered with an error'],
+  ])("RE-27 says in the message what the answer says in text", async (envelope, message) => {
+    const error = await rejection(clientOf(query("a.b", () => envelope)).call("a.b"));
+    expect(error).toMatchObject({ message, code: undefined });
+  });
+
+  it("RE-27 passes call errors on as they are", async () => {
+    expect(await rejection(clientOf().call("a.none"))).toMatchObject({ code: "OPERATION_NOT_FOUND" });
+  });
+
+  it("RE-27 sends its defaults along, unless a call says otherwise", async () => {
+    const who = query("a.who", (_, { identity, metadata }) => [identity?.subject, metadata]);
+    const defaults = { identity: { subject: "ada" }, metadata: { from: "client" } };
+    const client = createClient(new OperationRegistry([who]), defaults);
+    defaults.identity = { subject: "root" };
+    expect(await client.call(who)).toEqual(["ada", { from: "client" }]);
+    const own = { identity: { subject: "bob" } };
+    expect(await client.call(who, {}, own)).toEqual(["bob", { from: "client" }]);
+  });
+});
+
+describe("client.pages", () => {
+  const List = Type.Object({ after: Type.Optional(Type.Integer()) });
+  const list = defineOperation({
+    namespace: "a",
+    name: "list",
+    version: "1.0.0",
+    type: "query",
+    description: "Lists numbers, two at a time.",
+    inputSchema: List,
+    outputSchema: Type.Object({ items: Type.Array(Type.Integer()), last: Type.Boolean() }),
+    pager: {
+      next: ({ data }, input) => (data.last ? undefined : { ...input, after: data.items[1] ?? 0 }),
+    },
+    handler: ({ after = 0 }) => ({ items: [after + 1, after + 2], last: after >= 4 }),
+  });
+
+  it("RE-27 follows the operation's own pager until there is no next page", async () => {
+    const pages = await collect(clientOf(list).pages(list, {}));
+    expect(pages.map(({ items }) => items)).toEqual([
+      [1, 2],
+      [3, 4],
+      [5, 6],
+    ]);
+    expect(await collect(clientOf(list).pages("a.list", { after: 4 }))).toHaveLength(1);
+  });
+
+  it("RE-27 follows meta.waybill.page with the cursor in the input", async () => {
+    const inputs: unknown[] = [];
+    const paged = query("a.paged", (input) => {
+      inputs.push(input);
+      const { cursor = "0" } = (input ?? {}) as { cursor?: string };
+      const envelope = localEnvelope(cursor, "a.paged");
+      return cursor === "2" ? envelope : withFacts(envelope, { page: { next: String(Number(cursor) + 1) } });
+    });
+    expect(await collect(clientOf(paged).pages(paged, { filter: "x" }))).toEqual(["0", "1", "2"]);
+    expect(inputs).toEqual([{ filter: "x" }, { filter: "x", cursor: "1" }, { filter: "x", cursor: "2" }]);
+    expect(await collect(clientOf(paged).pages("a.paged"))).toEqual(["0", "1", "2"]);
+  });
+
+  it("RE-27 asks for a page when it is wanted, and for no more", async () => {
+    const handler = vi.fn(list.handler);
+    const lazy = { ...list, handler } as unknown as AnyOperation;
+    for await (const _ of clientOf(lazy).pages(lazy, {})) break;
+    expect(handler).toHaveBeenCalledTimes(1);
+  });
+
+  it("RE-27 takes a page that was read before for an error", async () => {
+    const inputs = [{ n: 1 }, { n: 2 }, { n: 1 }];
+    const circle = query("a.circle", (input) => input, { pager: { next: () => inputs.shift() } });
+    const seen: unknown[] = [];
+    const read = async () => {
+      for await (const data of clientOf(circle).pages(circle, { n: 0 })) seen.push(data);
+    };
+    expect(await rejection(read())).toMatchObject({
+      code: "RESOURCE_EXHAUSTED",
+      retryable: false,
+      message: '"a.circle" names a next page that was read already.',
+    });
+    expect(seen).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }]);
+    const same = query("a.same", (input) => input, { pager: { next: (_, input) => input } });
+    expect(await rejection(collect(clientOf(same).pages(same, { n: 1 })))).toMatchObject({
+      code: "RESOURCE_EXHAUSTED",
+    });
+  });
+
+  it("RE-27 gives up with an error after so many pages", async () => {
+    const endless = query("a.endless", (input) => input, { pager: { next: (_, n) => (n as number) + 1 } });
+    const read = (options?: object) => collect(clientOf(endless).pages(endless, 0, options as never));
+    expect(await rejection(read({ maxPages: 3 }))).toMatchObject({
+      code: "RESOURCE_EXHAUSTED",
+      message: '"a.endless" has more than 3 pages; raise maxPages to read on.',
+    });
+    expect(await rejection(read())).toMatchObject({ message: expect.stringContaining("1000 pages") });
+    const three = query("a.three", (input) => input, {
+      pager: { next: (_, n) => ((n as number) < 2 ? (n as number) + 1 : undefined) },
+    });
+    expect(await collect(clientOf(three).pages(three, 0, { maxPages: 3 }))).toEqual([0, 1, 2]);
+  });
+
+  it("RE-27 compares inputs that JSON cannot hold by identity", async () => {
+    const inputs = [{ n: 1n }, { n: 1n }];
+    const big = query("a.big", () => 1, { pager: { next: () => inputs.shift() } });
+    expect(await collect(clientOf(big).pages(big, { n: 1n }))).toHaveLength(3);
+  });
+
+  it("RE-27 throws a page that is a tool error", async () => {
+    const failing = query("a.f", (n) => (n === 2 ? toolError("no") : n), {
+      pager: { next: (_, n) => (n as number) + 1 },
+    });
+    const seen: unknown[] = [];
+    const read = async () => {
+      for await (const data of clientOf(failing).pages(failing, 1)) seen.push(data);
+    };
+    expect(await rejection(read())).toBeInstanceOf(ToolResultError);
+    expect(seen).toEqual([1]);
+  });
+
+  it("RE-27 sends the same options with every page", async () => {
+    const subjects: unknown[] = [];
+    const who = query(
+      "a.who",
+      (n, { identity }) => {
+        subjects.push(identity?.subject);
+        return n;
+      },
+      { pager: { next: (_, n) => ((n as number) < 2 ? (n as number) + 1 : undefined) } },
+    );
+    const client = createClient(new OperationRegistry([who]), { identity: { subject: "ada" } });
+    await collect(client.pages(who, 1));
+    await collect(client.pages(who, 2, { identity: { subject: "bob" } }));
+    expect(subjects).toEqual(["ada", "ada", "bob"]);
+  });
+});
+
+describe("client.subscribe", () => {
+  it("RE-27 yields the data of each value and throws tool errors", async () => {
+    const mixed = stream("a.s", async function* (_, { identity }) {
+      yield identity?.subject;
+      yield 2;
+      yield toolError("no");
+    });
+    const client = createClient(new OperationRegistry([mixed]), { identity: { subject: "ada" } });
+    const seen: unknown[] = [];
+    const read = async () => {
+      for await (const data of client.subscribe(mixed)) seen.push(data);
+    };
+    expect(await rejection(read())).toBeInstanceOf(ToolResultError);
+    expect(seen).toEqual(["ada", 2]);
+  });
+
+  it("RE-27 stops the handler when the loop is left", async () => {
+    const stopped = vi.fn();
+    const ticks = stream("a.t", async function* () {
+      try {
+        for (;;) yield 1;
+      } finally {
+        stopped();
+      }
+    });
+    for await (const _ of clientOf(ticks).subscribe(ticks)) break;
+    expect(stopped).toHaveBeenCalledTimes(1);
+  });
+});

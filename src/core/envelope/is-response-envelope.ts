@@ -1,0 +1,137 @@
+import { isPlainObject } from "../json/json-value.ts";
+import type { ResponseEnvelope } from "./response-meta.ts";
+
+type Check = (value: unknown) => boolean;
+type Fields = Readonly<Record<string, Check>>;
+
+const isAnything: Check = () => true;
+const isString: Check = (value) => typeof value === "string";
+const isNumber: Check = Number.isFinite;
+const isInteger: Check = Number.isInteger;
+const isBoolean: Check = (value) => typeof value === "boolean";
+const isTrue: Check = (value) => value === true;
+
+const oneOf = (...values: readonly string[]): Check => {
+  const known = new Set<unknown>(values);
+  return (value) => known.has(value);
+};
+
+/** By index, not with `every`, which a hostile array can bring along. */
+const listOf =
+  (isItem: Check): Check =>
+  (value) => {
+    if (!Array.isArray(value)) return false;
+    for (let i = 0; i < value.length; i++) if (!isItem(value[i])) return false;
+    return true;
+  };
+
+const recordOf =
+  (isMember: Check): Check =>
+  (value) => {
+    if (!isPlainObject(value)) return false;
+    for (const key of Object.keys(value)) if (!isMember(value[key])) return false;
+    return true;
+  };
+
+/** Own properties only; an optional one may be undefined; unknown ones are tolerated. */
+const shape = (required: Fields, optional: Fields = {}): Check => {
+  const must = Object.entries(required);
+  const may = Object.entries(optional);
+  return (value) => {
+    if (!isPlainObject(value)) return false;
+    for (const [key, check] of must) if (!Object.hasOwn(value, key) || !check(value[key])) return false;
+    for (const [key, check] of may) {
+      if (!Object.hasOwn(value, key)) continue;
+      const member = value[key];
+      if (member !== undefined && !check(member)) return false;
+    }
+    return true;
+  };
+};
+
+/** One shape per value of a discriminant. */
+const variants = (discriminant: string, shapes: Fields): Check => {
+  const byName = new Map<unknown, Check>(Object.entries(shapes));
+  return (value) => {
+    if (!isPlainObject(value) || !Object.hasOwn(value, discriminant)) return false;
+    return byName.get(value[discriminant])?.(value) === true;
+  };
+};
+
+const isRecord = recordOf(isAnything);
+
+const isAnnotations = shape(
+  {},
+  { audience: listOf(oneOf("user", "assistant")), priority: isNumber, lastModified: isString },
+);
+
+const extras = { annotations: isAnnotations, _meta: isRecord };
+const isMedia = shape({ data: isString, mimeType: isString }, extras);
+
+const isContentBlock = variants("type", {
+  text: shape({ text: isString }, extras),
+  image: isMedia,
+  audio: isMedia,
+  resource: shape(
+    {
+      resource: shape(
+        { uri: isString },
+        { mimeType: isString, text: isString, blob: isString, _meta: isRecord },
+      ),
+    },
+    extras,
+  ),
+  resource_link: shape(
+    { uri: isString, name: isString },
+    { ...extras, title: isString, description: isString, mimeType: isString, size: isNumber },
+  ),
+});
+
+const isPointers = listOf(isString);
+
+const isFacts = shape(
+  {},
+  {
+    durationMs: isNumber,
+    attempts: isNumber,
+    obtained: oneOf(
+      "structured-content",
+      "envelope-block",
+      "contract-json",
+      "text-json",
+      "content",
+      "body",
+      "return-value",
+    ),
+    normalization: shape(
+      { stripped: isPointers, defaulted: isPointers, converted: isPointers },
+      { omitted: isNumber },
+    ),
+    violations: listOf(shape({ pointer: isString, expected: isString, found: isString })),
+    sequence: isNumber,
+    cursor: isString,
+    page: shape({}, { next: isString }),
+    code: isString,
+    message: isString,
+  },
+);
+
+const isMeta = variants("source", {
+  local: shape({ operationId: isString, timestamp: isNumber }, { isError: isTrue, waybill: isFacts }),
+  http: shape(
+    { statusCode: isInteger, headers: recordOf(isString), contentType: isString },
+    { setCookie: listOf(isString), isError: isTrue, waybill: isFacts },
+  ),
+  mcp: shape({ isError: isBoolean, content: listOf(isContentBlock) }, { _meta: isRecord, waybill: isFacts }),
+});
+
+const isEnvelope = shape({ data: isAnything, meta: isMeta });
+
+/** Tells whether a value has the shape of an envelope, with the fields its source requires; never throws. */
+export function isResponseEnvelope(value: unknown): value is ResponseEnvelope {
+  try {
+    return isEnvelope(value);
+  } catch {
+    return false;
+  }
+}

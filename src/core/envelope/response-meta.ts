@@ -1,0 +1,90 @@
+import type { NormalizationReport, SchemaIssue } from "../schema/schema-issue.ts";
+import type { MCPContentBlock } from "./content-block.ts";
+
+/** The kinds of place a result can come from. */
+export const RESPONSE_SOURCES = ["local", "http", "mcp"] as const;
+
+/** Where a result came from. */
+export type ResponseSource = (typeof RESPONSE_SOURCES)[number];
+
+/** A result and the paper that travels with it. */
+export interface ResponseEnvelope<T = unknown> {
+  readonly data: T;
+  readonly meta: ResponseMeta;
+}
+
+/** What is known about a result, by its source. */
+export type ResponseMeta = LocalResponseMeta | HTTPResponseMeta | MCPResponseMeta;
+
+/** The meta of a result made in this process. */
+export interface LocalResponseMeta {
+  readonly source: "local";
+  /** The full `namespace.name`. */
+  readonly operationId: string;
+  /** Unix epoch milliseconds, taken when the result was wrapped. */
+  readonly timestamp: number;
+  readonly isError?: true;
+  readonly waybill?: ResultFacts;
+}
+
+/** The meta of a result that came over HTTP. */
+export interface HTTPResponseMeta {
+  readonly source: "http";
+  readonly statusCode: number;
+  /** Values of one name joined with `, `. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** `""` without the header. */
+  readonly contentType: string;
+  /** One entry per `Set-Cookie` header, which joining would break. */
+  readonly setCookie?: readonly string[];
+  readonly isError?: true;
+  readonly waybill?: ResultFacts;
+}
+
+/** The meta of a result that came from an MCP server. */
+export interface MCPResponseMeta {
+  readonly source: "mcp";
+  /** The tool ran and said no. */
+  readonly isError: boolean;
+  readonly content: readonly MCPContentBlock[];
+  /** Any JSON value; `null`, `0` and `""` count as present. */
+  readonly structuredContent?: unknown;
+  readonly _meta?: Readonly<Record<string, unknown>>;
+  readonly waybill?: ResultFacts;
+}
+
+/** Facts beyond the fields of each source; absent when there is nothing to tell. */
+export interface ResultFacts {
+  readonly durationMs?: number;
+  readonly attempts?: number;
+  /** How the data was found in what came back. */
+  readonly obtained?: ObtainedFrom;
+  readonly normalization?: NormalizationReport;
+  readonly violations?: readonly SchemaIssue[];
+  /** Counts the yields of a subscription, from 0. */
+  readonly sequence?: number;
+  /** Where a subscription can be taken up again. */
+  readonly cursor?: string;
+  readonly page?: PageFacts;
+  /** Why the operation said no, for programs. */
+  readonly code?: string;
+  /** Why the operation said no, for people. */
+  readonly message?: string;
+  readonly details?: unknown;
+}
+
+/** The ways data can be found in a result. */
+export type ObtainedFrom =
+  | "structured-content"
+  | "envelope-block"
+  | "contract-json"
+  | "text-json"
+  | "content"
+  | "body"
+  | "return-value";
+
+/** Where a result stands in a paged list. */
+export interface PageFacts {
+  /** The cursor of the next page; absent on the last. */
+  readonly next?: string;
+}

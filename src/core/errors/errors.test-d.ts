@@ -1,0 +1,35 @@
+import { describe, expectTypeOf, it } from "vitest";
+import type { JsonValue } from "../json/json-value.ts";
+import { ERROR_CODES, type ErrorCode, type ErrorTraits, isErrorCode } from "./error-codes.ts";
+import { CallError, type CallErrorJSON, isCallError, toCallError } from "./errors.ts";
+import { type Problem, toProblem } from "./problem.ts";
+
+describe("errors, by type", () => {
+  it("X-5 codes are the keys of the table, and every row has all traits", () => {
+    expectTypeOf<ErrorCode>().toEqualTypeOf<keyof typeof ERROR_CODES>();
+    expectTypeOf<"DEFINITION_CHANGED">().toExtend<ErrorCode>();
+    expectTypeOf<"OUT_OF_STOCK">().not.toExtend<ErrorCode>();
+    expectTypeOf(ERROR_CODES).toExtend<Readonly<Record<string, ErrorTraits>>>();
+  });
+
+  it("X-5 a CallError takes codes of the table and declared ones", () => {
+    expectTypeOf(CallError).toBeConstructibleWith("TIMEOUT");
+    expectTypeOf(CallError).toBeConstructibleWith("OUT_OF_STOCK", "None left.", {
+      httpStatus: 409,
+      details: 1,
+    });
+    // @ts-expect-error a code is a string
+    new CallError(404);
+    expectTypeOf<CallError["details"]>().toEqualTypeOf<JsonValue | undefined>();
+    expectTypeOf<CallError["toJSON"]>().returns.toEqualTypeOf<CallErrorJSON>();
+    expectTypeOf<CallError>().toExtend<Error>();
+  });
+
+  it("X-5 guards narrow, and a thrown value becomes a CallError", () => {
+    expectTypeOf(isErrorCode).guards.toEqualTypeOf<ErrorCode>();
+    expectTypeOf(isCallError).guards.toEqualTypeOf<CallError>();
+    expectTypeOf(toCallError).parameter(0).toBeUnknown();
+    expectTypeOf(toCallError).returns.toEqualTypeOf<CallError>();
+    expectTypeOf(toProblem).returns.toEqualTypeOf<Problem>();
+  });
+});

@@ -1,0 +1,150 @@
+import type { JsonValue } from "../json/json-value.ts";
+import { type ErrorCode, type ErrorTraits, errorTraits } from "./error-codes.ts";
+import { toErrorDetails } from "./error-details.ts";
+
+/** What a `CallError` may be told beyond its code and message. */
+export interface CallErrorOptions {
+  /** The original failure; stays in this process. */
+  readonly cause?: unknown;
+  /** Facts for the caller, copied into bounded JSON. */
+  readonly details?: unknown;
+  /** From 400 to 599. @default the code's own */
+  readonly httpStatus?: number | undefined;
+  /** @default the code's own */
+  readonly retryable?: boolean | undefined;
+  /** @default the code's own */
+  readonly correctable?: boolean | undefined;
+  /** False leaves the stack out, which makes the error some ten times cheaper. @default true */
+  readonly stack?: boolean;
+}
+
+/** What a `CallError` shows on a wire. */
+export interface CallErrorJSON {
+  readonly code: ErrorCode | (string & {});
+  readonly message: string;
+  readonly retryable: boolean;
+  readonly correctable: boolean;
+  readonly details?: JsonValue;
+}
+
+/** Shared by every copy of this package in a process; JSON cannot hold it. */
+const BRAND = Symbol.for("waybill.CallError");
+
+let isOwn: (value: object) => value is CallError;
+
+/** Knows how to be created without a stack, whose capture is most of the cost of an error. */
+class TraceableError extends Error {
+  constructor(message: string, options: ErrorOptions | undefined, traced: boolean) {
+    const limit = Error.stackTraceLimit;
+    try {
+      // `Reflect.set` rather than an assignment: the property is read-only in hardened environments.
+      if (!traced) Reflect.set(Error, "stackTraceLimit", 0);
+      super(message, options);
+    } finally {
+      if (!traced) Reflect.set(Error, "stackTraceLimit", limit);
+    }
+  }
+}
+
+/** A call that never ran or broke: a code of the one table or a declared domain code, and a sentence for people. */
+export class CallError extends TraceableError {
+  readonly code: ErrorCode | (string & {});
+  readonly retryable: boolean;
+  readonly correctable: boolean;
+  readonly httpStatus: number;
+  readonly details: JsonValue | undefined;
+  /** Private, so that a proxy around an error does not pass for one. */
+  readonly #own = true;
+
+  static {
+    isOwn = (value): value is CallError => #own in value;
+    Object.defineProperties(CallError.prototype, {
+      name: { value: "CallError", writable: true, configurable: true },
+      [BRAND]: { value: true },
+    });
+  }
+
+  constructor(code: ErrorCode | (string & {}), message?: string, options: CallErrorOptions = {}) {
+    const known = typeof code === "string" && code !== "" ? code : "UNKNOWN_ERROR";
+    const traits = errorTraits(known);
+    const text = typeof message === "string" && message !== "" ? message : traits.message;
+    super(text, "cause" in options ? { cause: options.cause } : undefined, options.stack !== false);
+    this.code = known;
+    this.retryable = flag(options.retryable, traits.retryable);
+    this.correctable = flag(options.correctable, traits.correctable);
+    this.httpStatus = statusOf(traits, options.httpStatus);
+    this.details = toErrorDetails(options.details);
+  }
+
+  /** Gives what may leave the process: never the cause, the stack or a path. */
+  toJSON(): CallErrorJSON {
+    const { code, message, retryable, correctable, details } = this;
+    return details === undefined
+      ? { code, message, retryable, correctable }
+      : { code, message, retryable, correctable, details };
+  }
+}
+
+function flag(given: unknown, otherwise: boolean): boolean {
+  return typeof given === "boolean" ? given : otherwise;
+}
+
+function statusOf(traits: ErrorTraits, given: number = traits.httpStatus): number {
+  return Number.isInteger(given) && given >= 400 && given <= 599 ? given : traits.httpStatus;
+}
+
+/** Recognises a thrown `CallError`, of another copy of this package too; never throws. */
+export function isCallError(value: unknown): value is CallError {
+  if (typeof value !== "object" || value === null) return false;
+  return isOwn(value) || isOfOtherCopy(value);
+}
+
+function isOfOtherCopy(value: object): boolean {
+  try {
+    const { [BRAND]: brand, code, message, toJSON } = value as CallError & { [BRAND]?: unknown };
+    return (
+      brand === true &&
+      value instanceof Error &&
+      typeof code === "string" &&
+      typeof message === "string" &&
+      typeof toJSON === "function"
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** Turns anything thrown into a `CallError`; foreign text stays in `cause`, off the wire. */
+export function toCallError(thrown: unknown): CallError {
+  if (typeof thrown === "object" && thrown !== null && isOwn(thrown)) return thrown;
+  try {
+    if (isCallError(thrown)) return fromOtherCopy(thrown);
+    return failure(codeOfForeign(thrown), thrown);
+  } catch {
+    return failure("EXECUTION_ERROR", thrown);
+  }
+}
+
+function failure(code: ErrorCode, cause: unknown): CallError {
+  return new CallError(code, undefined, { cause, stack: false });
+}
+
+/** Rebuilt rather than passed on: an older copy may not promise what this one does. */
+function fromOtherCopy(other: CallError): CallError {
+  const { code, message, details, httpStatus, retryable, correctable } = other;
+  return new CallError(code, message, {
+    cause: other,
+    details,
+    httpStatus,
+    retryable,
+    correctable,
+    stack: false,
+  });
+}
+
+/** Understands the platform's own words for a call that was stopped, and no others. */
+function codeOfForeign(thrown: unknown): ErrorCode {
+  const name = thrown instanceof Error ? thrown.name : "";
+  if (name === "AbortError") return "ABORTED";
+  return name === "TimeoutError" ? "TIMEOUT" : "EXECUTION_ERROR";
+}

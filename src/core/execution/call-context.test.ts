@@ -1,0 +1,221 @@
+import { describe, expect, it, vi } from "vitest";
+import { query, rejection, sleep } from "../../../test/make-operation.ts";
+import type { OperationContext } from "../operation/operation-context.ts";
+import type { ExecuteOptions } from "../registry/executor.ts";
+import { OperationRegistry } from "../registry/registry.ts";
+import type { RegistryOptions } from "../registry/registry-options.ts";
+
+/** Runs something with the context of a call. */
+async function within<T>(
+  use: (context: OperationContext) => T | Promise<T>,
+  options?: ExecuteOptions,
+  settings?: RegistryOptions,
+): Promise<T> {
+  const operation = query("a.b", async (_, context) => ({ found: await use(context) }));
+  const registry = new OperationRegistry([operation], settings);
+  return ((await registry.execute(operation, {}, options)).data as { found: T }).found;
+}
+
+describe("requestId", () => {
+  it("RE-10 is the caller's when it is short and printable", async () => {
+    expect(await within(({ requestId }) => requestId, { requestId: "req-1" })).toBe("req-1");
+    expect(await within(({ requestId }) => requestId, { requestId: "x".repeat(200) })).toHaveLength(200);
+  });
+
+  it.each(["", "x".repeat(201), "a b", "a\nb", "ä", 5, null, {}])(
+    "RE-10 is a fresh one instead of %s",
+    async (given) => {
+      const requestId = await within((context) => context.requestId, { requestId: given as never });
+      expect(requestId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    },
+  );
+
+  it("RE-10 stays the same within a call and differs between calls", async () => {
+    const twice = (context: OperationContext) => [context.requestId, context.requestId];
+    const [first, second] = [await within(twice), await within(twice)];
+    expect(first[0]).toBe(first[1]);
+    expect(first[0]).not.toBe(second[0]);
+  });
+
+  it("RE-10 is made from random bytes where the platform has no UUIDs", async () => {
+    vi.stubGlobal("crypto", { getRandomValues: (bytes: Uint8Array) => bytes.fill(10) });
+    const requestId = await within((context) => context.requestId);
+    vi.unstubAllGlobals();
+    expect(requestId).toBe("0a".repeat(16));
+  });
+});
+
+describe("parent", () => {
+  it("RE-10 names every call above, and nothing for a call from outside", async () => {
+    const parentOf = (_: unknown, { parent }: OperationContext) => ({ parent });
+    const inner = query("a.inner", parentOf);
+    const middle = query("a.middle", (_, { execute }) => execute(inner));
+    const outer = query("a.outer", (_, { execute }) => execute(middle, undefined, { requestId: "two" }));
+    const registry = new OperationRegistry([inner, middle, outer]);
+    expect((await registry.execute(outer, {}, { requestId: "one" })).data).toEqual({
+      parent: {
+        requestId: "two",
+        operationId: "a.middle",
+        parent: { requestId: "one", operationId: "a.outer", parent: undefined },
+      },
+    });
+    expect((await registry.execute(inner)).data).toEqual({ parent: undefined });
+  });
+});
+
+describe("identity", () => {
+  const identity = { subject: "ada", scopes: ["a"] };
+
+  it("RE-10 is a frozen copy of the caller's, or nothing", async () => {
+    const held = await within((context) => context.identity, { identity });
+    expect(held).toEqual({ ...identity, resources: {} });
+    expect(held).not.toBe(identity);
+    expect(Object.isFrozen(held)).toBe(true);
+    expect(await within((context) => context.identity)).toBeUndefined();
+  });
+
+  it("RE-10 cannot be exchanged by the handler", async () => {
+    await within((context) => {
+      expect(() => Object.assign(context, { identity: { subject: "root" } })).toThrow(TypeError);
+    });
+  });
+
+  it.each([null, "ada", {}, { subject: 1 }])(
+    "RE-10 rejects the identity %j with a TypeError",
+    async (wrong) => {
+      expect(await rejection(within(() => 1, { identity: wrong as never }))).toBeInstanceOf(TypeError);
+    },
+  );
+});
+
+describe("signal and deadline", () => {
+  it("RE-10 gives one quiet signal when nothing can end the call", async () => {
+    await within((context) => {
+      expect(context.signal).toBe(context.signal);
+      expect(context.signal.aborted).toBe(false);
+      expect(context.deadline).toBeUndefined();
+    });
+  });
+
+  it("RE-10 gives the deadline on the clock of performance.now()", async () => {
+    const before = performance.now();
+    const deadline = await within((context) => context.deadline, { timeoutMs: 1000 });
+    expect(deadline).toBeGreaterThanOrEqual(before + 1000);
+    expect(deadline).toBeLessThanOrEqual(performance.now() + 1000);
+  });
+
+  it("RE-10 takes Infinity for no deadline, and the registry's when the caller names none", async () => {
+    const { POSITIVE_INFINITY } = Number;
+    expect(await within((context) => context.deadline, { timeoutMs: POSITIVE_INFINITY })).toBeUndefined();
+    const settings = { defaultTimeoutMs: 1000 };
+    expect(await within((context) => context.deadline, undefined, settings)).toBeTypeOf("number");
+    expect(
+      await within((context) => context.deadline, { timeoutMs: POSITIVE_INFINITY }, settings),
+    ).toBeUndefined();
+  });
+});
+
+describe("metadata", () => {
+  it("RE-10 is what the caller gave, inherited by nested calls that name none", async () => {
+    const inner = query("a.inner", (_, { metadata }) => ({ metadata }));
+    const outer = query("a.outer", async (_, { execute, metadata }) => [
+      metadata,
+      (await execute(inner)).data,
+      (await execute(inner, {}, { metadata: { own: 1 } })).data,
+    ]);
+    const registry = new OperationRegistry([inner, outer]);
+    expect((await registry.execute(outer, {}, { metadata: { trace: "t" } })).data).toEqual([
+      { trace: "t" },
+      { metadata: { trace: "t" } },
+      { metadata: { own: 1 } },
+    ]);
+    expect((await registry.execute(inner)).data).toEqual({ metadata: {} });
+  });
+});
+
+describe("progress and log", () => {
+  it("RE-10 reach whoever listens, taken out of the context", async () => {
+    const [onProgress, allProgress, onLog] = [vi.fn(), vi.fn(), vi.fn()];
+    await within(
+      ({ progress, log }) => {
+        progress({ done: 1, of: 2 });
+        log("info", "half way", { n: 1 });
+        log("debug", "bare");
+      },
+      { onProgress, requestId: "r1" },
+      { onProgress: allProgress, onLog },
+    );
+    const call = { operationId: "a.b", requestId: "r1" };
+    expect(onProgress.mock.calls).toEqual([[{ done: 1, of: 2 }]]);
+    expect(allProgress.mock.calls).toEqual([[{ value: { done: 1, of: 2 }, ...call }]]);
+    expect(onLog.mock.calls).toEqual([
+      [{ level: "info", message: "half way", data: { n: 1 }, ...call }],
+      [{ level: "debug", message: "bare", data: undefined, ...call }],
+    ]);
+  });
+
+  it("RE-10 do nothing when nobody listens, and survive a listener that throws", async () => {
+    await within(({ progress, log }) => {
+      progress(1);
+      log("info", "x");
+    });
+    const onWarning = vi.fn();
+    const fail = () => {
+      throw new Error("listener");
+    };
+    const settings = { onWarning, onLog: fail, onProgress: fail };
+    await within(
+      ({ progress, log }) => {
+        progress(1);
+        log("info", "x");
+      },
+      { onProgress: fail },
+      settings,
+    );
+    const warning = { type: "listener-failed", message: expect.any(String), cause: new Error("listener") };
+    expect(onWarning.mock.calls).toEqual([[warning], [warning], [warning]]);
+  });
+
+  it.each([
+    ["returned", () => 1],
+    ["answered later", async () => 1],
+    [
+      "thrown",
+      () => {
+        throw new Error("x");
+      },
+    ],
+    ["failed later", () => Promise.reject(new Error("x"))],
+  ])("RE-10 stop once the handler has %s", async (_, end) => {
+    const onProgress = vi.fn();
+    let report: (value: unknown) => void = () => {};
+    const operation = query("a.b", (_, { progress }) => {
+      report = progress;
+      progress("in time");
+      return end();
+    });
+    await new OperationRegistry([operation]).execute(operation, {}, { onProgress }).catch(() => {});
+    report("late");
+    expect(onProgress.mock.calls).toEqual([["in time"]]);
+  });
+
+  it("RE-10 stop once the caller has left", async () => {
+    const onProgress = vi.fn();
+    const operation = query("a.b", async (_, { progress }) => {
+      await sleep(20);
+      progress("late");
+    });
+    const registry = new OperationRegistry([operation]);
+    await registry.execute(operation, {}, { onProgress, timeoutMs: 5 }).catch(() => {});
+    await sleep(30);
+    expect(onProgress).not.toHaveBeenCalled();
+  });
+
+  it("RE-10 tell the caller of a nested call nothing of the calls below it", async () => {
+    const onProgress = vi.fn();
+    const inner = query("a.inner", (_, { progress }) => progress("inner"));
+    const outer = query("a.outer", (_, { execute }) => execute(inner));
+    await new OperationRegistry([inner, outer]).execute(outer, {}, { onProgress });
+    expect(onProgress).not.toHaveBeenCalled();
+  });
+});

@@ -1,0 +1,136 @@
+import type { Identity } from "../access/identity.ts";
+import type { CallOrigin, Metadata, OperationContext } from "../operation/operation-context.ts";
+import type { OperationEnv } from "../operation/operation-env-types.ts";
+import type { ExecuteOptions } from "../registry/executor.ts";
+import type { OperationEntry } from "../registry/operation-entry.ts";
+import { type EnvExecute, operationEnv } from "../registry/operation-env.ts";
+import { notify, type RegistryHost } from "../registry/registry-host.ts";
+import type { CallScope, Inheritance } from "./call-scope.ts";
+
+/** What calls made by the handler of this context take over from it; no member, so that handlers cannot reach it. */
+export let inheritFrom: (context: CallContext) => Inheritance;
+
+/** Marks a call as over, after which progress is no longer reported, or as going on after all. */
+export let closeContext: (context: CallContext, over?: boolean) => void;
+
+/** Tells whether nobody waits for the call any more. */
+export let isOver: (context: CallContext) => boolean;
+
+type CallNames = Pick<OperationContext, "operationId" | "requestId">;
+
+/** The context of one call; what a handler does not read is never made. */
+export class CallContext implements OperationContext {
+  readonly #host: RegistryHost;
+  readonly #entry: OperationEntry | undefined;
+  readonly #operationId: string;
+  readonly #scope: CallScope;
+  #requestId: string | undefined;
+  #quietSignal: AbortSignal | undefined;
+  #over = false;
+
+  static {
+    inheritFrom = (context) => ({
+      identity: context.#entry?.authority ?? context.#scope.identity,
+      cancellation: context.#scope.cancellation,
+      depth: context.#scope.depth,
+      metadata: context.#scope.metadata,
+    });
+    closeContext = (context, over = true) => {
+      context.#over = over;
+    };
+    isOver = (context) => context.#over || context.#scope.cancellation?.ended === true;
+  }
+
+  constructor(host: RegistryHost, entry: OperationEntry | undefined, operationId: string, scope: CallScope) {
+    this.#host = host;
+    this.#entry = entry;
+    this.#operationId = operationId;
+    this.#scope = scope;
+    this.#requestId = scope.requestId;
+  }
+
+  get requestId(): string {
+    this.#requestId ??= randomId();
+    return this.#requestId;
+  }
+
+  get operationId(): string {
+    return this.#operationId;
+  }
+
+  get parent(): CallOrigin | undefined {
+    const { parent } = this.#scope;
+    return parent === undefined ? undefined : parent.#origin();
+  }
+
+  get identity(): Identity | undefined {
+    return this.#scope.identity;
+  }
+
+  get signal(): AbortSignal {
+    const { cancellation } = this.#scope;
+    if (cancellation !== undefined) return cancellation.signal;
+    this.#quietSignal ??= new AbortController().signal;
+    return this.#quietSignal;
+  }
+
+  get deadline(): number | undefined {
+    const deadline = this.#scope.cancellation?.deadline;
+    return deadline === Number.POSITIVE_INFINITY ? undefined : deadline;
+  }
+
+  get metadata(): Metadata {
+    return this.#scope.metadata;
+  }
+
+  get env(): OperationEnv {
+    const { identity } = inheritFrom(this);
+    const { execute } = this;
+    return operationEnv(this.#host.table, execute as EnvExecute, (entry) => entry.admits(identity));
+  }
+
+  get execute(): OperationContext["execute"] {
+    const call = (target: unknown, input: unknown, options: ExecuteOptions | undefined) =>
+      this.#host.execute(target, input, options, this);
+    return call as OperationContext["execute"];
+  }
+
+  get subscribe(): OperationContext["subscribe"] {
+    const call = (target: unknown, input: unknown, options: ExecuteOptions | undefined) =>
+      this.#host.subscribe(target, input, options, this);
+    return call as OperationContext["subscribe"];
+  }
+
+  get progress(): OperationContext["progress"] {
+    return (value) => {
+      if (isOver(this)) return;
+      notify(this.#host, this.#scope.onProgress, value);
+      this.#tell(this.#host.onProgress, { value });
+    };
+  }
+
+  get log(): OperationContext["log"] {
+    return (level, message, data) => {
+      this.#tell(this.#host.onLog, { level, message, data });
+    };
+  }
+
+  /** Adds which call it was; an id is made only where somebody listens. */
+  #tell<T>(listener: ((record: T & CallNames) => void) | undefined, record: T): void {
+    if (listener === undefined) return;
+    const { operationId, requestId } = this;
+    notify(this.#host, listener, { ...record, operationId, requestId });
+  }
+
+  #origin(): CallOrigin {
+    const { requestId, operationId, parent } = this;
+    return Object.freeze({ requestId, operationId, parent });
+  }
+}
+
+/** A random UUID, also where the platform only offers random bytes. */
+function randomId(): string {
+  if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

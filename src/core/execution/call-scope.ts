@@ -1,0 +1,108 @@
+import { HeldIdentity } from "../access/identity.ts";
+import { CallError } from "../errors/errors.ts";
+import type { Metadata } from "../operation/operation-context.ts";
+import type { ExecuteOptions } from "../registry/executor.ts";
+import type { RegistryHost } from "../registry/registry-host.ts";
+import { isAbortSignal } from "./abort-listeners.ts";
+import { type CallContext, inheritFrom } from "./call-context.ts";
+import { Cancellation } from "./cancellation.ts";
+import { monotonicNow, toDeadline } from "./deadline.ts";
+
+/** What a call is given by whoever made it, read once. */
+export interface CallScope {
+  readonly identity: HeldIdentity | undefined;
+  /** Absent when nothing can end the call early. */
+  readonly cancellation: Cancellation | undefined;
+  /** The context of the handler that made the call; absent when it came from outside. */
+  readonly parent: CallContext | undefined;
+  readonly depth: number;
+  readonly requestId: string | undefined;
+  readonly metadata: Metadata;
+  readonly onProgress: ((value: unknown) => void) | undefined;
+}
+
+/** A scope that something can always end early. */
+export interface CancellableScope extends CallScope {
+  readonly cancellation: Cancellation;
+}
+
+/** What a nested call takes over from the call above it. */
+export type Inheritance = Pick<CallScope, "identity" | "cancellation" | "depth" | "metadata">;
+
+const NO_METADATA: Metadata = Object.freeze({});
+const NO_SIGNALS: readonly AbortSignal[] = Object.freeze([]);
+const MAX_REQUEST_ID = 200;
+
+const BARE: CallScope = Object.freeze({
+  identity: undefined,
+  cancellation: undefined,
+  parent: undefined,
+  depth: 0,
+  requestId: undefined,
+  metadata: NO_METADATA,
+  onProgress: undefined,
+});
+
+const NO_OPTIONS: ExecuteOptions = Object.freeze({});
+
+/** Reads the options of a call once; a `TypeError` says which of them makes no sense. */
+export function openScope(
+  host: RegistryHost,
+  operationId: string,
+  options: ExecuteOptions | undefined,
+  parent: CallContext | undefined,
+): CallScope {
+  if (options === undefined && parent === undefined && host.defaultTimeoutMs === undefined) return BARE;
+  const above = parent === undefined ? undefined : inheritFrom(parent);
+  const { identity, signal, timeoutMs, requestId, metadata, onProgress } = options ?? NO_OPTIONS;
+  const limit = timeoutMs === undefined && above === undefined ? host.defaultTimeoutMs : timeoutMs;
+  return {
+    identity: above === undefined ? held(identity) : above.identity,
+    cancellation: join(operationId, signal, limit, above?.cancellation),
+    parent,
+    depth: above === undefined ? 0 : nextDepth(above.depth, host.maxDepth, operationId),
+    requestId: isRequestId(requestId) ? requestId : undefined,
+    metadata: metadata ?? above?.metadata ?? NO_METADATA,
+    onProgress,
+  };
+}
+
+/** A scope like another one, with one more signal that can end the call. */
+export function withSignal(scope: CallScope, operationId: string, signal: AbortSignal): CancellableScope {
+  const {
+    signals = NO_SIGNALS,
+    deadline = Number.POSITIVE_INFINITY,
+    startedAt = 0,
+  } = scope.cancellation ?? {};
+  return { ...scope, cancellation: new Cancellation(operationId, [...signals, signal], deadline, startedAt) };
+}
+
+function held(identity: ExecuteOptions["identity"]): HeldIdentity | undefined {
+  return identity === undefined ? undefined : HeldIdentity.of(identity);
+}
+
+function join(
+  operationId: string,
+  signal: AbortSignal | undefined,
+  timeoutMs: number | undefined,
+  above: Cancellation | undefined,
+): Cancellation | undefined {
+  if (signal === undefined && timeoutMs === undefined && above === undefined) return undefined;
+  if (signal !== undefined && !isAbortSignal(signal)) throw new TypeError("signal must be an AbortSignal.");
+  const now = monotonicNow();
+  const own = timeoutMs === undefined ? Number.POSITIVE_INFINITY : toDeadline(timeoutMs, now);
+  const { signals = NO_SIGNALS, deadline = Number.POSITIVE_INFINITY } = above ?? {};
+  const joined = signal === undefined || signals.includes(signal) ? signals : [...signals, signal];
+  return new Cancellation(operationId, joined, Math.min(own, deadline), now);
+}
+
+function nextDepth(depth: number, maxDepth: number, operationId: string): number {
+  if (depth < maxDepth) return depth + 1;
+  const message = `The call of "${operationId}" is nested more than ${maxDepth} calls deep; do the operations call each other in a circle?`;
+  throw new CallError("RESOURCE_EXHAUSTED", message, { retryable: false });
+}
+
+/** Short and printable, so that it is safe in a header or a log line. */
+function isRequestId(value: unknown): value is string {
+  return typeof value === "string" && value.length <= MAX_REQUEST_ID && /^[\x21-\x7e]+$/.test(value);
+}

@@ -1,0 +1,127 @@
+import {
+  isErrorEnvelope,
+  isMarkedEnvelope,
+  localEnvelope,
+  type ResponseEnvelope,
+  withOperationId,
+} from "../envelope/envelope.ts";
+import { CallError } from "../errors/errors.ts";
+import type { OperationEntry } from "../registry/operation-entry.ts";
+import { type CallContext, closeContext, isOver } from "./call-context.ts";
+import type { Cancellation } from "./cancellation.ts";
+import { toHandlerError } from "./handler-error.ts";
+import { checkedInput, parsedInput } from "./input.ts";
+import { reconcile, reconcileParsed } from "./output.ts";
+
+/** An envelope, now or later: only what has to be waited for is. */
+export type EnvelopeOrPromise = ResponseEnvelope | Promise<ResponseEnvelope>;
+
+/**
+ * Validates the input, runs the handler, wraps and checks what it gives; fails with nothing but `CallError`.
+ *
+ * What has to be waited for is guarded by the cancellation, if there is one.
+ */
+export function run(
+  entry: OperationEntry,
+  input: unknown,
+  context: CallContext,
+  cancellation?: Cancellation,
+): EnvelopeOrPromise {
+  const { validate } = entry.input;
+  if (validate === undefined) return invoke(entry, checkedInput(entry, input), context, cancellation);
+  const pending = parsedInput(entry, input, validate).then((parsed) => {
+    // A parser may take its time, and nobody may be waiting any more when it is done.
+    if (isOver(context)) throw new CallError("ABORTED");
+    return invoke(entry, parsed, context);
+  });
+  return cancellation === undefined ? pending : cancellation.guard(pending);
+}
+
+/** Wraps what a handler gave, unless it is an envelope already, and holds its data against the output schema. */
+export function conclude(entry: OperationEntry, value: unknown): EnvelopeOrPromise {
+  const marked = isMarkedEnvelope(value);
+  const envelope = marked ? withOperationId(value, entry.id) : localEnvelope(value, entry.id);
+  const { output } = entry;
+  if (output === undefined || (marked && isErrorEnvelope(envelope))) return envelope;
+  if (entry.parsesOutput) return reconcileParsed(entry, output, envelope);
+  return output.isClean(envelope.data) ? envelope : reconcile(entry, output, envelope);
+}
+
+function invoke(
+  entry: OperationEntry,
+  input: unknown,
+  context: CallContext,
+  cancellation?: Cancellation,
+): EnvelopeOrPromise {
+  try {
+    const value: unknown = entry.handler.call(entry.operation, input as never, context);
+    if (isThenable(value) || entry.parsesOutput) return wait(entry, value, context, cancellation);
+    closeContext(context);
+    return conclude(entry, value);
+  } catch (thrown) {
+    closeContext(context);
+    throw toHandlerError(entry, thrown);
+  }
+}
+
+function wait(
+  entry: OperationEntry,
+  value: unknown,
+  context: CallContext,
+  cancellation: Cancellation | undefined,
+): Promise<ResponseEnvelope> {
+  if (cancellation === undefined) return settle(entry, value, context);
+  if (entry.parsesOutput) return cancellation.guard(settle(entry, value, context));
+  return settleInTime(entry, Promise.resolve(value), context, cancellation);
+}
+
+async function settle(
+  entry: OperationEntry,
+  pending: unknown,
+  context: CallContext,
+): Promise<ResponseEnvelope> {
+  try {
+    const value = await pending;
+    closeContext(context);
+    return entry.parsesOutput ? await conclude(entry, value) : conclude(entry, value);
+  } catch (thrown) {
+    closeContext(context);
+    throw toHandlerError(entry, thrown);
+  }
+}
+
+/** The same for a call that can end early: one promise, settled by whoever comes first. */
+function settleInTime(
+  entry: OperationEntry,
+  pending: Promise<unknown>,
+  context: CallContext,
+  cancellation: Cancellation,
+): Promise<ResponseEnvelope> {
+  return new Promise((resolve, reject) => {
+    const fail = (thrown: unknown) => {
+      closeContext(context);
+      cancellation.release();
+      reject(toHandlerError(entry, thrown));
+    };
+    const succeed = (value: unknown) => {
+      try {
+        closeContext(context);
+        const result = conclude(entry, value);
+        const late = cancellation.finish();
+        if (late === undefined) resolve(result);
+        else reject(late);
+      } catch (thrown) {
+        fail(thrown);
+      }
+    };
+    cancellation.watch(reject);
+    // As `await` does it, whatever `then` a handler put on its promise.
+    Promise.prototype.then.call(pending, succeed, fail);
+  });
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  if (value instanceof Promise) return true;
+  if (typeof value !== "object" || value === null) return false;
+  return typeof (value as { then?: unknown }).then === "function";
+}

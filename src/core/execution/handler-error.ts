@@ -1,0 +1,33 @@
+import { isErrorCode } from "../errors/error-codes.ts";
+import { CallError, isCallError, toCallError } from "../errors/errors.ts";
+import type { KnownError, OperationEntry } from "../registry/operation-entry.ts";
+
+/**
+ * Turns what a handler threw into the error of its call. A declared code keeps its message and details and gets its
+ * declared status; a code of the table is kept as it is; any other code was promised to nobody and stays in `cause`.
+ */
+export function toHandlerError(entry: OperationEntry, thrown: unknown): CallError {
+  const error = toCallError(thrown);
+  const known = entry.errors.get(error.code);
+  if (known !== undefined && isCallError(thrown)) return toDeclaredError(entry, known, error);
+  return isErrorCode(error.code) ? error : new CallError("EXECUTION_ERROR", undefined, { cause: thrown });
+}
+
+function toDeclaredError(entry: OperationEntry, known: KnownError, error: CallError): CallError {
+  const issues = known.details?.errors(error.details) ?? [];
+  if (issues.length > 0) {
+    const message = `The details of "${error.code}", thrown by "${entry.id}", do not match their schema.`;
+    entry.settings.warn({ type: "error-details-invalid", message, operationId: entry.id, issues });
+  }
+  const { httpStatus = error.httpStatus } = known;
+  if (httpStatus === error.httpStatus) return error;
+  const { message, details, retryable, correctable } = error;
+  return new CallError(error.code, message, {
+    details,
+    retryable,
+    correctable,
+    httpStatus,
+    cause: error,
+    stack: false,
+  });
+}

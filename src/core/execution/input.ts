@@ -1,0 +1,44 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { CallError } from "../errors/errors.ts";
+import type { OperationEntry } from "../registry/operation-entry.ts";
+import type { SchemaIssue } from "../schema/schema-issue.ts";
+import { toSchemaIssues } from "./standard-issues.ts";
+
+/** Throws `VALIDATION_ERROR` unless the input passes; gives what the handler gets, defaults filled for a local one. */
+export function checkedInput(entry: OperationEntry, input: unknown): unknown {
+  const { input: schema } = entry;
+  if (!schema.check(input)) throw invalid(entry, schema.errors(input));
+  return entry.fillsDefaults ? schema.fillDefaults(input) : input;
+}
+
+/** The same for a schema that brings its own parser; a local handler gets what that made of the input. */
+export async function parsedInput(
+  entry: OperationEntry,
+  input: unknown,
+  validate: StandardSchemaV1.Props["validate"],
+): Promise<unknown> {
+  const result = await validated(entry, input, validate);
+  if (result.issues) throw invalid(entry, toSchemaIssues(result.issues, input));
+  return entry.local ? result.value : input;
+}
+
+async function validated(
+  entry: OperationEntry,
+  input: unknown,
+  validate: StandardSchemaV1.Props["validate"],
+): Promise<StandardSchemaV1.Result<unknown>> {
+  try {
+    return await validate(input);
+  } catch (cause) {
+    const message = `The schema of "${entry.id}" failed while it read the input.`;
+    throw new CallError("VALIDATION_ERROR", message, { cause });
+  }
+}
+
+function invalid(entry: OperationEntry, issues: readonly SchemaIssue[]): CallError {
+  const [first] = issues;
+  const place = first === undefined || first.pointer === "" ? "" : ` at ${first.pointer}`;
+  const reason = first === undefined ? "" : `:${place} expected ${first.expected}, found ${first.found}`;
+  const message = `The input of "${entry.id}" does not match its schema${reason}.`;
+  return new CallError("VALIDATION_ERROR", message, { details: { issues }, stack: false });
+}

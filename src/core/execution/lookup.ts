@@ -1,0 +1,51 @@
+import { CallError } from "../errors/errors.ts";
+import type { OperationEntry } from "../registry/operation-entry.ts";
+import type { RegistryHost } from "../registry/registry-host.ts";
+import type { CallScope } from "./call-scope.ts";
+
+const MAX_SHOWN_ID = 200;
+
+/** The id a caller asks for: the string itself or the operation's; `""`, which no operation has, for anything else. */
+export function idOf(target: unknown): string {
+  if (typeof target === "string") return target;
+  try {
+    const id: unknown = (target as { id?: unknown } | null | undefined)?.id;
+    return typeof id === "string" ? id : "";
+  } catch {
+    return "";
+  }
+}
+
+/** Finds an operation; an internal one is not there for a caller from outside. */
+export function findEntry(host: RegistryHost, id: string, nested: boolean): OperationEntry | undefined {
+  const entry = host.table.byId.get(id);
+  return entry?.internal === true && !nested ? undefined : entry;
+}
+
+/** The reason a call is refused, if there is one; nothing of the input but a resource id is looked at. */
+export function refusalOf(
+  entry: OperationEntry | undefined,
+  id: string,
+  scope: CallScope,
+  input: unknown,
+  way: "execute" | "subscribe",
+): CallError | undefined {
+  if (entry === undefined) return notFound(id);
+  const denied = entry.access?.refusal(scope.identity, input);
+  if (denied !== undefined) return denied;
+  return entry.streams === (way === "subscribe") ? undefined : wrongWay(entry);
+}
+
+/** The same for an id that is not there, one that cannot be, and one that is hidden. */
+function notFound(id: string): CallError {
+  const message =
+    id === "" ? undefined : `There is no operation ${JSON.stringify(id.slice(0, MAX_SHOWN_ID))}.`;
+  return new CallError("OPERATION_NOT_FOUND", message, { stack: false });
+}
+
+function wrongWay({ id, streams }: OperationEntry): CallError {
+  const message = streams
+    ? `"${id}" is a subscription: use subscribe() instead of execute().`
+    : `"${id}" is not a subscription: use execute() instead of subscribe().`;
+  return new CallError("VALIDATION_ERROR", message);
+}

@@ -1,0 +1,27 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { joinPointer } from "../json/json-pointer.ts";
+import { describeValue } from "../schema/evaluation.ts";
+import { MAX_ISSUES } from "../schema/limits.ts";
+import type { SchemaIssue } from "../schema/schema-issue.ts";
+
+/** Puts what a Standard Schema found into the words of every other schema. */
+export function toSchemaIssues(issues: readonly StandardSchemaV1.Issue[], value: unknown): SchemaIssue[] {
+  return issues.slice(0, MAX_ISSUES).map(({ message, path = [] }) => {
+    const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment));
+    const found = describeValue(readPath(value, keys));
+    return { pointer: keys.reduce(pointTo, ""), expected: message, found };
+  });
+}
+
+function pointTo(pointer: string, key: PropertyKey): string {
+  return joinPointer(pointer, typeof key === "number" ? key : String(key));
+}
+
+function readPath(value: unknown, keys: readonly PropertyKey[]): unknown {
+  let current = value;
+  for (const key of keys) {
+    if (typeof current !== "object" || current === null || !Object.hasOwn(current, key)) return undefined;
+    current = Reflect.get(current, key);
+  }
+  return current;
+}

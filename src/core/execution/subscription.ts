@@ -1,0 +1,175 @@
+import type { ResponseEnvelope } from "../envelope/envelope.ts";
+import { type CallError, toCallError } from "../errors/errors.ts";
+import type { ExecuteOptions } from "../registry/executor.ts";
+import type { RegistryHost } from "../registry/registry-host.ts";
+import { CallContext } from "./call-context.ts";
+import { type CancellableScope, openScope, withSignal } from "./call-scope.ts";
+import type { Cancellation } from "./cancellation.ts";
+import { DONE, EnvelopeStream } from "./envelope-stream.ts";
+import { fromHook, nestHooks } from "./hooks.ts";
+import { findEntry, idOf, refusalOf } from "./lookup.ts";
+
+type Step = IteratorResult<ResponseEnvelope, undefined>;
+
+/**
+ * Prepares a subscription. The options are read now, so that neither identity nor deadline can be changed later; looking
+ * up, access, validation and the handler follow when the first value is asked for, on the path that calls take too.
+ */
+export function subscribe(
+  host: RegistryHost,
+  target: unknown,
+  input: unknown,
+  options: ExecuteOptions | undefined,
+  parent: CallContext | undefined,
+): AsyncIterableIterator<ResponseEnvelope, undefined> {
+  const id = idOf(target);
+  const leaving = new AbortController();
+  const scope = withSignal(openScope(host, id, options, parent), id, leaving.signal);
+  return new Subscription(leaving, scope.cancellation, () => openStream(host, id, input, scope));
+}
+
+/** One run of a subscription, from the side of who reads it. */
+class Subscription implements AsyncIterableIterator<ResponseEnvelope, undefined> {
+  readonly #leaving: AbortController;
+  readonly #cancellation: Cancellation;
+  readonly #open: () => AsyncIterator<ResponseEnvelope>;
+  #stream: AsyncIterator<ResponseEnvelope> | undefined;
+  #closing: Promise<unknown> | undefined;
+  #lastStep: Promise<unknown> = Promise.resolve();
+  #stepping = false;
+  #over = false;
+
+  constructor(
+    leaving: AbortController,
+    cancellation: Cancellation,
+    open: () => AsyncIterator<ResponseEnvelope>,
+  ) {
+    this.#leaving = leaving;
+    this.#cancellation = cancellation;
+    this.#open = open;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  /** A step asked for before the last one is done waits for it, as with a generator. */
+  next(): Promise<Step> {
+    const step = this.#lastStep.then(() => this.#advance());
+    this.#lastStep = step.catch(ignore);
+    return step;
+  }
+
+  /** Leaves: the handler's signal aborts and its `finally` runs, which is waited for unless the handler is busy. */
+  async return(): Promise<IteratorReturnResult<undefined>> {
+    if (this.#over) return DONE;
+    this.#over = true;
+    this.#leaving.abort();
+    try {
+      if (!this.#stepping) await this.#closing;
+    } catch (thrown) {
+      throw toCallError(thrown);
+    }
+    return DONE;
+  }
+
+  async #advance(): Promise<Step> {
+    if (this.#over) return DONE;
+    this.#stepping = true;
+    try {
+      this.#stream ??= this.#start();
+      const step = await this.#cancellation.race(this.#stream.next());
+      if (step.done !== true) return step;
+      this.#over = true;
+      this.#cancellation.release();
+    } catch (thrown) {
+      // Whoever has left does not hear of it.
+      if (this.#over) return DONE;
+      this.#over = true;
+      const error = toCallError(thrown);
+      this.#cancellation.end(error);
+      throw error;
+    } finally {
+      this.#stepping = false;
+    }
+    return DONE;
+  }
+
+  #start(): AsyncIterator<ResponseEnvelope> {
+    const stream = this.#open();
+    this.#cancellation.whenEnded(() => {
+      this.#closing = close(stream);
+      this.#closing.catch(ignore);
+    });
+    return stream;
+  }
+}
+
+function openStream(
+  host: RegistryHost,
+  id: string,
+  input: unknown,
+  scope: CancellableScope,
+): AsyncIterator<ResponseEnvelope> {
+  const entry = findEntry(host, id, scope.parent !== undefined);
+  const context = new CallContext(host, entry, id, scope);
+  const open = (given: unknown): EnvelopeStream => {
+    const refusal = refusalOf(entry, id, scope, given, "subscribe") ?? scope.cancellation.check();
+    if (entry === undefined || refusal !== undefined) throw refusal;
+    return new EnvelopeStream(entry, given, context);
+  };
+  if (host.subscribeHooks.length === 0) return open(input);
+  const refusal = refusalOf(entry, id, scope, input, "subscribe");
+  const call = Object.freeze({ operationId: id, operation: entry?.operation, input, context });
+  const hooked = () =>
+    nestHooks(host.subscribeHooks, call, (given) => openedLater(() => open(given), scope.cancellation));
+  return throughHooks(hooked, refusal);
+}
+
+/** Opens a stream when it is read; it is closed by itself when the call ends, for a hook may be busy then. */
+function openedLater(
+  open: () => AsyncIterableIterator<ResponseEnvelope, undefined>,
+  cancellation: Cancellation,
+): AsyncIterable<ResponseEnvelope> {
+  return {
+    [Symbol.asyncIterator]() {
+      let stream: AsyncIterator<ResponseEnvelope> | undefined;
+      const start = () => {
+        const opened = open();
+        cancellation.whenEnded(() => close(opened).catch(ignore));
+        return opened;
+      };
+      return {
+        async next() {
+          stream ??= start();
+          return stream.next();
+        },
+        return: async () => (stream === undefined ? DONE : ((await close(stream)) ?? DONE)),
+      };
+    },
+  };
+}
+
+/** Reads what hooks make of a stream; a refusal stands whatever they answer. */
+async function* throughHooks(
+  hooked: () => AsyncIterable<ResponseEnvelope>,
+  refusal: CallError | undefined,
+): AsyncGenerator<ResponseEnvelope, undefined> {
+  try {
+    for await (const envelope of hooked()) {
+      if (refusal !== undefined) break;
+      yield fromHook(envelope);
+    }
+  } catch (thrown) {
+    throw refusal ?? toCallError(thrown);
+  }
+  if (refusal !== undefined) throw refusal;
+}
+
+async function close(
+  stream: AsyncIterator<ResponseEnvelope>,
+): Promise<IteratorResult<ResponseEnvelope> | undefined> {
+  return stream.return?.();
+}
+
+function ignore(): void {}

@@ -1,0 +1,61 @@
+import type { Identity } from "../access/identity.ts";
+import type { ResponseEnvelope } from "../envelope/envelope.ts";
+import type { OperationEnv } from "./operation-env-types.ts";
+import type { AnyOperation, CallArguments, OutputOf } from "./operation-types.ts";
+
+/** How much a log line matters. */
+export type LogLevel = "debug" | "info" | "warn" | "error";
+
+/** Anything the caller wants handlers to see; it never decides access. */
+export type Metadata = Readonly<Record<string, unknown>>;
+
+/** A call above this one. */
+export interface CallOrigin {
+  readonly requestId: string;
+  readonly operationId: string;
+  readonly parent: CallOrigin | undefined;
+}
+
+/** What one call may be told when a handler makes it; who it runs as is not among it. */
+export interface NestedCallOptions {
+  /** Aborts this call; the signals above it count as well. */
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds the caller will wait; what is left to the parent, when that is less. */
+  readonly timeoutMs?: number | undefined;
+  /** At most 200 printable characters. @default a random UUID */
+  readonly requestId?: string | undefined;
+  /** @default that of the parent */
+  readonly metadata?: Metadata | undefined;
+  /** Hears what the handler reports with `progress()`. */
+  readonly onProgress?: ((value: unknown) => void) | undefined;
+}
+
+/** What a handler knows about its call; every member also works taken out of the object. */
+export interface OperationContext {
+  readonly requestId: string;
+  readonly operationId: string;
+  /** The call whose handler made this one. */
+  readonly parent: CallOrigin | undefined;
+  /** Who is asking; nothing for an anonymous caller. */
+  readonly identity: Identity | undefined;
+  /** Aborts when the caller leaves, a deadline passes, or the call above ends early. */
+  readonly signal: AbortSignal;
+  /** On the clock of `performance.now()`. */
+  readonly deadline: number | undefined;
+  readonly metadata: Metadata;
+  /** The other operations as functions: `env.namespace.name(input)`. */
+  readonly env: OperationEnv;
+  /** Calls another operation on behalf of this call's caller, or of the operation's own `authority`. */
+  readonly execute: <const T extends AnyOperation | string>(
+    target: T,
+    ...rest: CallArguments<T, NestedCallOptions>
+  ) => Promise<ResponseEnvelope<OutputOf<T>>>;
+  /** Subscribes to another operation, in the same way. */
+  readonly subscribe: <const T extends AnyOperation | string>(
+    target: T,
+    ...rest: CallArguments<T, NestedCallOptions>
+  ) => AsyncIterable<ResponseEnvelope<OutputOf<T>>>;
+  /** Tells how far the work has come, in whatever form the caller understands; ignored once the call is over. */
+  readonly progress: (value: unknown) => void;
+  readonly log: (level: LogLevel, message: string, data?: unknown) => void;
+}

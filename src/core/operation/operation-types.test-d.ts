@@ -1,0 +1,259 @@
+import { toStandardJsonSchema } from "@valibot/to-json-schema";
+import { type } from "arktype";
+import { Type } from "typebox";
+import * as v from "valibot";
+import { assertType, describe, expectTypeOf, it } from "vitest";
+import { z } from "zod";
+import { createClient } from "../client/client.ts";
+import { localEnvelope, type ResponseEnvelope, toolError } from "../envelope/envelope.ts";
+import type { Executor } from "../registry/executor.ts";
+import { OperationRegistry } from "../registry/registry.ts";
+import { defineOperation } from "./operation.ts";
+import type { OperationContext } from "./operation-context.ts";
+import type { AnyOperation, InputOf, OutputOf } from "./operation-types.ts";
+import { withCursor } from "./with-cursor.ts";
+
+declare module "./operation-types.ts" {
+  interface OperationMap {
+    "types.known": { input: { id: string }; output: { name: string } };
+    "types.deep/er.name": { input: undefined; output: number };
+  }
+}
+
+const base = { namespace: "types", version: "1.0.0", type: "query", description: "" } as const;
+
+const typebox = defineOperation({
+  ...base,
+  name: "typebox",
+  inputSchema: Type.Object({ title: Type.String(), count: Type.Optional(Type.Number()) }),
+  outputSchema: Type.Object({ id: Type.String() }),
+  handler: async ({ title, count }, context) => {
+    expectTypeOf(title).toEqualTypeOf<string>();
+    expectTypeOf(count).toEqualTypeOf<number | undefined>();
+    expectTypeOf(context).toEqualTypeOf<OperationContext>();
+    return { id: title };
+  },
+});
+
+const literal = defineOperation({
+  ...base,
+  name: "literal",
+  inputSchema: {
+    type: "object",
+    properties: { title: { type: "string" }, kind: { enum: ["a", "b"] } },
+    required: ["title"],
+  },
+  outputSchema: { type: "array", items: { type: "number" } },
+  handler: ({ title, kind }) => {
+    expectTypeOf(title).toEqualTypeOf<string>();
+    expectTypeOf(kind).toEqualTypeOf<"a" | "b" | undefined>();
+    return [title.length];
+  },
+});
+
+const zod = defineOperation({
+  ...base,
+  name: "zod",
+  inputSchema: z.object({ n: z.string().transform(Number), unit: z.string().default("kg") }),
+  outputSchema: z.object({ n: z.number(), unit: z.string().default("kg") }),
+  handler: ({ n, unit }) => {
+    expectTypeOf(n).toEqualTypeOf<number>();
+    expectTypeOf(unit).toEqualTypeOf<string>();
+    return { n };
+  },
+});
+
+const ark = defineOperation({
+  ...base,
+  name: "ark",
+  inputSchema: type({ n: "number", "note?": "string" }),
+  outputSchema: type("string"),
+  handler: ({ n, note }) => {
+    expectTypeOf(n).toEqualTypeOf<number>();
+    expectTypeOf(note).toEqualTypeOf<string | undefined>();
+    return "x";
+  },
+});
+
+const valibot = defineOperation({
+  ...base,
+  name: "valibot",
+  inputSchema: toStandardJsonSchema(v.object({ n: v.number() })),
+  outputSchema: toStandardJsonSchema(v.boolean()),
+  handler: ({ n }) => {
+    expectTypeOf(n).toEqualTypeOf<number>();
+    return n > 0;
+  },
+});
+
+const bare = defineOperation({
+  ...base,
+  name: "bare",
+  handler: (input) => {
+    expectTypeOf(input).toEqualTypeOf<unknown>();
+    return 5;
+  },
+});
+
+const ticks = defineOperation({
+  ...base,
+  name: "ticks",
+  type: "subscription",
+  inputSchema: Type.Object({ from: Type.Integer() }),
+  outputSchema: Type.Integer(),
+  async *handler({ from }) {
+    yield from;
+    yield localEnvelope(1, "types.ticks");
+    yield withCursor(from, "cursor");
+  },
+});
+
+const registry = new OperationRegistry([typebox, literal, zod, ark, valibot, bare, ticks]);
+
+describe("defineOperation", () => {
+  it("RE-10 infers input and output from every kind of schema", () => {
+    expectTypeOf<InputOf<typeof typebox>>().toEqualTypeOf<{ title: string; count?: number }>();
+    expectTypeOf<OutputOf<typeof typebox>>().toEqualTypeOf<{ id: string }>();
+    expectTypeOf<InputOf<typeof literal>>().toEqualTypeOf<{ title: string; kind?: "a" | "b" }>();
+    expectTypeOf<OutputOf<typeof literal>>().toEqualTypeOf<number[]>();
+    expectTypeOf<InputOf<typeof zod>>().toEqualTypeOf<{ n: string; unit?: string | undefined }>();
+    expectTypeOf<OutputOf<typeof zod>>().toEqualTypeOf<{ n: number; unit: string }>();
+    expectTypeOf<InputOf<typeof ark>>().toEqualTypeOf<{ n: number; note?: string }>();
+    expectTypeOf<OutputOf<typeof ark>>().toEqualTypeOf<string>();
+    expectTypeOf<InputOf<typeof valibot>>().toEqualTypeOf<{ n: number }>();
+    expectTypeOf<OutputOf<typeof valibot>>().toEqualTypeOf<boolean>();
+    expectTypeOf<InputOf<typeof bare>>().toEqualTypeOf<unknown>();
+    expectTypeOf<OutputOf<typeof bare>>().toEqualTypeOf<unknown>();
+    expectTypeOf<OutputOf<typeof ticks>>().toEqualTypeOf<number>();
+  });
+
+  it("RE-10 keeps the id and the kind as literals, and forgets all types on request", () => {
+    expectTypeOf(typebox.id).toEqualTypeOf<"types.typebox">();
+    expectTypeOf(ticks.type).toEqualTypeOf<"subscription">();
+    assertType<AnyOperation[]>([typebox, literal, zod, ark, valibot, bare, ticks]);
+  });
+
+  it("RE-10 refuses a handler that returns something else", () => {
+    const text = { ...base, name: "x", outputSchema: Type.String() } as const;
+    // @ts-expect-error a number is not a string
+    defineOperation({ ...text, handler: () => 5 });
+    // @ts-expect-error neither is a promise of one
+    defineOperation({ ...text, handler: async () => 5 });
+    // @ts-expect-error a subscription yields
+    defineOperation({ ...text, type: "subscription", handler: () => "x" });
+  });
+
+  it("RE-11 lets a handler return an envelope instead", () => {
+    defineOperation({
+      ...base,
+      name: "x",
+      outputSchema: Type.String(),
+      handler: () => toolError({ any: 1 }),
+    });
+    defineOperation({
+      ...base,
+      name: "x",
+      outputSchema: Type.String(),
+      handler: async () => localEnvelope("x", "a.b"),
+    });
+  });
+});
+
+describe("execute", () => {
+  it("RE-10 types input and result by the operation", () => {
+    const result = registry.execute(typebox, { title: "x" });
+    expectTypeOf(result).toEqualTypeOf<Promise<ResponseEnvelope<{ id: string }>>>();
+    expectTypeOf(registry.execute(zod, { n: "7" }))
+      .resolves.toHaveProperty("data")
+      .toEqualTypeOf<{ n: number; unit: string }>();
+    // @ts-expect-error the title is missing
+    registry.execute(typebox, {});
+    // @ts-expect-error the input is missing
+    registry.execute(typebox);
+    registry.execute(bare);
+  });
+
+  it("RE-10 types an id that the map knows, and takes any other", () => {
+    expectTypeOf(registry.execute("types.known", { id: "x" }))
+      .resolves.toHaveProperty("data")
+      .toEqualTypeOf<{ name: string }>();
+    expectTypeOf(registry.execute("types.unknown", 5))
+      .resolves.toHaveProperty("data")
+      .toEqualTypeOf<unknown>();
+    registry.execute("types.deep/er.name");
+    // @ts-expect-error the id must be a string
+    registry.execute("types.known", { id: 5 });
+    const id: string = "types.known";
+    registry.execute(id, 5);
+  });
+
+  it("RE-10 takes options last, an identity only from outside", () => {
+    registry.execute(bare, {}, { identity: { subject: "ada" }, timeoutMs: 5 });
+    const { execute } = {} as OperationContext;
+    execute(typebox, { title: "x" }, { timeoutMs: 5 });
+    // @ts-expect-error nested calls run as the caller
+    execute(typebox, { title: "x" }, { identity: { subject: "ada" } });
+  });
+});
+
+describe("subscribe, env and client", () => {
+  it("RE-14 types the values of a subscription", () => {
+    const stream = registry.subscribe(ticks, { from: 1 });
+    assertType<AsyncIterable<ResponseEnvelope<number>>>(stream);
+    // @ts-expect-error from is missing
+    registry.subscribe(ticks, {});
+  });
+
+  it("RE-15 types the map by the operations the registry was made with", () => {
+    const env = registry.buildEnv();
+    expectTypeOf(env.types.typebox({ title: "x" })).toEqualTypeOf<
+      Promise<ResponseEnvelope<{ id: string }>>
+    >();
+    // @ts-expect-error the title is missing
+    env.types.typebox({});
+    // @ts-expect-error there is no such operation
+    env.types.none;
+  });
+
+  it("RE-15 types the map of a context by the map of known operations", () => {
+    const { env } = {} as OperationContext;
+    expectTypeOf(env.types.known({ id: "x" })).toEqualTypeOf<Promise<ResponseEnvelope<{ name: string }>>>();
+    expectTypeOf(env.types["deep/er.name"]()).toEqualTypeOf<Promise<ResponseEnvelope<number>>>();
+    // @ts-expect-error the id must be a string
+    env.types.known({ id: 5 });
+    assertType<((input?: unknown) => Promise<ResponseEnvelope>) | undefined>(env["other"]?.["operation"]);
+    assertType<((input?: unknown) => Promise<ResponseEnvelope>) | undefined>(env.types["other"]);
+  });
+
+  it("RE-27 types the client by the operation, for every executor", () => {
+    const client = createClient(registry);
+    expectTypeOf(client.call(typebox, { title: "x" })).toEqualTypeOf<Promise<{ id: string }>>();
+    expectTypeOf(client.pages(literal, { title: "x" })).toEqualTypeOf<AsyncIterable<number[]>>();
+    expectTypeOf(client.subscribe(ticks, { from: 1 })).toEqualTypeOf<AsyncIterable<number>>();
+    // @ts-expect-error the title must be a string
+    client.call(typebox, { title: 5 });
+    assertType<Executor>(registry);
+  });
+
+  it("RE-15 lets a typed registry stand in for any", () => {
+    assertType<OperationRegistry>(registry);
+    assertType<OperationRegistry>(new OperationRegistry());
+  });
+
+  it("RE-27 types a pager by the schemas", () => {
+    defineOperation({
+      ...base,
+      name: "paged",
+      inputSchema: Type.Object({ cursor: Type.Optional(Type.String()) }),
+      outputSchema: Type.Object({ next: Type.Optional(Type.String()) }),
+      pager: {
+        next({ data }, input) {
+          expectTypeOf(data.next).toEqualTypeOf<string | undefined>();
+          expectTypeOf(input.cursor).toEqualTypeOf<string | undefined>();
+          return data.next === undefined ? undefined : { cursor: data.next };
+        },
+      },
+      handler: () => ({}),
+    });
+  });
+});

@@ -1,0 +1,162 @@
+import type { StandardTypedV1 } from "@standard-schema/spec";
+import type { Static } from "typebox";
+import type { AccessControl } from "../access/access.ts";
+import type { Authority } from "../access/identity.ts";
+import type { ResponseEnvelope, ResponseSource } from "../envelope/envelope.ts";
+import type { AnySchema } from "../schema/any-schema.ts";
+import type { OperationContext } from "./operation-context.ts";
+import type { CursoredValue } from "./with-cursor.ts";
+
+/** Whether an operation reads, changes something, or streams. */
+export type OperationType = "query" | "mutation" | "subscription";
+
+/** What to do with data that misses its `outputSchema`: ignore it, report it, or refuse it. */
+export type OutputPolicy = "off" | "warn" | "strict";
+
+/** The plans an operation or a feature may belong to, lowest first. */
+export type Tier = "community" | "pro" | "enterprise";
+
+/** The schema taken when an operation names none: anything goes. */
+export type UnknownSchema = Readonly<Record<never, never>>;
+
+/** One failure an operation announces; a handler raises it by throwing a `CallError` with this code. */
+export interface ErrorDeclaration {
+  readonly code: string;
+  readonly description?: string;
+  /** Describes `details`; a mismatch is reported as a warning. */
+  readonly schema?: AnySchema;
+  /** Between 400 and 599. */
+  readonly httpStatus?: number;
+}
+
+/** Hints for people and models; nothing is enforced by them. */
+export interface OperationAnnotations {
+  readonly readOnly?: boolean;
+  readonly destructive?: boolean;
+  readonly idempotent?: boolean;
+  readonly openWorld?: boolean;
+}
+
+/** A part of an operation that only some plans include. */
+export interface GatedFeature {
+  readonly name: string;
+  readonly tier: Tier;
+  readonly reason?: string;
+}
+
+/** Finds the pages of a result: the one interface that `client.pages` follows and that adapters fill. */
+export interface Pager<I = unknown, T = unknown> {
+  /** The input that asks for the page after this one; nothing on the last. */
+  next(envelope: ResponseEnvelope<T>, input: I): I | undefined;
+}
+
+/** What a handler may hand back for a value of type `T`: the value, or an envelope it made itself. */
+export type HandlerValue<T> = T | ResponseEnvelope;
+
+/** What a handler of type `K` returns; subscriptions yield their values. */
+export type HandlerResult<K extends OperationType, O> = K extends "subscription"
+  ? HandlerStream<AcceptedBy<O>> | Promise<HandlerStream<AcceptedBy<O>>>
+  : HandlerValue<AcceptedBy<O>> | Promise<HandlerValue<AcceptedBy<O>>>;
+
+type HandlerStream<T> = AsyncIterable<HandlerValue<T> | CursoredValue<HandlerValue<T>>>;
+
+/** Everything that describes an operation, and the function that runs it. */
+export interface OperationSpec<
+  NS extends string = string,
+  N extends string = string,
+  K extends OperationType = OperationType,
+  I extends AnySchema = AnySchema,
+  O extends AnySchema = AnySchema,
+> {
+  /** Letters, digits, `_` and `-`, at most 64; no dot, so that an id splits at its first one. */
+  readonly namespace: NS;
+  /** Letters, digits, `_`, `-`, `.` and `/`, at most 200. */
+  readonly name: N;
+  /** A semantic version. */
+  readonly version: string;
+  readonly type: K;
+  readonly title?: string;
+  readonly description: string;
+  readonly tags?: readonly string[];
+  /** Anything goes when absent. */
+  readonly inputSchema?: I;
+  /** Describes `data`, never the envelope; anything goes when absent. */
+  readonly outputSchema?: O;
+  /** A list, or a record by code. */
+  readonly errors?: readonly ErrorDeclaration[] | Readonly<Record<string, Omit<ErrorDeclaration, "code">>>;
+  /** Who may call it; everybody when absent. */
+  readonly access?: AccessControl;
+  /** Internal operations can only be called by other operations; from outside they do not exist. @default "external" */
+  readonly visibility?: "external" | "internal";
+  readonly annotations?: OperationAnnotations;
+  readonly tier?: Tier;
+  readonly features?: readonly GatedFeature[];
+  /** Whom the calls made by this handler run as; the caller when absent. */
+  readonly authority?: Authority;
+  /** Wins over the registry's. */
+  readonly outputPolicy?: OutputPolicy;
+  /** Where it runs; the input of a remote one goes on exactly as given. @default "local" */
+  readonly source?: ResponseSource;
+  /** How to find the next page of a result. */
+  readonly pager?: Pager<AcceptedBy<I>, ParsedBy<O>>;
+  readonly _meta?: Readonly<Record<string, unknown>>;
+  handler(input: ParsedBy<I>, context: OperationContext): HandlerResult<K, O>;
+}
+
+/** An operation: its spec as plain frozen data, its id, and one function. */
+export interface Operation<
+  NS extends string = string,
+  N extends string = string,
+  K extends OperationType = OperationType,
+  I extends AnySchema = AnySchema,
+  O extends AnySchema = AnySchema,
+> extends OperationSpec<NS, N, K, I, O> {
+  readonly id: `${NS}.${N}`;
+}
+
+/** Any operation, its types forgotten. */
+export type AnyOperation = Operation;
+
+/** The type of values a schema accepts, before it parses them. */
+export type AcceptedBy<S> = S extends StandardTypedV1
+  ? StandardTypedV1.InferInput<S>
+  : S extends object
+    ? Static<S>
+    : unknown;
+
+/** The type of values a schema gives back once parsed, defaults and transforms applied. */
+export type ParsedBy<S> = S extends StandardTypedV1
+  ? StandardTypedV1.InferOutput<S>
+  : S extends object
+    ? Static<S>
+    : unknown;
+
+/** Types of operations known by id alone: extend it (`declare module "waybill"`) with `"ns.name": { input, output }`. */
+// biome-ignore lint/suspicious/noEmptyInterface: users add to it by declaration merging
+export interface OperationMap {}
+
+/** The input of an operation, or of an id listed in `OperationMap`. */
+export type InputOf<T> = T extends string
+  ? MapField<T, "input">
+  : T extends Operation<string, string, OperationType, infer I, AnySchema>
+    ? AcceptedBy<I>
+    : never;
+
+/** The data an operation answers with, or that of an id listed in `OperationMap`. */
+export type OutputOf<T> = T extends string
+  ? MapField<T, "output">
+  : T extends Operation<string, string, OperationType, AnySchema, infer O>
+    ? ParsedBy<O>
+    : never;
+
+type MapField<Id extends string, Field extends string> = Id extends keyof OperationMap
+  ? OperationMap[Id] extends Readonly<Record<Field, infer T>>
+    ? T
+    : unknown
+  : unknown;
+
+/** The arguments after the target of a call; the input may be left out where `undefined` is one. */
+export type CallArguments<T, Options> =
+  undefined extends InputOf<T>
+    ? [input?: InputOf<T>, options?: Options]
+    : [input: InputOf<T>, options?: Options];

@@ -1,0 +1,101 @@
+import { RESPONSE_SOURCES } from "../envelope/envelope.ts";
+import type { AnySchema } from "../schema/any-schema.ts";
+import type {
+  AnyOperation,
+  Operation,
+  OperationSpec,
+  OperationType,
+  UnknownSchema,
+} from "./operation-types.ts";
+
+const NAMESPACE = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
+const NAME = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}$/;
+const ERROR_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
+/** https://semver.org: three numbers without leading zeros, then pre-release and build parts. */
+const VERSION =
+  /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-((0|[1-9]\d*|\d*[A-Za-z-][\dA-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][\dA-Za-z-]*))*))?(\+[\dA-Za-z-]+(\.[\dA-Za-z-]+)*)?$/;
+
+const TYPES: readonly unknown[] = ["query", "mutation", "subscription"];
+const VISIBILITIES: readonly unknown[] = [undefined, "external", "internal"];
+const POLICIES: readonly unknown[] = [undefined, "off", "warn", "strict"];
+const SOURCES: readonly unknown[] = [undefined, ...RESPONSE_SOURCES];
+const TIERS: readonly unknown[] = [undefined, "community", "pro", "enterprise"];
+
+/** Gives a spec its id and freezes it; the handler's types follow from the schemas. */
+export function defineOperation<
+  const NS extends string,
+  const N extends string,
+  const K extends OperationType,
+  const I extends AnySchema = UnknownSchema,
+  const O extends AnySchema = UnknownSchema,
+>(spec: OperationSpec<NS, N, K, I, O>): Operation<NS, N, K, I, O> {
+  const operation: Operation<NS, N, K, I, O> = { ...spec, id: `${spec.namespace}.${spec.name}` };
+  assertOperation(operation);
+  return Object.freeze(operation);
+}
+
+/** Takes an operation as it is, and what lacks an id or could still change as a frozen copy. */
+export function toOperation(spec: OperationSpec): AnyOperation {
+  if (typeof spec !== "object" || spec === null) {
+    throw new TypeError("An operation must be an object; make it with defineOperation().");
+  }
+  const { id } = spec as Partial<AnyOperation>;
+  if (id === undefined) return defineOperation(spec);
+  return Object.isFrozen(spec) ? (spec as AnyOperation) : Object.freeze({ ...(spec as AnyOperation) });
+}
+
+/** Throws a `TypeError` that names the field and the fix when an operation cannot be one. */
+export function assertOperation(operation: AnyOperation): void {
+  const { namespace, name, id } = operation;
+  assertPart("namespace", namespace, NAMESPACE, 'letters, digits, "_" and "-", at most 64');
+  assertPart("name", name, NAME, 'letters, digits, "_", "-", "." and "/", at most 200');
+  if (id !== `${namespace}.${name}`) {
+    throw new TypeError(
+      `Operation "${namespace}.${name}": its id says otherwise; make it with defineOperation().`,
+    );
+  }
+  assertField(id, "handler", "a function", typeof operation.handler === "function");
+  assertField(id, "type", '"query", "mutation" or "subscription"', TYPES.includes(operation.type));
+  const { version, description } = operation;
+  assertField(id, "version", 'a semantic version, such as "1.0.0"', matches(version, VERSION));
+  assertField(id, "description", "a string", typeof description === "string");
+  assertField(id, "visibility", '"external" or "internal"', VISIBILITIES.includes(operation.visibility));
+  assertField(id, "outputPolicy", '"off", "warn" or "strict"', POLICIES.includes(operation.outputPolicy));
+  assertField(id, "source", '"local", "http" or "mcp"', SOURCES.includes(operation.source));
+  assertField(id, "tier", '"community", "pro" or "enterprise"', TIERS.includes(operation.tier));
+  const { pager } = operation;
+  assertField(
+    id,
+    "pager",
+    "an object with a next function",
+    pager === undefined || typeof pager?.next === "function",
+  );
+}
+
+/** Throws unless a code and a status can stand in a declared error. */
+export function assertErrorDeclaration(
+  id: string,
+  code: unknown,
+  httpStatus: unknown,
+): asserts code is string {
+  assertField(id, "errors", 'declared under codes such as "OUT_OF_STOCK"', matches(code, ERROR_CODE));
+  const usable =
+    typeof httpStatus === "number" && Number.isInteger(httpStatus) && httpStatus >= 400 && httpStatus < 600;
+  assertField(id, "errors", "given an httpStatus between 400 and 599", httpStatus === undefined || usable);
+}
+
+function assertPart(part: string, value: unknown, pattern: RegExp, allowed: string): void {
+  if (matches(value, pattern)) return;
+  const shown = typeof value === "string" ? JSON.stringify(value.slice(0, 80)) : `of type ${typeof value}`;
+  throw new TypeError(
+    `The ${part} of an operation may hold ${allowed}, and starts with none of "-", "." and "/"; it is ${shown}.`,
+  );
+}
+
+function assertField(id: string, field: string, wanted: string, ok: boolean): void {
+  if (!ok) throw new TypeError(`Operation "${id}": ${field} must be ${wanted}.`);
+}
+
+function matches(value: unknown, pattern: RegExp): value is string {
+  return typeof value === "string" && pattern.test(value);
+}

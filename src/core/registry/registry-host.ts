@@ -1,0 +1,66 @@
+import type { ResponseEnvelope } from "../envelope/envelope.ts";
+import type { CallContext } from "../execution/call-context.ts";
+import type { CallHook, SubscribeHook } from "../execution/hooks.ts";
+import type { LogLevel } from "../operation/operation-context.ts";
+import type { SchemaIssue } from "../schema/schema-issue.ts";
+import type { EntryTable } from "./entry-table.ts";
+import type { ExecuteOptions } from "./executor.ts";
+
+/** One line a handler logged. */
+export interface LogRecord {
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly data: unknown;
+  readonly operationId: string;
+  readonly requestId: string;
+}
+
+/** One step a handler reported. */
+export interface ProgressRecord {
+  readonly value: unknown;
+  readonly operationId: string;
+  readonly requestId: string;
+}
+
+/** Something that went wrong without failing a call. */
+export interface RegistryWarning {
+  /** Output or error details that miss their schema, a change of a source that was not followed, a listener that threw. */
+  readonly type: "output-invalid" | "error-details-invalid" | "source-change-refused" | "listener-failed";
+  readonly message: string;
+  readonly operationId?: string;
+  readonly issues?: readonly SchemaIssue[];
+  readonly cause?: unknown;
+}
+
+/** What calls need from the registry they run in. */
+export interface RegistryHost {
+  readonly table: EntryTable;
+  readonly executeHooks: readonly CallHook[];
+  readonly subscribeHooks: readonly SubscribeHook[];
+  readonly defaultTimeoutMs: number | undefined;
+  readonly maxDepth: number;
+  readonly onLog: ((record: LogRecord) => void) | undefined;
+  readonly onProgress: ((record: ProgressRecord) => void) | undefined;
+  warn(warning: RegistryWarning): void;
+  execute(
+    target: unknown,
+    input: unknown,
+    options: ExecuteOptions | undefined,
+    parent: CallContext | undefined,
+  ): Promise<ResponseEnvelope>;
+  subscribe(
+    target: unknown,
+    input: unknown,
+    options: ExecuteOptions | undefined,
+    parent: CallContext | undefined,
+  ): AsyncIterable<ResponseEnvelope>;
+}
+
+/** Calls a listener, if there is one; what it throws is a warning and never reaches the call. */
+export function notify<T>(host: RegistryHost, listener: ((value: T) => void) | undefined, value: T): void {
+  try {
+    listener?.(value);
+  } catch (cause) {
+    host.warn({ type: "listener-failed", message: "A listener of the registry threw.", cause });
+  }
+}
