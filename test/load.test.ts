@@ -30,7 +30,13 @@ const LOADED_FILES = `
   console.log(JSON.stringify(loaded));
   port1.close();`;
 
-async function evaluate(script: string, ...args: string[]): Promise<string[]> {
+const LOAD_TIME = `
+  const before = process.cpuUsage();
+  await import(process.argv[1]);
+  const { user, system } = process.cpuUsage(before);
+  console.log(JSON.stringify([(user + system) / 1000]));`;
+
+async function evaluate<T = string>(script: string, ...args: string[]): Promise<T[]> {
   const child = await runNode(["--input-type=module", "--eval", script, ...args]);
   expect(child).toMatchObject({ code: 0, stderr: "" });
   return JSON.parse(child.stdout);
@@ -50,16 +56,10 @@ describe("importing the root", () => {
     expect(loaded.filter((url) => !url.startsWith(DIST))).toEqual([]);
   });
 
-  it("adds at most 60 ms to a bare start", { retry: 2 }, async () => {
-    const fastest = async (file: string) => {
-      const times: number[] = [];
-      for (let run = 0; run < 5; run++) {
-        const started = performance.now();
-        await runNode([file]);
-        times.push(performance.now() - started);
-      }
-      return Math.min(...times);
-    };
-    expect((await fastest("dist/index.js")) - (await fastest(empty))).toBeLessThan(60);
+  // Processor time, which other processes on the machine do not change as they change the time on a clock.
+  it("costs at most 60 ms", { retry: 2 }, async () => {
+    const times: number[] = [];
+    for (let run = 0; run < 5; run++) times.push(...(await evaluate<number>(LOAD_TIME, ENTRY)));
+    expect(Math.min(...times)).toBeLessThan(60);
   });
 });

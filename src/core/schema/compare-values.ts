@@ -23,37 +23,47 @@ export function isEqual(a: unknown, b: unknown): boolean {
   return keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key]));
 }
 
-/** Finds out whether two items of a list are equal, in one pass: by themselves, or by a text that only equals share. */
+/** Finds out whether two items of a list are equal, in time that grows with what they hold and not with how it is shared. */
 export function hasDuplicates(list: readonly unknown[]): boolean {
   const seen = new Set<unknown>();
-  const special = new Map<object, number>();
+  const names = new EqualityNames();
   for (const item of list) {
-    const key = typeof item === "object" && item !== null ? canonicalText(item, special) : canonicalKey(item);
-    if (seen.has(key)) return true;
-    seen.add(key);
+    const name = names.of(item);
+    if (seen.has(name)) return true;
+    seen.add(name);
   }
   return false;
 }
 
-/** Strings are quoted so that they cannot meet the text of an object. */
-function canonicalKey(item: unknown): unknown {
-  return typeof item === "string" ? JSON.stringify(item) : item;
-}
+/** Gives values that are equal as JSON the same name, and others another one. */
+class EqualityNames {
+  readonly #byText = new Map<string, string>();
+  readonly #byObject = new Map<object, string>();
 
-/** Objects that are no JSON are equal to themselves alone, so they are numbered. */
-function canonicalText(value: unknown, special: Map<object, number>): string {
-  if (typeof value === "string") return JSON.stringify(value);
-  if (typeof value !== "object" || value === null) return `${typeof value} ${String(value)}`;
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalText(item, special)).join(",")}]`;
-  if (!isRecord(value)) {
-    const number = special.get(value) ?? special.size;
-    special.set(value, number);
-    return `#${number}`;
+  of(value: unknown): string {
+    if (typeof value === "string") return JSON.stringify(value);
+    if (typeof value !== "object" || value === null) return `${typeof value} ${String(value)}`;
+    let name = this.#byObject.get(value);
+    if (name === undefined) {
+      name = this.#nameOf(value);
+      this.#byObject.set(value, name);
+    }
+    return name;
   }
-  const parts = presentKeys(value)
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonicalText(value[key], special)}`);
-  return `{${parts.join(",")}}`;
+
+  /** Objects that are no JSON are equal to themselves alone. */
+  #nameOf(value: object): string {
+    if (Array.isArray(value)) return this.#named(`[${value.map((item) => this.of(item)).join(",")}]`);
+    if (!isRecord(value)) return `special ${this.#byObject.size}`;
+    const parts = presentKeys(value).sort();
+    return this.#named(`{${parts.map((key) => `${JSON.stringify(key)}:${this.of(value[key])}`).join(",")}}`);
+  }
+
+  #named(text: string): string {
+    const name = this.#byText.get(text) ?? `#${this.#byText.size}`;
+    this.#byText.set(text, name);
+    return name;
+  }
 }
 
 /** Copies JSON data so that the copy shares nothing with the original. */

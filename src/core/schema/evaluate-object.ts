@@ -97,6 +97,7 @@ function evaluateKey(
     passed = run.fail(at, "a property name the schema allows", part);
   }
   const matching = rules.patterns.filter(([pattern]) => pattern.test(key));
+  if (matching.length > 0) run.mayRepeat = true;
   for (const [, child] of matching) passed = evaluate(child, part, run, at, undefined) && passed;
   if (matching.length === 0 && rules.additional !== undefined && !rules.properties.has(key)) {
     seen?.properties.add(key);

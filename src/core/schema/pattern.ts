@@ -19,6 +19,9 @@ export interface Matcher {
 const CACHE_SIZE = 2_000;
 const cache = new Map<string, Matcher | string>();
 
+/** RE2 writes counted repetitions out, which takes time when there are many. */
+const MAX_COUNTED_REPEATS = 10_000;
+
 /** The detector's own cost grows with length and nesting; beyond these it is not asked. */
 const DETECTOR = { length: 200, nesting: 5, maxSteps: 200, maxScore: 20 } as const;
 
@@ -64,7 +67,7 @@ function toNative(source: string, pattern: string, unicode: boolean): Matcher | 
 }
 
 function toLinear(source: string, pattern: string): Matcher | undefined {
-  const syntax = toRe2Syntax(pattern);
+  const syntax = countedRepeats(pattern) > MAX_COUNTED_REPEATS ? undefined : toRe2Syntax(pattern);
   if (syntax === undefined) return undefined;
   try {
     const expression = RE2JS.compile(syntax);
@@ -97,6 +100,12 @@ function isSafe(source: string, unicode: boolean): boolean {
   } catch {
     return false;
   }
+}
+
+function countedRepeats(source: string): number {
+  let total = 0;
+  for (const [, least, most] of source.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) total += Number(most || least);
+  return total;
 }
 
 function nesting(source: string): number {
