@@ -2,10 +2,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { defineConfig } from "tsdown";
 
 /** Copied into `dist` instead of being loaded from `node_modules`; docs/dependencies.md says why. */
-const BUNDLED = ["typebox", "re2js", "redos-detector"];
+const BUNDLED = ["typebox", "re2js"];
 
-/** Licence texts that travel with the bundled code; regjsparser sits inside redos-detector's own build. */
-const LICENCES = ["typebox/license", "re2js/LICENSE", "redos-detector/LICENSE", "regjsparser/LICENSE.BSD"];
+/** Licence texts that travel with the bundled code. */
+const LICENCES = ["typebox/license", "re2js/LICENSE"];
 
 function writeThirdPartyLicences(): void {
   const texts = LICENCES.map((path) => {

@@ -23,7 +23,7 @@ const APP: Layer = {
 const IMPORT_TABLE: Readonly<Record<string, Layer>> = {
   core: {
     below: [],
-    packages: ["typebox", "@standard-schema/spec", "re2js", "redos-detector"],
+    packages: ["typebox", "@standard-schema/spec", "re2js"],
     node: false,
   },
   index: { below: ["core"], packages: ["typebox"], node: false },

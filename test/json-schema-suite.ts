@@ -12,9 +12,7 @@ export interface SuiteCase {
 }
 
 /** Where the official JSON-Schema-Test-Suite lies, beside the project. */
-export const SUITE_FOLDER = fileURLToPath(
-  new URL("../../shared/data/json-schema-test-suite", import.meta.url),
-);
+const SUITE_FOLDER = fileURLToPath(new URL("../../shared/data/json-schema-test-suite", import.meta.url));
 
 /** Tells whether the suite is on this machine. */
 export function hasSuite(): boolean {

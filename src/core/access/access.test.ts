@@ -17,6 +17,8 @@ const admits = (access: AccessControl, identity: Omit<Identity, "subject"> | und
 describe("AccessRule", () => {
   it("RE-10 asks for an identity as soon as access is declared", () => {
     expect(codeOf({}, undefined)).toBe("UNAUTHENTICATED");
+    const message = 'Calling "a.b" needs an identity, and the call has none.';
+    expect(new AccessRule({}, "a.b").refusal(undefined, {})?.message).toBe(message);
     expect(codeOf({}, {})).toBeUndefined();
     expect(admits({}, undefined)).toBe(false);
     expect(admits({}, {})).toBe(true);
@@ -117,12 +119,14 @@ describe("AccessRule", () => {
   });
 
   it.each([
-    [{ scope: ["a"] }, 'access has no "scope"'],
+    [{ scope: ["a"] }, 'access has no "scope"; it may hold scopes and resource.'],
     [{ scopes: ["a"] }, "access.scopes must be an object"],
     [{ scopes: { all: ["a"] } }, 'access.scopes has no "all"'],
     [{ scopes: { allOf: [] } }, "access.scopes.allOf must list"],
     [{ scopes: { anyOf: "a" } }, "access.scopes.anyOf must list"],
     [{ scopes: { anyOf: [""] } }, "access.scopes.anyOf must list"],
+    [{ scopes: { anyOf: ["a", 5] } }, "access.scopes.anyOf must list"],
+    [{ resource: { pointer: 5, type: "project" } }, "access.resource.pointer must be a JSON pointer"],
     [
       { resource: { pointer: "projectId", type: "project" } },
       "access.resource.pointer must be a JSON pointer",

@@ -71,18 +71,33 @@ describe("HeldIdentity", () => {
   });
 
   it.each([
-    null,
-    "ada",
-    {},
-    { subject: "" },
-    { subject: 5 },
-    { subject: "a", scopes: "admin" },
-    { subject: "a", scopes: [1] },
-    { subject: "a", resources: null },
-    { subject: "a", resources: { project: "p1" } },
-    { subject: "a", resources: { project: [1] } },
-    { subject: "a", tier: 3 },
-  ])("RE-10 refuses %j as an identity", (value) => {
+    [null, "must be an object with a subject; leave it out for an anonymous call"],
+    ["ada", "must be an object with a subject"],
+    [{}, "needs a subject"],
+    [{ subject: "" }, "needs a subject"],
+    [{ subject: 5 }, "needs a subject"],
+    [{ subject: "a", scopes: "admin" }, "The scopes of an identity must be an array of strings"],
+    [{ subject: "a", scopes: [1] }, "The scopes of an identity must be strings"],
+    [{ subject: "a", resources: null }, "The resources of an identity must be an object"],
+    [{ subject: "a", resources: "p1" }, "The resources of an identity must be an object"],
+    [
+      { subject: "a", resources: { project: "p1" } },
+      'The resources of type "project" of an identity must be an array',
+    ],
+    [
+      { subject: "a", resources: { project: [1] } },
+      'The resources of type "project" of an identity must be strings',
+    ],
+    [{ subject: "a", tier: 3 }, "The tier of an identity must be a string"],
+  ])("RE-10 refuses %j as an identity", (value, message) => {
     expect(() => HeldIdentity.of(value as never)).toThrow(TypeError);
+    expect(() => HeldIdentity.of(value as never)).toThrow(message);
+  });
+
+  it("RE-10 leaves out what is undefined", () => {
+    const loose = { subject: "a", tier: undefined, claims: undefined, resources: { project: undefined } };
+    const held = HeldIdentity.of(loose as never);
+    expect(Object.keys(held)).toEqual(["subject", "scopes", "resources"]);
+    expect(Object.keys(held.resources)).toEqual([]);
   });
 });

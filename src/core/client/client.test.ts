@@ -107,6 +107,24 @@ describe("client.pages", () => {
     expect(await collect(clientOf(paged).pages(paged, { filter: "x" }))).toEqual(["0", "1", "2"]);
     expect(inputs).toEqual([{ filter: "x" }, { filter: "x", cursor: "1" }, { filter: "x", cursor: "2" }]);
     expect(await collect(clientOf(paged).pages("a.paged"))).toEqual(["0", "1", "2"]);
+    inputs.length = 0;
+    expect(await collect(clientOf(paged).pages(paged, "text"))).toEqual(["0", "1", "2"]);
+    expect(inputs).toEqual(["text", { cursor: "1" }, { cursor: "2" }]);
+  });
+
+  it("RE-27 ends with a result that says nothing of pages", async () => {
+    const timed = createClient(new OperationRegistry([query("a.b", () => 1)], { timing: true }));
+    expect(await collect(timed.pages("a.b"))).toEqual([1]);
+  });
+
+  it("RE-27 follows the pager of the operation it was given where the executor's has none", async () => {
+    const bare = query("a.bare", (input) => input);
+    const paged = { ...bare, pager: { next: (_: unknown, n: unknown) => (n === 1 ? 2 : undefined) } };
+    expect(await collect(clientOf(bare).pages(paged, 1))).toEqual([1, 2]);
+    expect(await collect(clientOf(bare).pages("a.bare", 1))).toEqual([1]);
+    expect(await rejection(collect(clientOf().pages(paged, 1)))).toMatchObject({
+      code: "OPERATION_NOT_FOUND",
+    });
   });
 
   it("RE-27 asks for a page when it is wanted, and for no more", async () => {
@@ -129,15 +147,22 @@ describe("client.pages", () => {
       message: '"a.circle" names a next page that was read already.',
     });
     expect(seen).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }]);
-    const same = query("a.same", (input) => input, { pager: { next: (_, input) => input } });
+    const runs: unknown[] = [];
+    const same = query("a.same", (input) => runs.push(input), {
+      pager: { next: (_, input) => ({ ...Object(input) }) },
+    });
     expect(await rejection(collect(clientOf(same).pages(same, { n: 1 })))).toMatchObject({
       code: "RESOURCE_EXHAUSTED",
     });
+    expect(runs).toEqual([{ n: 1 }]);
   });
 
   it("RE-27 gives up with an error after so many pages", async () => {
     const endless = query("a.endless", (input) => input, { pager: { next: (_, n) => (n as number) + 1 } });
     const read = (options?: object) => collect(clientOf(endless).pages(endless, 0, options as never));
+    const pages = clientOf(endless).pages(endless, 0, { maxPages: 2 })[Symbol.asyncIterator]();
+    expect([await pages.next(), await pages.next()].map(({ value }) => value)).toEqual([0, 1]);
+    expect(await rejection(pages.next())).toMatchObject({ code: "RESOURCE_EXHAUSTED" });
     expect(await rejection(read({ maxPages: 3 }))).toMatchObject({
       code: "RESOURCE_EXHAUSTED",
       message: '"a.endless" has more than 3 pages; raise maxPages to read on.',

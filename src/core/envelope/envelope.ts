@@ -25,7 +25,8 @@ export {
 /** What `httpEnvelope` is told; `contentType` may be what `headers.get` gave. */
 export interface HTTPEnvelopeMeta {
   readonly statusCode: number;
-  readonly headers: Readonly<Record<string, string>>;
+  /** As `Headers`, or by name; several values of one name are joined with `, `. */
+  readonly headers: Headers | Readonly<Record<string, string | readonly string[]>>;
   /** @default "" */
   readonly contentType?: string | null | undefined;
   readonly setCookie?: readonly string[] | undefined;
@@ -117,7 +118,7 @@ export function httpEnvelope<T>(data: T, meta: HTTPEnvelopeMeta): ResponseEnvelo
   const built: HTTPResponseMeta = {
     source: "http",
     statusCode,
-    headers,
+    headers: joinHeaders(headers),
     contentType: contentType ?? "",
     ...own(meta, "setCookie"),
     ...(isErrorGiven(meta) && { isError: true }),
@@ -131,7 +132,7 @@ export function mcpEnvelope<T>(data: T, meta: MCPEnvelopeMeta): ResponseEnvelope
   const built: MCPResponseMeta = {
     source: "mcp",
     isError: isErrorGiven(meta),
-    content: meta.content,
+    content: meta.content ?? [],
     ...own(meta, "structuredContent"),
     ...own(meta, "_meta"),
     ...own(meta, "waybill"),
@@ -218,6 +219,13 @@ export function adoptEnvelope<T>({ data, meta }: ResponseEnvelope<T>): ResponseE
 function own<O extends object, K extends keyof O>(from: O, key: K): { [P in K]?: Exclude<O[P], undefined> } {
   const value = Object.hasOwn(from, key) ? from[key] : undefined;
   return value === undefined ? {} : ({ [key]: value } as { [P in K]: Exclude<O[P], undefined> });
+}
+
+function joinHeaders(headers: HTTPEnvelopeMeta["headers"]): Readonly<Record<string, string>> {
+  if (headers instanceof Headers) return Object.fromEntries(headers.entries());
+  const entries = Object.entries(headers);
+  if (entries.every(([, value]) => typeof value === "string")) return headers as Record<string, string>;
+  return Object.fromEntries(entries.map(([name, value]) => [name, [value].flat().join(", ")]));
 }
 
 function isErrorGiven(meta: { readonly isError?: boolean | undefined }): boolean {

@@ -84,6 +84,7 @@ describe("isAbortSignal", () => {
     new AbortController(),
     { aborted: false },
     { aborted: false, addEventListener() {} },
+    { aborted: false, removeEventListener() {} },
     { addEventListener() {}, removeEventListener() {} },
   ])("RE-10 does not take %s for one", (value) => {
     expect(isAbortSignal(value)).toBe(false);

@@ -128,7 +128,7 @@ export class CallContext implements OperationContext {
   }
 }
 
-/** A random UUID, also where the platform only offers random bytes. */
+/** A random UUID; where the platform has none, as many random digits. */
 function randomId(): string {
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -62,9 +62,8 @@ export class Cancellation implements AbortListener, Expiring {
       this.watch(reject);
       pending.then(
         (value) => {
-          const late = this.finish();
-          if (late === undefined) resolve(value);
-          else reject(late);
+          // A late answer has been rejected by now.
+          if (this.finish() === undefined) resolve(value);
         },
         (error) => {
           this.release();

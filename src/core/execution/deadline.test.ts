@@ -21,6 +21,19 @@ describe("toDeadline", () => {
   );
 });
 
+describe("what toDeadline says", () => {
+  it.each([
+    [-1, "-1"],
+    [Number.NaN, "NaN"],
+    ["50", "of type string"],
+    [null, "of type null"],
+    [{}, "of type object"],
+  ])("RE-10 names %s for what it is", (timeoutMs, shown) => {
+    const message = `timeoutMs must be a number of milliseconds, 0 or more; it is ${shown}.`;
+    expect(() => toDeadline(timeoutMs, 0)).toThrow(message);
+  });
+});
+
 describe("startTimer", () => {
   const expire = vi.fn();
   const owner: Expiring = { deadline: 0, timer: undefined, expire };

@@ -48,9 +48,10 @@ describe("looking up", () => {
       },
     },
   ])("RE-10 answers OPERATION_NOT_FOUND to what is no id at all", async (target) => {
-    expect(await rejection(registry.execute(target as unknown as string))).toEqual(
-      code("OPERATION_NOT_FOUND"),
-    );
+    expect(await rejection(registry.execute(target as unknown as string))).toMatchObject({
+      code: "OPERATION_NOT_FOUND",
+      message: "There is no such operation.",
+    });
   });
 
   it("RE-10 answers for a hidden operation, byte for byte, as if it did not exist", async () => {
@@ -194,7 +195,7 @@ describe("cancelling", () => {
 
   it("RE-10 makes no timer for a handler that answers at once", async () => {
     const timers = vi.spyOn(globalThis, "setTimeout");
-    const registry = new OperationRegistry([query("a.b", () => 1)]);
+    const registry = new OperationRegistry([query("a.b", () => ({ then: 1 }))]);
     await registry.execute("a.b", {}, { timeoutMs: 1000 });
     expect(timers).not.toHaveBeenCalled();
     timers.mockRestore();
@@ -248,6 +249,14 @@ describe("nested calls", () => {
     expect(found.same).toBe(found.outer);
     expect(found.longer).toBe(found.outer);
     expect(found.shorter).toBeLessThan(found.outer);
+  });
+
+  it("RE-10 gives a nested call the default of the registry only through its parent", async () => {
+    const inner = query("a.inner", (_, { deadline }) => deadline ?? "none");
+    const outer = query("a.outer", (_, { execute }) => execute(inner));
+    const registry = new OperationRegistry([inner, outer], { defaultTimeoutMs: 1000 });
+    expect((await registry.execute(outer, {}, { timeoutMs: Number.POSITIVE_INFINITY })).data).toBe("none");
+    expect((await registry.execute(outer)).data).toBeTypeOf("number");
   });
 
   it("RE-10 ends a nested call at once when its parent's time is over", async () => {

@@ -36,8 +36,9 @@ export class EnvelopeStream implements AsyncIterableIterator<ResponseEnvelope, u
 
   async next(): Promise<IteratorResult<ResponseEnvelope, undefined>> {
     if (this.#left) return DONE;
+    const input = this.#values === undefined ? await this.#checkedInput() : undefined;
     try {
-      this.#values ??= await this.#open();
+      this.#values ??= await this.#open(input);
       const step = await this.#values.next();
       if (step.done !== true) return { done: false, value: await this.#wrap(step.value) };
     } catch (thrown) {
@@ -64,13 +65,14 @@ export class EnvelopeStream implements AsyncIterableIterator<ResponseEnvelope, u
     return DONE;
   }
 
-  async #open(): Promise<AsyncIterator<unknown>> {
+  #checkedInput(): unknown {
+    const { validate } = this.#entry.input;
+    if (validate === undefined) return checkedInput(this.#entry, this.#input);
+    return parsedInput(this.#entry, this.#input, validate);
+  }
+
+  async #open(input: unknown): Promise<AsyncIterator<unknown>> {
     const entry = this.#entry;
-    const { validate } = entry.input;
-    const input =
-      validate === undefined
-        ? checkedInput(entry, this.#input)
-        : await parsedInput(entry, this.#input, validate);
     if (this.#left) throw new CallError("ABORTED");
     const stream: unknown = await entry.handler.call(entry.operation, input as never, this.#context);
     const values = iteratorOf(stream);

@@ -214,11 +214,33 @@ describe("output", () => {
     expect((await call(off, {}, { outputPolicy: "strict" })).data).toBe(5);
   });
 
+  it("RE-12 holds the same for a call with a deadline", async () => {
+    const operation = query("a.b", async () => 5, { outputSchema: Named });
+    const registry = new OperationRegistry([operation], { outputPolicy: "strict" });
+    const pending = registry.execute(operation, {}, { timeoutMs: 60_000 });
+    expect(await rejection(pending)).toMatchObject({ code: "OUTPUT_INVALID" });
+  });
+
+  it("RE-12 says what nobody listens to together with what caused it", () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const registry = new OperationRegistry();
+    const cause = new Error("listener");
+    registry.onChange(() => {
+      throw cause;
+    });
+    registry.register(query("a.b", () => 1));
+    const calls = [...warn.mock.calls];
+    warn.mockRestore();
+    const message = expect.stringMatching(/^\[waybill\] A listener of the registry threw\. \(Shown once/);
+    expect(calls).toEqual([[message, cause]]);
+  });
+
   it("RE-12 says once for each operation what nobody listens to", async () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
     const operation = query("a.b", () => 5, { outputSchema: Named });
     const registry = new OperationRegistry([operation, query("a.c", () => 5, { outputSchema: Named })]);
     for (const id of ["a.b", "a.b", "a.c", "a.b"]) await registry.execute(id);
+    expect(warn.mock.calls.every((args) => args.length === 1)).toBe(true);
     const messages = warn.mock.calls.map(([message]) => message);
     warn.mockRestore();
     expect(messages).toEqual([expect.stringContaining('"a.b"'), expect.stringContaining('"a.c"')]);

@@ -43,7 +43,7 @@ export function conclude(entry: OperationEntry, value: unknown): EnvelopeOrPromi
   const envelope = marked ? withOperationId(value, entry.id) : localEnvelope(value, entry.id);
   const { output } = entry;
   if (output === undefined || (marked && isErrorEnvelope(envelope))) return envelope;
-  if (entry.parsesOutput) return reconcileParsed(entry, output, envelope);
+  if (output.validate !== undefined) return reconcileParsed(entry, output, output.validate, envelope);
   return output.isClean(envelope.data) ? envelope : reconcile(entry, output, envelope);
 }
 
@@ -100,16 +100,15 @@ function settleInTime(
   return new Promise((resolve, reject) => {
     const fail = (thrown: unknown) => {
       closeContext(context);
-      cancellation.release();
-      reject(toHandlerError(entry, thrown));
+      // What a nested call failed with because time was up says less than that time was up.
+      reject(cancellation.finish() ?? toHandlerError(entry, thrown));
     };
     const succeed = (value: unknown) => {
       try {
         closeContext(context);
         const result = conclude(entry, value);
-        const late = cancellation.finish();
-        if (late === undefined) resolve(result);
-        else reject(late);
+        // A late answer has been rejected by now.
+        if (cancellation.finish() === undefined) resolve(result);
       } catch (thrown) {
         fail(thrown);
       }

@@ -50,6 +50,11 @@ describe("errors a handler throws", () => {
     expect((await failWith(plain, [{ code: "SOLD" }])).error).toBe(plain);
   });
 
+  it.each([400, 599])("RE-10 takes the status %i", async (httpStatus) => {
+    const { error } = await failWith(new CallError("SOLD"), [{ code: "SOLD", httpStatus }]);
+    expect(error.httpStatus).toBe(httpStatus);
+  });
+
   it("RE-10 takes declarations as a record by code too", async () => {
     const thrown = new CallError("OUT_OF_STOCK", "None left.");
     const { error } = await failWith(thrown, { OUT_OF_STOCK: { httpStatus: 409 } });

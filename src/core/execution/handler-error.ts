@@ -1,16 +1,21 @@
 import { isErrorCode } from "../errors/error-codes.ts";
 import { CallError, isCallError, toCallError } from "../errors/errors.ts";
 import type { KnownError, OperationEntry } from "../registry/operation-entry.ts";
+import { isTurnedDown } from "./turned-down.ts";
 
 /**
  * Turns what a handler threw into the error of its call. A declared code keeps its message and details and gets its
- * declared status; a code of the table is kept as it is; any other code was promised to nobody and stays in `cause`.
+ * declared status; a code of the table is kept as it is; any other code was promised to nobody and stays in `cause`, and so
+ * does a call of the handler's own that was turned down.
  */
 export function toHandlerError(entry: OperationEntry, thrown: unknown): CallError {
   const error = toCallError(thrown);
   const known = entry.errors.get(error.code);
   if (known !== undefined && isCallError(thrown)) return toDeclaredError(entry, known, error);
-  return isErrorCode(error.code) ? error : new CallError("EXECUTION_ERROR", undefined, { cause: thrown });
+  // Nobody aborted this call, or its cancellation would have spoken: the handler gave up on something of its own.
+  const isForeignAbort = error.code === "ABORTED" && !isCallError(thrown);
+  if (isErrorCode(error.code) && !isTurnedDown(error) && !isForeignAbort) return error;
+  return new CallError("EXECUTION_ERROR", undefined, { cause: thrown });
 }
 
 function toDeclaredError(entry: OperationEntry, known: KnownError, error: CallError): CallError {

@@ -223,6 +223,33 @@ describe("hooks around calls", () => {
     expect(meter.calls).toBe(11);
   });
 
+  it("RE-10 may call on behalf of whoever asked, even for what is not there", async () => {
+    const who = query("a.who", (_, { identity }) => identity?.subject);
+    const registry = new OperationRegistry([who]);
+    const seen: unknown[] = [];
+    registry.use(async (call, next) => {
+      if (call.operation === undefined) seen.push((await call.context.execute(who)).data);
+      return next();
+    });
+    const error = await rejection(registry.execute("a.none", {}, { identity: { subject: "ada" } }));
+    expect(error).toEqual(code("OPERATION_NOT_FOUND"));
+    expect(seen).toEqual(["ada"]);
+  });
+
+  it("RE-10 leave the others in place when one is taken out", async () => {
+    const registry = new OperationRegistry([echo]);
+    const seen: string[] = [];
+    const stops = ["first", "second", "third"].map((name) =>
+      registry.use((_, next) => {
+        seen.push(name);
+        return next();
+      }),
+    );
+    stops[1]?.();
+    await registry.execute(echo, "x");
+    expect(seen).toEqual(["first", "third"]);
+  });
+
   it("RE-10 stand around nested calls too", async () => {
     const outer = query("a.outer", (_, { execute }) => execute(echo, "x"));
     const registry = new OperationRegistry([echo, outer]);
@@ -326,8 +353,9 @@ describe("hooks around subscriptions", () => {
       yield localEnvelope("replayed", "a.closed");
     };
     registry.use({ subscribe: replay });
-    expect(await rejection(collect(registry.subscribe(closed)))).toEqual(code("UNAUTHENTICATED"));
-    expect(await rejection(collect(registry.subscribe("a.none")))).toEqual(code("OPERATION_NOT_FOUND"));
+    // The very first step fails: nothing a hook yields gets out.
+    expect(await rejection(registry.subscribe(closed).next())).toEqual(code("UNAUTHENTICATED"));
+    expect(await rejection(registry.subscribe("a.none").next())).toEqual(code("OPERATION_NOT_FOUND"));
     expect(seen).toEqual(["UNAUTHENTICATED", "OPERATION_NOT_FOUND"]);
     expect(await dataOf(registry, count, "x")).toEqual(["replayed"]);
     expect(seen.at(-1)).toBe("VALIDATION_ERROR");
@@ -345,6 +373,51 @@ describe("hooks around subscriptions", () => {
     });
     expect(await rejection(collect(failing.subscribe(closed)))).toEqual(code("UNAUTHENTICATED"));
     expect(await rejection(collect(failing.subscribe(count, 1)))).toEqual(code("EXECUTION_ERROR"));
+  });
+
+  it("RE-14 may leave the stream inside and go on by themselves", async () => {
+    const events: string[] = [];
+    const ticks = stream("a.ticks", async function* () {
+      try {
+        for (;;) yield "inside";
+      } finally {
+        events.push("left");
+      }
+    });
+    const registry = new OperationRegistry([ticks]);
+    registry.use({
+      async *subscribe(_, next) {
+        for await (const envelope of next()) {
+          yield envelope;
+          break;
+        }
+        events.push("alone");
+        yield localEnvelope("outside", "a.ticks");
+      },
+    });
+    expect(await dataOf(registry, ticks, {})).toEqual(["inside", "outside"]);
+    expect(events).toEqual(["left", "alone"]);
+  });
+
+  it("RE-14 may pass on an iterable that knows no return(), and can be taken out again", async () => {
+    const registry = new OperationRegistry([count]);
+    const envelope = localEnvelope("own", "a.count");
+    const own = { [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false, value: envelope }) }) };
+    const seen: string[] = [];
+    registry.use({
+      subscribe(_, next) {
+        seen.push("outer");
+        return next();
+      },
+    });
+    const stop = registry.use({ subscribe: () => own });
+    for await (const { data } of registry.subscribe(count, 1)) {
+      seen.push(data as string);
+      break;
+    }
+    stop();
+    expect(await dataOf(registry, count, 1)).toEqual([0]);
+    expect(seen).toEqual(["outer", "own", "outer"]);
   });
 
   it("RE-14 must yield envelopes", async () => {

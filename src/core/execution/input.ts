@@ -3,6 +3,7 @@ import { CallError } from "../errors/errors.ts";
 import type { OperationEntry } from "../registry/operation-entry.ts";
 import type { SchemaIssue } from "../schema/schema-issue.ts";
 import { toSchemaIssues } from "./standard-issues.ts";
+import { turnDown } from "./turned-down.ts";
 
 /** Throws `VALIDATION_ERROR` unless the input passes; gives what the handler gets, defaults filled for a local one. */
 export function checkedInput(entry: OperationEntry, input: unknown): unknown {
@@ -17,6 +18,8 @@ export async function parsedInput(
   input: unknown,
   validate: StandardSchemaV1.Props["validate"],
 ): Promise<unknown> {
+  // Our own check comes first: it is bounded, and looks at own properties only.
+  if (!entry.input.check(input)) throw invalid(entry, entry.input.errors(input));
   const result = await validated(entry, input, validate);
   if (result.issues) throw invalid(entry, toSchemaIssues(result.issues, input));
   return entry.local ? result.value : input;
@@ -40,5 +43,5 @@ function invalid(entry: OperationEntry, issues: readonly SchemaIssue[]): CallErr
   const place = first === undefined || first.pointer === "" ? "" : ` at ${first.pointer}`;
   const reason = first === undefined ? "" : `:${place} expected ${first.expected}, found ${first.found}`;
   const message = `The input of "${entry.id}" does not match its schema${reason}.`;
-  return new CallError("VALIDATION_ERROR", message, { details: { issues }, stack: false });
+  return turnDown(new CallError("VALIDATION_ERROR", message, { details: { issues }, stack: false }));
 }

@@ -2,6 +2,7 @@ import { CallError } from "../errors/errors.ts";
 import type { OperationEntry } from "../registry/operation-entry.ts";
 import type { RegistryHost } from "../registry/registry-host.ts";
 import type { CallScope } from "./call-scope.ts";
+import { turnDown } from "./turned-down.ts";
 
 const MAX_SHOWN_ID = 200;
 
@@ -32,7 +33,7 @@ export function refusalOf(
 ): CallError | undefined {
   if (entry === undefined) return notFound(id);
   const denied = entry.access?.refusal(scope.identity, input);
-  if (denied !== undefined) return denied;
+  if (denied !== undefined) return entry.internal ? turnDown(denied) : denied;
   return entry.streams === (way === "subscribe") ? undefined : wrongWay(entry);
 }
 
@@ -40,12 +41,12 @@ export function refusalOf(
 function notFound(id: string): CallError {
   const message =
     id === "" ? undefined : `There is no operation ${JSON.stringify(id.slice(0, MAX_SHOWN_ID))}.`;
-  return new CallError("OPERATION_NOT_FOUND", message, { stack: false });
+  return turnDown(new CallError("OPERATION_NOT_FOUND", message, { stack: false }));
 }
 
 function wrongWay({ id, streams }: OperationEntry): CallError {
   const message = streams
     ? `"${id}" is a subscription: use subscribe() instead of execute().`
     : `"${id}" is not a subscription: use execute() instead of subscribe().`;
-  return new CallError("VALIDATION_ERROR", message);
+  return turnDown(new CallError("VALIDATION_ERROR", message));
 }

@@ -26,10 +26,11 @@ export function reconcile(
 export async function reconcileParsed(
   entry: OperationEntry,
   output: OperationSchema,
+  validate: StandardSchemaV1.Props["validate"],
   envelope: ResponseEnvelope,
 ): Promise<ResponseEnvelope> {
   const { valid, value, report, issues } = output.normalize(envelope.data);
-  const parsed: StandardSchemaV1.Result<unknown> = (await output.validate?.(value)) ?? { value };
+  const parsed = await validate(value);
   if (valid) {
     if (parsed.issues) return violating(entry, envelope, toSchemaIssues(parsed.issues, value));
     return normalized(envelope, report, value);

@@ -6,15 +6,19 @@ import type { SchemaIssue } from "../schema/schema-issue.ts";
 
 /** Puts what a Standard Schema found into the words of every other schema. */
 export function toSchemaIssues(issues: readonly StandardSchemaV1.Issue[], value: unknown): SchemaIssue[] {
-  return issues.slice(0, MAX_ISSUES).map(({ message, path = [] }) => {
+  const found = issues.map(({ message, path = [] }) => {
     const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment));
-    const found = describeValue(readPath(value, keys));
-    return { pointer: keys.reduce(pointTo, ""), expected: message, found };
+    return {
+      pointer: keys.reduce(pointTo, ""),
+      expected: message,
+      found: describeValue(readPath(value, keys)),
+    };
   });
+  return found.sort((a, b) => a.pointer.length - b.pointer.length).slice(0, MAX_ISSUES);
 }
 
 function pointTo(pointer: string, key: PropertyKey): string {
-  return joinPointer(pointer, typeof key === "number" ? key : String(key));
+  return joinPointer(pointer, String(key));
 }
 
 function readPath(value: unknown, keys: readonly PropertyKey[]): unknown {

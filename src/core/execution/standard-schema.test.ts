@@ -1,3 +1,4 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import * as v from "valibot";
@@ -7,9 +8,23 @@ import { query, rejection, sleep } from "../../../test/make-operation.ts";
 import type { AnyOperation } from "../operation/operation-types.ts";
 import { OperationRegistry } from "../registry/registry.ts";
 import type { RegistryOptions } from "../registry/registry-options.ts";
+import type { StandardSchema } from "../schema/any-schema.ts";
 
 const call = (operation: AnyOperation, input?: unknown, options?: RegistryOptions) =>
   new OperationRegistry([operation], options).execute(operation, input);
+
+/** A Standard Schema by hand, for what no library does. */
+const custom = (
+  json: object,
+  validate: (value: unknown) => StandardSchemaV1.Result<unknown>,
+): StandardSchema => ({
+  "~standard": {
+    version: 1,
+    vendor: "custom",
+    validate,
+    jsonSchema: { input: () => ({ ...json }), output: () => ({ ...json }) },
+  },
+});
 
 describe("Standard Schema input", () => {
   it.each([
@@ -73,8 +88,44 @@ describe("Standard Schema input", () => {
         "x",
       ),
     );
-    expect(error).toMatchObject({ code: "VALIDATION_ERROR", cause: new Error("secret text") });
+    expect(error).toMatchObject({
+      code: "VALIDATION_ERROR",
+      message: 'The schema of "a.b" failed while it read the input.',
+      cause: new Error("secret text"),
+    });
     expect(JSON.stringify(error)).not.toContain("secret");
+  });
+
+  it("RE-10 says what was found, own properties only, and nothing where there is none", async () => {
+    const paths: PropertyKey[][] = [[], ["none"], ["a", 0, "b"], ["a", "toString"], ["a", 0, "b", "c"]];
+    const inputSchema = custom({}, () => ({ issues: paths.map((path) => ({ message: "wrong", path })) }));
+    const error = await rejection(
+      call(
+        query("a.b", () => 1, { inputSchema }),
+        { a: [{ b: null }] },
+      ),
+    );
+    const { issues } = (error as { details: { issues: { pointer: string; found: string }[] } }).details;
+    const found = Object.fromEntries(issues.map((issue) => [issue.pointer, issue.found]));
+    expect(Object.keys(found).sort()).toEqual(["", "/a/0/b", "/a/0/b/c", "/a/toString", "/none"]);
+    expect(found[""]).toContain("object");
+    expect(found["/a/0/b"]).toContain("null");
+    expect(found["/none"]).not.toBe(found["/a/0/b"]);
+    expect([found["/a/toString"], found["/a/0/b/c"]]).toEqual([found["/none"], found["/none"]]);
+  });
+
+  it("RE-10 copes with a failure that names no issue, no path, or keys as objects", async () => {
+    const failing = (issues: StandardSchemaV1.Issue[]) =>
+      rejection(
+        call(
+          query("a.b", () => 1, { inputSchema: custom({}, () => ({ issues })) }),
+          { a: 1 },
+        ),
+      );
+    expect(await failing([])).toMatchObject({ message: 'The input of "a.b" does not match its schema.' });
+    expect(await failing([{ message: "no" }])).toMatchObject({ details: { issues: [{ pointer: "" }] } });
+    const keyed = { message: "no", path: [{ key: "a" }] };
+    expect(await failing([keyed])).toMatchObject({ details: { issues: [{ pointer: "/a" }] } });
   });
 
   it("RE-10 does not run the handler when the call ended while its input was parsed", async () => {
@@ -141,6 +192,38 @@ describe("Standard Schema output", () => {
     expect(envelope.meta.waybill?.normalization).toEqual({ stripped: [], defaulted: [], converted: [""] });
   });
 
+  it("RE-12 takes a parsed value that misses the JSON Schema for a violation as well", async () => {
+    const operation = query("a.b", () => [5], {
+      outputSchema: custom({ type: "string" }, (value) => ({ value })),
+    });
+    expect(await rejection(call(operation, {}, strict))).toMatchObject({
+      code: "OUTPUT_INVALID",
+      details: { issues: [{ pointer: "" }] },
+    });
+  });
+
+  it("RE-12 holds the same for calls that can end early", async () => {
+    const outputs = {
+      "a.throws": custom({ type: "number" }, () => {
+        throw new Error("secret text");
+      }),
+      "a.refuses": custom({ type: "number" }, () => ({ issues: [{ message: "never" }] })),
+      "a.passes": z.number(),
+    };
+    const operations = Object.entries(outputs).map(([id, outputSchema]) =>
+      query(id, async () => 5, { outputSchema }),
+    );
+    const registry = new OperationRegistry(operations, strict);
+    const options = { timeoutMs: 60_000 };
+    expect(await rejection(registry.execute("a.throws", {}, options))).toMatchObject({
+      code: "EXECUTION_ERROR",
+    });
+    expect(await rejection(registry.execute("a.refuses", {}, options))).toMatchObject({
+      code: "OUTPUT_INVALID",
+    });
+    expect((await registry.execute("a.passes", {}, options)).data).toBe(5);
+  });
+
   it("RE-12 turns a schema that throws into a CallError", async () => {
     const outputSchema = z.object({
       n: z.number().refine(() => {
@@ -164,5 +247,6 @@ describe("schemas that cannot be used", () => {
     expect(register).toThrow(TypeError);
     expect(register).toThrow('Operation "a.b": its outputSchema is refused. ');
     expect(register).toThrow(reason);
+    expect(register).toThrow(expect.objectContaining({ cause: expect.any(Error) }));
   });
 });

@@ -147,7 +147,10 @@ describe("yields", () => {
   it.each([5, null, undefined, [1], { next() {} }])("RE-14 cannot come from %j", async (value) => {
     const operation = stream("a.s", () => value as never);
     const error = await rejection(collect(new OperationRegistry([operation]).subscribe(operation)));
-    expect(error).toMatchObject({ code: "EXECUTION_ERROR", cause: expect.any(TypeError) });
+    expect(error).toMatchObject({
+      code: "EXECUTION_ERROR",
+      cause: { name: "TypeError", message: expect.stringContaining("must return an async iterable") },
+    });
   });
 });
 
@@ -187,6 +190,36 @@ describe("starting", () => {
       code: "VALIDATION_ERROR",
       message: '"a.q" is not a subscription: use execute() instead of subscribe().',
     });
+  });
+
+  it("RE-14 hides internal subscriptions from outside and shows them to handlers", async () => {
+    const hidden = stream(
+      "a.hidden",
+      async function* () {
+        yield "seen";
+      },
+      { visibility: "internal" },
+    );
+    const outer = query("a.outer", async (_, { subscribe }) => (await collect(subscribe(hidden)))[0]);
+    const registry = new OperationRegistry([hidden, outer]);
+    expect(await rejection(collect(registry.subscribe(hidden)))).toEqual(code("OPERATION_NOT_FOUND"));
+    expect((await registry.execute(outer)).data).toBe("seen");
+  });
+
+  it("RE-14 does not run the handler when the reader left while the input was parsed", async () => {
+    const handler = vi.fn(async function* () {});
+    const inputSchema = z.string().refine(async () => {
+      await sleep(10);
+      return true;
+    });
+    const operation = stream("a.s", handler, { inputSchema });
+    const iterator = new OperationRegistry([operation]).subscribe(operation, "x");
+    const pending = iterator.next();
+    await sleep(1);
+    await iterator.return?.();
+    expect(await pending).toEqual({ done: true, value: undefined });
+    await sleep(20);
+    expect(handler).not.toHaveBeenCalled();
   });
 
   it("RE-14 reads identity and options when it is made, not when it is read", async () => {
@@ -309,6 +342,27 @@ describe("leaving", () => {
     await pending;
     await sleep(10);
     expect(ended).toHaveBeenCalledTimes(1);
+  });
+
+  it("RE-14 needs no return() on the iterator of a handler", async () => {
+    const source = {
+      [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false as const, value: 1 }) }),
+    };
+    const [now, later] = [
+      stream("a.now", () => source),
+      stream("a.later", async () => {
+        await sleep(5);
+        return source;
+      }),
+    ];
+    const registry = new OperationRegistry([now, later]);
+    for await (const _ of registry.subscribe(now)) break;
+    const iterator = registry.subscribe(later);
+    const pending = iterator.next();
+    await sleep(1);
+    await iterator.return?.();
+    expect(await pending).toEqual({ done: true, value: undefined });
+    await sleep(10);
   });
 
   it("RE-14 fails with a CallError when the handler's finally throws", async () => {

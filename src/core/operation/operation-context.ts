@@ -38,7 +38,7 @@ export interface OperationContext {
   readonly parent: CallOrigin | undefined;
   /** Who is asking; nothing for an anonymous caller. */
   readonly identity: Identity | undefined;
-  /** Aborts when the caller leaves, a deadline passes, or the call above ends early. */
+  /** Aborts when the caller leaves, a deadline passes, or the call above it is aborted or runs out of time. */
   readonly signal: AbortSignal;
   /** On the clock of `performance.now()`. */
   readonly deadline: number | undefined;

@@ -54,6 +54,18 @@ describe("defineOperation", () => {
     },
   );
 
+  it("RE-10 says what a name may hold and what was found", () => {
+    const rule = 'and starts with none of "-", "." and "/"; it is';
+    expect(() => defineOperation({ ...spec, namespace: "a b" })).toThrow(
+      `The namespace of an operation may hold letters, digits, "_" and "-", at most 64, ${rule} "a b".`,
+    );
+    expect(() => defineOperation(broken({ name: 5 }))).toThrow(
+      `The name of an operation may hold letters, digits, "_", "-", "." and "/", at most 200, ${rule} of type number.`,
+    );
+    const long = `${"x".repeat(80)}"`;
+    expect(() => defineOperation({ ...spec, name: "x".repeat(300) })).toThrow(`it is "${long}.`);
+  });
+
   it("RE-10 splits an id at its first dot, whatever the name holds", () => {
     const part = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_-]{0,20}$/);
     const name = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_./-]{0,40}$/);
@@ -66,22 +78,22 @@ describe("defineOperation", () => {
   });
 
   it.each([
-    ["version", "1.0"],
-    ["version", "v1.0.0"],
-    ["version", "01.0.0"],
-    ["version", 1],
-    ["type", "procedure"],
-    ["description", undefined],
-    ["handler", "run"],
-    ["visibility", "public"],
-    ["outputPolicy", "loud"],
-    ["source", "bus"],
-    ["tier", "gold"],
-    ["pager", {}],
-    ["pager", null],
-  ])("RE-10 refuses %s %s and names the field", (field, value) => {
+    ["version", "1.0", 'a semantic version, such as "1.0.0"'],
+    ["version", "v1.0.0", "a semantic version"],
+    ["version", "01.0.0", "a semantic version"],
+    ["version", 1, "a semantic version"],
+    ["type", "procedure", '"query", "mutation" or "subscription"'],
+    ["description", undefined, "a string"],
+    ["handler", "run", "a function"],
+    ["visibility", "public", '"external" or "internal"'],
+    ["outputPolicy", "loud", '"off", "warn" or "strict"'],
+    ["source", "bus", '"local", "http" or "mcp"'],
+    ["tier", "gold", '"community", "pro" or "enterprise"'],
+    ["pager", {}, "an object with a next function"],
+    ["pager", null, "an object with a next function"],
+  ])("RE-10 refuses %s %s and names the field and the fix", (field, value, wanted) => {
     expect(() => defineOperation(broken({ [field]: value }))).toThrow(
-      `Operation "task.create": ${field} must be`,
+      `Operation "task.create": ${field} must be ${wanted}`,
     );
   });
 

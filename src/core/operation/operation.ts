@@ -21,6 +21,33 @@ const POLICIES: readonly unknown[] = [undefined, "off", "warn", "strict"];
 const SOURCES: readonly unknown[] = [undefined, ...RESPONSE_SOURCES];
 const TIERS: readonly unknown[] = [undefined, "community", "pro", "enterprise"];
 
+const FIELDS = new Set([
+  ...[
+    "id",
+    "namespace",
+    "name",
+    "version",
+    "type",
+    "title",
+    "description",
+    "tags",
+    "inputSchema",
+    "outputSchema",
+  ],
+  ...[
+    "errors",
+    "access",
+    "visibility",
+    "annotations",
+    "tier",
+    "features",
+    "authority",
+    "outputPolicy",
+    "source",
+  ],
+  ...["pager", "_meta", "handler"],
+]);
+
 /** Gives a spec its id and freezes it; the handler's types follow from the schemas. */
 export function defineOperation<
   const NS extends string,
@@ -54,9 +81,16 @@ export function assertOperation(operation: AnyOperation): void {
       `Operation "${namespace}.${name}": its id says otherwise; make it with defineOperation().`,
     );
   }
+  // A misspelt rule would leave the door open, so nothing unknown is let through.
+  const unknown = Object.keys(operation).find((field) => !FIELDS.has(field));
+  if (unknown !== undefined) {
+    throw new TypeError(`Operation "${id}" has no field "${unknown}"; what is yours alone goes into _meta.`);
+  }
   assertField(id, "handler", "a function", typeof operation.handler === "function");
   assertField(id, "type", '"query", "mutation" or "subscription"', TYPES.includes(operation.type));
-  const { version, description } = operation;
+  const { version, description, title, tags } = operation;
+  assertField(id, "title", "a string", title === undefined || typeof title === "string");
+  assertField(id, "tags", "a list of strings", tags === undefined || isStrings(tags));
   assertField(id, "version", 'a semantic version, such as "1.0.0"', matches(version, VERSION));
   assertField(id, "description", "a string", typeof description === "string");
   assertField(id, "visibility", '"external" or "internal"', VISIBILITIES.includes(operation.visibility));
@@ -94,6 +128,10 @@ function assertPart(part: string, value: unknown, pattern: RegExp, allowed: stri
 
 function assertField(id: string, field: string, wanted: string, ok: boolean): void {
   if (!ok) throw new TypeError(`Operation "${id}": ${field} must be ${wanted}.`);
+}
+
+function isStrings(list: unknown): boolean {
+  return Array.isArray(list) && list.every((entry) => typeof entry === "string");
 }
 
 function matches(value: unknown, pattern: RegExp): value is string {

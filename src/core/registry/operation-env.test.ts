@@ -84,6 +84,9 @@ describe("buildEnv", () => {
     const env = registry.buildEnv() as unknown as LooseEnv;
     registry.register(query("c.d", () => 2));
     expect((await env["c"]?.["d"]?.())?.data).toBe(2);
+    registry.register(query("c.e", () => 3));
+    registry.remove("c.e");
+    expect((await env["c"]?.["d"]?.())?.data).toBe(2);
     registry.remove("a.b");
     expect(Object.keys(env)).toEqual(["c"]);
     expect(env["a"]).toBeUndefined();
@@ -119,6 +122,8 @@ describe("buildEnv", () => {
     const eve = { identity: { subject: "eve", scopes: ["s"] } };
     expect((await env["math"]?.["scoped"]?.({}, eve))?.data).toBe("ada");
     expect(Object.keys(env["math"] ?? {})).toEqual(["add", "scoped"]);
+    const closed = new OperationRegistry([scoped]).buildEnv() as unknown as LooseEnv;
+    expect([Object.keys(closed), "math" in closed]).toEqual([[], true]);
     const anonymous = registry.buildEnv() as unknown as LooseEnv;
     expect(Object.keys(anonymous["math"] ?? {})).toEqual(["add"]);
     expect(await rejection(anonymous["math"]?.["scoped"]?.() as never)).toEqual(code("UNAUTHENTICATED"));
@@ -167,6 +172,7 @@ describe("context.env", () => {
     const found = await envWithin(
       async (_, context) => {
         const env = other.buildEnv(context) as unknown as LooseEnv;
+        expect(Object.keys(env)).toEqual(["secret", "math", "o"]);
         const calls = [env["secret"]?.["hidden"], env["math"]?.["scoped"], env["o"]?.["parent"]];
         return Promise.all(calls.map(async (call) => (await call?.())?.data));
       },

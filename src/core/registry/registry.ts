@@ -41,6 +41,11 @@ export class OperationRegistry<const Ops extends readonly AnyOperation[] = reado
   readonly #core: RegistryCore;
 
   constructor(operations?: Ops, options: RegistryOptions = {}) {
+    if (operations !== undefined && !(Symbol.iterator in operations)) {
+      throw new TypeError(
+        "The first argument lists operations; options come second: new OperationRegistry([], options).",
+      );
+    }
     this.#core = new RegistryCore(options);
     if (operations !== undefined) this.registerAll(operations);
   }
@@ -83,10 +88,10 @@ export class OperationRegistry<const Ops extends readonly AnyOperation[] = reado
   }
 
   /** What this caller, anonymous unless given, can call from outside with some input; sorted by id. */
-  list({ identity }: ListOptions = {}): readonly AnyOperation[] {
+  list({ identity }: ListOptions = {}): AnyOperation[] {
     const held = identity === undefined ? undefined : HeldIdentity.of(identity);
     const visible = this.#core.table.sorted().filter((entry) => !entry.internal && entry.admits(held));
-    return Object.freeze(visible.map((entry) => entry.operation));
+    return visible.map((entry) => entry.operation);
   }
 
   onChange(listener: ChangeListener): () => void {

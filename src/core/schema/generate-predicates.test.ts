@@ -214,8 +214,7 @@ describe.each([{ codegen: true }, { codegen: false }])("predicates (codegen: $co
     );
     for (let round = 0; round < 2; round++) {
       expect([compiled.check([1, 1]), compiled.check([1, 1, 1])]).toEqual([true, false]);
-      // The interpreter follows the references once more to normalise, and that is dearer.
-      expect([compiled.isClean([1, 1]), compiled.isClean([1, 1, 1])]).toEqual([options.codegen, false]);
+      expect(compiled.isClean([1, 1, 1])).toBe(false);
     }
   });
 

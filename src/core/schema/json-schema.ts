@@ -21,7 +21,7 @@ export const MODERN: Dialect = { legacy: false, validation: true };
 export const LEGACY: Dialect = { legacy: true, validation: true };
 
 /** Keywords whose value is one schema. */
-export const SCHEMA_KEYWORDS = new Set([
+const SCHEMA_KEYWORDS = new Set([
   "additionalItems",
   "additionalProperties",
   "contains",
@@ -37,10 +37,10 @@ export const SCHEMA_KEYWORDS = new Set([
 ]);
 
 /** Keywords whose value is a list of schemas. */
-export const SCHEMA_LIST_KEYWORDS = new Set(["allOf", "anyOf", "items", "oneOf", "prefixItems"]);
+const SCHEMA_LIST_KEYWORDS = new Set(["allOf", "anyOf", "items", "oneOf", "prefixItems"]);
 
 /** Keywords whose value maps names to schemas. */
-export const SCHEMA_MAP_KEYWORDS = new Set([
+const SCHEMA_MAP_KEYWORDS = new Set([
   "$defs",
   "definitions",
   "dependencies",

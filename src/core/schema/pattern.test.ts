@@ -36,6 +36,9 @@ describe("which engine runs a pattern", () => {
     ["^(a+)+$", LONG, true],
     ["^a*$", LONG, true],
     ["^(?=.*\\d)(?=.*[a-z]).{8,}$", LONG, false],
+    ["^(?=(a+)+$)a", `${LONG}!`, false],
+    ["^(?!(a|a)*$)b", `${LONG}!`, false],
+    ["^(?=a)(a+)+$", `${LONG}!`, false],
   ])("RE-32 answers %s on 50,000 characters in bounded time", (pattern, text, expected) => {
     const compiled = compileSchema({ pattern });
     const start = performance.now();
@@ -119,26 +122,15 @@ describe("patterns that are refused", () => {
 
   it.each([
     ...["(a+)+(?=c)", "^(a+)+(?=c)", "(a+)+(?<=c)", "(a+)+\\b(?=c)", "(a{1,20}){1,20}(?=c)"],
-    ...["(?=a)a*(?=c)", "[\\S]*(?=c)", "^(?=(a+)+$)a", "^(?!(a|a)*$)b", "^(?=a)(a+)+$"],
+    ...["(?=a)a*(?=c)", "[\\S]*(?=c)", "^(?=a)b|(c+)+"],
     ...words("^(?=a)+b ^(?=a){2}a ^a(?=b)b a(?!b) (?=a)a ^(?<=a)b ^(?=a(?=b))ab"),
     ...["^(a)\\1$", "^(?<n>a)\\k<n>$", "(a+)+\\1"],
   ])("RE-32 refuses %s, which no engine can bound", (pattern) => {
     const { message, pointer } = refusal(pattern);
-    expect(message).toContain(
-      `The pattern "${pattern}" can take exponential time and cannot be run by a linear`,
-    );
-    expect(message).toContain("write it without look-around, back-references or nested repetition.");
+    expect(message).toContain(`The pattern "${pattern}" can take exponential time, and no linear engine`);
+    expect(message).toContain("write it without back-references, counts above 1,000, and look-around");
     expect(pointer).toBe("/properties/a/pattern");
     expect(refusal(pattern).message).toBe(message);
-  });
-
-  it("RE-32 does not ask the detector about look-aheads that are long or deeply nested", () => {
-    const deep = (n: number) => `^(?=a)${"(".repeat(n)}b${")".repeat(n)}`;
-    expect(check(deep(5), "ab")).toBe(false);
-    expect(refusal(deep(6)).message).toContain("can take exponential time");
-    const long = (n: number) => `^(?=a)${"a".repeat(n - 6)}`;
-    expect(check(long(200), "a".repeat(194))).toBe(true);
-    expect(refusal(long(201)).message).toContain("can take exponential time");
   });
 });
 
@@ -167,7 +159,6 @@ describe("older patterns", () => {
   });
 
   it("RE-32 reads what Unicode mode cannot as older engines did, if that is bounded", () => {
-    expect(check("^a{,2}$", "a{,2}")).toBe(true);
     expect(check("^\\_$", "_")).toBe(true);
     expect(["\0", "-", "9", ":"].map((text) => check("^[\\00-9]$", text))).toEqual([true, true, true, false]);
     expect(refusal("^(\\_+)+$").message).toContain("can take exponential time");
