@@ -67,3 +67,4 @@ await assert.rejects(registry.execute(dashboard, undefined, { identity: bob }), 
 const listed = (identity) => registry.list({ identity }).map((operation) => operation.id);
 assert.deepEqual(listed(ada), ["document.read", "stats.dashboard"]);
 assert.deepEqual(listed(bob), ["stats.dashboard"]);
+console.log("Ada may list", listed(ada), "and Bob", listed(bob));

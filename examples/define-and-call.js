@@ -48,3 +48,4 @@ assert.deepEqual(
   registry.list().map((operation) => operation.id),
   ["shape.area", "shape.areas"],
 );
+console.log("Called", registry.list().map((operation) => operation.id).join(" and "), "through one registry.");

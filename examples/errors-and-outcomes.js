@@ -70,3 +70,4 @@ assert.deepEqual(frozen.details, { since: "May" });
 const broken = await failure(99);
 assert.equal(broken.code, "EXECUTION_ERROR");
 assert.doesNotMatch(JSON.stringify(broken), /SELECT|db-7/);
+console.log("An unexpected failure reads", JSON.stringify(broken), "to its caller.");

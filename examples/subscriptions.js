@@ -45,3 +45,4 @@ await assert.rejects(
   },
   { code: "TIMEOUT" },
 );
+console.log("Subscriptions numbered their values, stopped when left and ended at the deadline.");

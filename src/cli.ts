@@ -8,9 +8,9 @@ const HELP = `Usage: waybill [tour] [options]
   tour         call a handful of local operations and show what comes back (the default)
 
 Options
-  --json       one line of JSON for each stop of the tour
+  --json       JSON lines: one for each stop of the tour
   --version    print the version
-  --help       print this
+  -h, --help   print this
 
 Colours appear on a terminal, unless NO_COLOR is set.
 `;
@@ -21,7 +21,9 @@ const FLAGS = ["json", "version", "help"] as const;
 type Request = { readonly flags: ReadonlySet<string> } | { readonly mistake: string };
 
 function parseRequest(args: string[]): Request {
-  const options = Object.fromEntries(FLAGS.map((name) => [name, { type: "boolean" as const }]));
+  const options = Object.fromEntries(
+    FLAGS.map((name) => [name, { type: "boolean" as const, ...(name === "help" && { short: "h" }) }]),
+  );
   const { tokens } = parseArgs({ args, options, allowPositionals: true, strict: false, tokens: true });
   const flags = new Set<string>();
   const commands: string[] = [];
@@ -56,12 +58,14 @@ async function main(args: string[]): Promise<number> {
 }
 
 function wantsColors(): boolean {
-  return process.stdout.isTTY === true && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb";
+  const { NO_COLOR, TERM } = process.env;
+  return process.stdout.isTTY === true && NO_COLOR === undefined && TERM !== "dumb";
 }
 
 // A reader that leaves early (`waybill | head -1`) is a normal end.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
-  process.exit(0);
+  if (error.code === "EPIPE") process.exit(0);
+  process.stderr.write(`waybill: cannot write the output (${error.code}).\n`);
+  process.exit(1);
 });
 process.exitCode = await main(process.argv.slice(2));

@@ -24,7 +24,7 @@ const ROLES = {
 type Role = keyof typeof ROLES;
 
 /** What a call comes to: the data, or the code it is refused with. */
-type Outcome = "ok" | "UNAUTHENTICATED" | "ACCESS_DENIED" | "OPERATION_NOT_FOUND";
+type Outcome = "ok" | "UNAUTHENTICATED" | "ACCESS_DENIED" | "OPERATION_NOT_FOUND" | "EXECUTION_ERROR";
 
 interface Rule {
   readonly access?: AccessControl;
@@ -143,6 +143,8 @@ function expected(role: Role, rule: Rule, way: Way): Outcome {
   if (rule.internal && !way.nested) return "OPERATION_NOT_FOUND";
   const asking = way.authority ? "administrator" : role;
   if (rule.admits === "everybody" || rule.admits.includes(asking)) return "ok";
+  // A handler that lets the refusal through: its caller may not even know of the operation that was called.
+  if (rule.internal) return "EXECUTION_ERROR";
   return ROLES[asking] === undefined ? "UNAUTHENTICATED" : "ACCESS_DENIED";
 }
 
