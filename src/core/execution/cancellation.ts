@@ -1,6 +1,7 @@
 import { CallError, toCallError } from "../errors/errors.ts";
 import { type AbortListener, addAbortListener, removeAbortListener } from "./abort-listeners.ts";
 import { type Expiring, monotonicNow, startTimer } from "./deadline.ts";
+import { turnDown } from "./turned-down.ts";
 
 type Tell = (error: CallError) => void;
 
@@ -23,7 +24,7 @@ export class Cancellation implements AbortListener, Expiring {
   #watch: "not yet" | "on" | "over" = "not yet";
   /** Who is told when the call ends early: mostly one, so that no list is made for it. */
   #tell: Tell | undefined;
-  #racing: Set<Tell> | undefined;
+  #others: Set<Tell> | undefined;
 
   constructor(operationId: string, signals: readonly AbortSignal[], deadline: number, startedAt: number) {
     this.#operationId = operationId;
@@ -77,11 +78,8 @@ export class Cancellation implements AbortListener, Expiring {
   race<T>(pending: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#startWatching();
-      if (this.#error !== undefined) reject(this.#error);
-      this.#racing ??= new Set();
-      this.#racing.add(reject);
-      const settled = () => this.#racing?.delete(reject);
-      pending.then(resolve, reject).finally(settled);
+      const forget = this.whenEnded(reject);
+      pending.then(resolve, reject).finally(forget);
     });
   }
 
@@ -112,31 +110,34 @@ export class Cancellation implements AbortListener, Expiring {
     this.#error = error;
     this.release();
     this.#tell?.(error);
-    for (const tell of this.#racing ?? []) tell(error);
+    for (const tell of this.#others ?? []) tell(error);
   }
 
-  /** Calls back when the call ends early, after those who asked before; at once when it has. */
-  whenEnded(tell: Tell): void {
-    const before = this.#tell;
+  /** Calls back when the call ends early, after those who asked before, and at once when it has; returns how to be forgotten. */
+  whenEnded(tell: Tell): () => void {
     if (this.#error !== undefined) tell(this.#error);
-    else if (before === undefined) this.#tell = tell;
-    else {
-      this.#tell = (error) => {
-        before(error);
-        tell(error);
+    else if (this.#tell === undefined) {
+      this.#tell = tell;
+      return () => {
+        if (this.#tell === tell) this.#tell = undefined;
       };
+    } else {
+      this.#others ??= new Set();
+      this.#others.add(tell);
     }
+    return () => this.#others?.delete(tell);
   }
 
   onAbort(signal: AbortSignal): void {
     const cause: unknown = signal.reason;
     const code = toCallError(cause).code === "TIMEOUT" ? "TIMEOUT" : "ABORTED";
-    this.end(new CallError(code, `The call of "${this.#operationId}" was aborted.`, { cause, stack: false }));
+    const message = `The call of "${this.#operationId}" was aborted.`;
+    this.end(turnDown(new CallError(code, message, { cause, stack: false }), this.#operationId));
   }
 
   expire(): void {
     const message = `"${this.#operationId}" did not answer before its deadline.`;
-    this.end(new CallError("TIMEOUT", message, { stack: false }));
+    this.end(turnDown(new CallError("TIMEOUT", message, { stack: false }), this.#operationId));
   }
 
   #startWatching(): void {

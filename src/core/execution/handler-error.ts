@@ -1,7 +1,7 @@
 import { isErrorCode } from "../errors/error-codes.ts";
 import { CallError, isCallError, toCallError } from "../errors/errors.ts";
 import type { KnownError, OperationEntry } from "../registry/operation-entry.ts";
-import { isTurnedDown } from "./turned-down.ts";
+import { isOfAnotherCall } from "./turned-down.ts";
 
 /**
  * Turns what a handler threw into the error of its call. A declared code keeps its message and details and gets its
@@ -14,7 +14,11 @@ export function toHandlerError(entry: OperationEntry, thrown: unknown): CallErro
   if (known !== undefined && isCallError(thrown)) return toDeclaredError(entry, known, error);
   // Nobody aborted this call, or its cancellation would have spoken: the handler gave up on something of its own.
   const isForeignAbort = error.code === "ABORTED" && !isCallError(thrown);
-  if (isErrorCode(error.code) && !isTurnedDown(error) && !isForeignAbort) return error;
+  const isOfAnother = isOfAnotherCall(error, entry.id);
+  if (isErrorCode(error.code) && !isOfAnother && !isForeignAbort) return error;
+  if (isOfAnother && (error.code === "TIMEOUT" || error.code === "ABORTED")) {
+    return new CallError(error.code, undefined, { cause: thrown, stack: false });
+  }
   return new CallError("EXECUTION_ERROR", undefined, { cause: thrown });
 }
 

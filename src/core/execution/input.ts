@@ -20,21 +20,23 @@ export async function parsedInput(
 ): Promise<unknown> {
   // Our own check comes first: it is bounded, and looks at own properties only.
   if (!entry.input.check(input)) throw invalid(entry, entry.input.errors(input));
-  const result = await validated(entry, input, validate);
-  if (result.issues) throw invalid(entry, toSchemaIssues(result.issues, input));
-  return entry.local ? result.value : input;
+  const { value, issues } = await validated(entry, input, validate);
+  if (issues !== undefined) throw invalid(entry, issues);
+  return entry.local ? value : input;
 }
 
+/** Whatever a parser does or answers, nothing but a verdict leaves this function. */
 async function validated(
   entry: OperationEntry,
   input: unknown,
   validate: StandardSchemaV1.Props["validate"],
-): Promise<StandardSchemaV1.Result<unknown>> {
+): Promise<{ readonly value?: unknown; readonly issues?: readonly SchemaIssue[] }> {
   try {
-    return await validate(input);
+    const result = await validate(input);
+    return result.issues ? { issues: toSchemaIssues(result.issues, input) } : { value: result.value };
   } catch (cause) {
     const message = `The schema of "${entry.id}" failed while it read the input.`;
-    throw new CallError("VALIDATION_ERROR", message, { cause });
+    throw turnDown(new CallError("VALIDATION_ERROR", message, { cause }), entry.id);
   }
 }
 
@@ -43,5 +45,8 @@ function invalid(entry: OperationEntry, issues: readonly SchemaIssue[]): CallErr
   const place = first === undefined || first.pointer === "" ? "" : ` at ${first.pointer}`;
   const reason = first === undefined ? "" : `:${place} expected ${first.expected}, found ${first.found}`;
   const message = `The input of "${entry.id}" does not match its schema${reason}.`;
-  return turnDown(new CallError("VALIDATION_ERROR", message, { details: { issues }, stack: false }));
+  return turnDown(
+    new CallError("VALIDATION_ERROR", message, { details: { issues }, stack: false }),
+    entry.id,
+  );
 }

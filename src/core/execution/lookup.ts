@@ -33,7 +33,7 @@ export function refusalOf(
 ): CallError | undefined {
   if (entry === undefined) return notFound(id);
   const denied = entry.access?.refusal(scope.identity, input);
-  if (denied !== undefined) return entry.internal ? turnDown(denied) : denied;
+  if (denied !== undefined) return entry.internal ? turnDown(denied, id) : denied;
   return entry.streams === (way === "subscribe") ? undefined : wrongWay(entry);
 }
 
@@ -41,12 +41,12 @@ export function refusalOf(
 function notFound(id: string): CallError {
   const message =
     id === "" ? undefined : `There is no operation ${JSON.stringify(id.slice(0, MAX_SHOWN_ID))}.`;
-  return turnDown(new CallError("OPERATION_NOT_FOUND", message, { stack: false }));
+  return turnDown(new CallError("OPERATION_NOT_FOUND", message, { stack: false }), id);
 }
 
 function wrongWay({ id, streams }: OperationEntry): CallError {
   const message = streams
     ? `"${id}" is a subscription: use subscribe() instead of execute().`
     : `"${id}" is not a subscription: use execute() instead of subscribe().`;
-  return turnDown(new CallError("VALIDATION_ERROR", message));
+  return turnDown(new CallError("VALIDATION_ERROR", message), id);
 }

@@ -5,6 +5,7 @@ import type { OperationEntry } from "../registry/operation-entry.ts";
 import type { OperationSchema } from "../schema/any-schema.ts";
 import type { NormalizationReport, SchemaIssue } from "../schema/schema-issue.ts";
 import { toSchemaIssues } from "./standard-issues.ts";
+import { turnDown } from "./turned-down.ts";
 
 /** What a whole value replaced by its parsed form looks like in a report. */
 const REPARSED: NormalizationReport = Object.freeze({ stripped: [], defaulted: [], converted: [""] });
@@ -53,7 +54,9 @@ function violating(
   issues: readonly SchemaIssue[],
 ): ResponseEnvelope {
   const message = `The output of "${entry.id}" does not match its schema.`;
-  if (entry.strict) throw new CallError("OUTPUT_INVALID", message, { details: { issues } });
+  if (entry.strict) {
+    throw turnDown(new CallError("OUTPUT_INVALID", message, { details: { issues } }), entry.id);
+  }
   entry.settings.warn({ type: "output-invalid", message, operationId: entry.id, issues });
   return withFacts(envelope, { violations: issues });
 }

@@ -1,8 +1,10 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { joinPointer } from "../json/json-pointer.ts";
-import { describeValue } from "../schema/evaluation.ts";
+import { clipPointer, describeValue } from "../schema/evaluation.ts";
 import { MAX_ISSUES } from "../schema/limits.ts";
 import type { SchemaIssue } from "../schema/schema-issue.ts";
+
+const MAX_MESSAGE = 500;
 
 /** Puts what a Standard Schema found into the words of every other schema. */
 export function toSchemaIssues(issues: readonly StandardSchemaV1.Issue[], value: unknown): SchemaIssue[] {

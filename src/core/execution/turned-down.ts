@@ -1,17 +1,17 @@
 import type { CallError } from "../errors/errors.ts";
 
-const turnedDown = new WeakSet<CallError>();
+const failedCalls = new WeakMap<CallError, string>();
 
 /**
- * Remembers that a call was turned down before it ran. To who made the call it says what to mend; where that was a handler, its
- * own caller can mend nothing, and may not even know of the operation the handler called.
+ * Remembers which operation's call an error of the runtime speaks of. To who made that call it says what to mend; where that was a
+ * handler, its own caller can mend nothing, and may not even know of the operation the handler called.
  */
-export function turnDown(error: CallError): CallError {
-  turnedDown.add(error);
+export function turnDown(error: CallError, operationId: string): CallError {
+  failedCalls.set(error, operationId);
   return error;
 }
 
-/** Tells whether an error that a handler let through speaks of a call that was turned down. */
-export function isTurnedDown(error: CallError): boolean {
-  return turnedDown.has(error);
+/** Tells whether an error speaks of a call of some other operation than this one. */
+export function isOfAnotherCall(error: CallError, operationId: string): boolean {
+  return (failedCalls.get(error) ?? operationId) !== operationId;
 }

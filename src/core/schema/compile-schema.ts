@@ -54,6 +54,9 @@ export interface CompiledSchema {
   fillDefaults(value: unknown): unknown;
 }
 
+/** References that generated code follows before the interpreter takes over, which is slower and remembers answers. */
+const GENERATED_STEPS = 200_000;
+
 /** Rounds of normalising before a value that keeps changing is given up on. */
 const MAX_ROUNDS = 8;
 const SHAPE: NormalizeMode = { shape: true };
@@ -78,6 +81,7 @@ class Checker implements CompiledSchema {
   readonly #limits: SchemaLimits;
   readonly #budget: Budget;
   readonly #codegen: boolean;
+  readonly #generatedSteps: number;
   /** Made on first use: most schemas of a large registry are never asked. */
   #predicates: Predicates | undefined;
 
@@ -90,6 +94,7 @@ class Checker implements CompiledSchema {
     this.#codegen =
       codegen &&
       !nodes.some(({ dynamicRef }) => dynamicRef !== undefined && dynamicRef.settled === undefined);
+    this.#generatedSteps = this.#codegen ? Math.min(limits.steps, GENERATED_STEPS) : limits.steps;
     this.meaningful = root.constant === undefined ? !saysOnly(root) : !root.constant;
     this.hasDefaults = nodes.some((node) => node.default !== undefined);
   }
@@ -99,7 +104,7 @@ class Checker implements CompiledSchema {
     try {
       return predicates.isValid(value, 0);
     } catch {
-      return false;
+      return this.#codegen && this.#checkInterpreted(value);
     }
   }
 
@@ -161,17 +166,27 @@ class Checker implements CompiledSchema {
     return undefined;
   }
 
+  /** The interpreter remembers answers, so it may come to an end where generated code ran out of steps. */
+  #checkInterpreted(value: unknown): boolean {
+    try {
+      return evaluate(this.#root, value, this.#start(false), "", undefined);
+    } catch {
+      return false;
+    }
+  }
+
   #ready(): Predicates {
     this.#predicates ??= this.#codegen
       ? generatePredicates(this.#root, this.#budget, this.#limits)
       : interpretedPredicates(this.#root, this.#budget);
-    this.#budget.steps = this.#limits.steps;
+    this.#budget.steps = this.#generatedSteps;
     this.#budget.depth = this.#limits.valueDepth;
     return this.#predicates;
   }
 
   #start(collect: boolean): Evaluation {
-    this.#ready();
+    this.#budget.steps = this.#limits.steps;
+    this.#budget.depth = this.#limits.valueDepth;
     return startEvaluation(this.#root, this.#budget, collect);
   }
 

@@ -127,7 +127,7 @@ function evaluateCombinations(
   run.mayRepeat = true;
   if (node.ref !== undefined) {
     run.step();
-    passed = evaluate(node.ref, value, run, pointer, seen);
+    passed = evaluateReference(node.ref, value, run, pointer, seen);
     if (!passed && !goOn) return false;
   }
   if (node.dynamicRef !== undefined) {
@@ -150,6 +150,24 @@ function evaluateCombinations(
   }
   if (node.condition === undefined || (!passed && !goOn)) return passed;
   return evaluateCondition(node, node.condition, value, run, pointer, seen) && passed;
+}
+
+/** What issues or looked-at parts depend on cannot be remembered, nor can what the dynamic scope may decide. */
+function evaluateReference(
+  target: SchemaNode,
+  value: unknown,
+  run: Evaluation,
+  pointer: string,
+  seen: Evaluated | undefined,
+): boolean {
+  if (run.issues !== undefined || seen !== undefined || run.scope.length > 1) {
+    return evaluate(target, value, run, pointer, seen);
+  }
+  const known = run.answerOf(target, value);
+  if (known !== undefined) return known;
+  const passed = evaluate(target, value, run, pointer, seen);
+  run.remember(target, value, passed);
+  return passed;
 }
 
 /** The outermost resource on the way here that has the anchor decides. */
@@ -243,6 +261,7 @@ function failBranches(
   run.fail(pointer, `a match for one of ${branches.length} alternatives`, value);
   let closest: SchemaIssue[] | undefined;
   for (const branch of branches) {
+    if (!run.mayExplainBranch()) break;
     run.issues = [];
     evaluate(branch, value, run, pointer, undefined);
     if (closest === undefined || isCloser(run.issues, closest, pointer)) closest = run.issues;

@@ -2,7 +2,15 @@ import { MAX_ISSUES } from "./limits.ts";
 import { countCodePoints } from "./measure-values.ts";
 import type { SchemaResource } from "./schema-index.ts";
 import type { SchemaIssue } from "./schema-issue.ts";
-import { TYPE_BITS } from "./schema-node.ts";
+import { type SchemaNode, TYPE_BITS } from "./schema-node.ts";
+
+/** Alternatives tried again to say what each of them lacks, in one list of issues. */
+const MAX_EXPLAINED_BRANCHES = 100;
+
+/** References followed before answers are remembered: few values need it, and remembering costs. */
+const STEPS_BEFORE_MEMORY = 1_000;
+
+const MAX_POINTER = 256;
 
 /** Issues gathered before all but the shortest are dropped. */
 const MAX_GATHERED = 500;
@@ -47,6 +55,9 @@ export class Evaluation {
   issues: SchemaIssue[] | undefined;
   readonly scope: SchemaResource[] = [];
   readonly budget: Budget;
+  #branchesLeft = MAX_EXPLAINED_BRANCHES;
+  #stepsUnremembered = STEPS_BEFORE_MEMORY;
+  #answers: Map<SchemaNode, Map<unknown, boolean>> | undefined;
   /** Set once several subschemas spoke about one value, and may have said the same. */
   mayRepeat = false;
 
@@ -59,6 +70,27 @@ export class Evaluation {
   step(cost = 1): void {
     this.budget.steps -= cost;
     if (this.budget.steps < 0) throw new LimitReached("steps");
+  }
+
+  /** Tells whether there is room to explain one more alternative; without a bound, alternatives inside alternatives multiply. */
+  mayExplainBranch(): boolean {
+    return this.#branchesLeft-- > 0;
+  }
+
+  /**
+   * What a referenced schema said of an object before, in this evaluation. A recursive schema with alternatives would
+   * otherwise ask the same question over and over, each level more often than the one above.
+   */
+  answerOf(node: SchemaNode, value: unknown): boolean | undefined {
+    return this.#answers?.get(node)?.get(value);
+  }
+
+  /** Remembers an answer, once enough references were followed to make it worth while. */
+  remember(node: SchemaNode, value: unknown, answer: boolean): void {
+    if (this.#stepsUnremembered-- > 0 || typeof value !== "object" || value === null) return;
+    this.#answers ??= new Map();
+    const answers = this.#answers.get(node) ?? new Map<unknown, boolean>();
+    this.#answers.set(node, answers.set(value, answer));
   }
 
   /** Goes one level down into the value. */
@@ -82,9 +114,14 @@ export class Evaluation {
     const { issues } = this;
     if (issues === undefined) return false;
     if (issues.length >= MAX_GATHERED) issues.splice(0, issues.length, ...this.choose(issues));
-    issues.push({ pointer, expected, found: describeValue(found) });
+    issues.push({ pointer: clipPointer(pointer), expected, found: describeValue(found) });
     return false;
   }
+}
+
+/** Cuts a pointer that a very long key would make unreadable. */
+export function clipPointer(pointer: string): string {
+  return pointer.length > MAX_POINTER ? `${pointer.slice(0, MAX_POINTER)}…` : pointer;
 }
 
 function byLength(a: SchemaIssue, b: SchemaIssue): number {

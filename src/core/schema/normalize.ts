@@ -3,7 +3,7 @@ import { setOwn } from "../json/json-value.ts";
 import { applicableNodes, childNodes, itemNodes } from "./applicable-nodes.ts";
 import { cloneJson, isRecord, presentKeys } from "./compare-values.ts";
 import { commonTypes, convert } from "./convert.ts";
-import { type Evaluation, typeBits } from "./evaluation.ts";
+import { clipPointer, type Evaluation, typeBits } from "./evaluation.ts";
 import { MAX_REPORTED_CHANGES } from "./limits.ts";
 import type { NormalizationReport } from "./schema-issue.ts";
 import { agreedDefault, type SchemaNode } from "./schema-node.ts";
@@ -36,7 +36,7 @@ export class Normalization {
 
   note(list: string[], pointer: string): void {
     const total = this.stripped.length + this.defaulted.length + this.converted.length;
-    if (total < MAX_REPORTED_CHANGES) list.push(pointer);
+    if (total < MAX_REPORTED_CHANGES) list.push(clipPointer(pointer));
     else this.#omitted++;
   }
 
