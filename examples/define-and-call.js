@@ -48,4 +48,11 @@ assert.deepEqual(
   registry.list().map((operation) => operation.id),
   ["shape.area", "shape.areas"],
 );
-console.log("Called", registry.list().map((operation) => operation.id).join(" and "), "through one registry.");
+console.log(
+  "Called",
+  registry
+    .list()
+    .map((operation) => operation.id)
+    .join(" and "),
+  "through one registry.",
+);

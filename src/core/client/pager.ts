@@ -1,5 +1,5 @@
 import type { ResponseEnvelope } from "../envelope/envelope.ts";
-import { CallError } from "../errors/errors.ts";
+import { CallError, toCallError } from "../errors/errors.ts";
 import type { Pager } from "../operation/operation-types.ts";
 
 /** Follows `meta.waybill.page`: the next page is asked for with the same input and its cursor as `cursor`. */
@@ -25,18 +25,28 @@ export async function* followPages(
   walk: PageWalk,
 ): AsyncGenerator<ResponseEnvelope, undefined> {
   const { operationId, pager, maxPages } = walk;
+  if (typeof maxPages !== "number" || !(maxPages >= 1))
+    throw new TypeError("maxPages must be a number from 1 up.");
   const asked = new Set([keyOf(input)]);
   let current: unknown = input;
   for (let page = 1; ; page++) {
     const envelope = await walk.fetch(current);
     yield envelope;
-    current = pager.next(envelope, current);
+    current = nextInput(pager, envelope, current);
     if (current === undefined) return;
     const key = keyOf(current);
     if (asked.has(key)) throw failure(`"${operationId}" names a next page that was read already.`);
     if (page >= maxPages)
       throw failure(`"${operationId}" has more than ${maxPages} pages; raise maxPages to read on.`);
     asked.add(key);
+  }
+}
+
+function nextInput(pager: Pager, envelope: ResponseEnvelope, current: unknown): unknown {
+  try {
+    return pager.next(envelope, current);
+  } catch (thrown) {
+    throw toCallError(thrown);
   }
 }
 

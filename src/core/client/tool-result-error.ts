@@ -12,8 +12,10 @@ export class ToolResultError extends Error {
   readonly details: unknown;
 
   constructor(envelope: ResponseEnvelope, operationId: string) {
-    const { code, message, details } = envelope.meta.waybill ?? {};
-    const reason = (message ?? textOf(envelope)).slice(0, MAX_REASON);
+    const { details, ...facts } = envelope.meta.waybill ?? {};
+    const code = typeof facts.code === "string" ? facts.code : undefined;
+    const message = typeof facts.message === "string" ? facts.message : textOf(envelope);
+    const reason = message.slice(0, MAX_REASON);
     super(
       `"${operationId}" answered with an error${code === undefined ? "" : ` (${code})`}${reason && `: ${reason}`}`,
     );

@@ -13,6 +13,9 @@ export let inheritFrom: (context: CallContext) => Inheritance;
 /** Marks a call as over, after which progress is no longer reported, or as going on after all. */
 export let closeContext: (context: CallContext, over?: boolean) => void;
 
+/** Tells whether a context belongs to a call of this registry. */
+export let belongsTo: (context: CallContext, host: RegistryHost) => boolean;
+
 /** Tells whether nobody waits for the call any more. */
 export let isOver: (context: CallContext) => boolean;
 
@@ -38,6 +41,7 @@ export class CallContext implements OperationContext {
     closeContext = (context, over = true) => {
       context.#over = over;
     };
+    belongsTo = (context, host) => context.#host === host;
     isOver = (context) => context.#over || context.#scope.cancellation?.ended === true;
   }
 

@@ -66,7 +66,9 @@ function runAround(
 ): Promise<ResponseEnvelope> {
   const { cancellation } = scope;
   const refusal = refusalOf(entry, id, scope, input, "execute");
-  const call = Object.freeze({ operationId: id, operation: entry?.operation, input, context });
+  // The authority of an operation is for the handler of a call that was let in.
+  const shown = refusal === undefined ? context : new CallContext(host, undefined, id, scope);
+  const call = Object.freeze({ operationId: id, operation: entry?.operation, input, context: shown });
   const result = runHooks(host.executeHooks, call, refusal, async (given) => {
     const ended = cancellation?.check();
     if (ended !== undefined) throw ended;

@@ -10,11 +10,9 @@ const MAX_MESSAGE = 500;
 export function toSchemaIssues(issues: readonly StandardSchemaV1.Issue[], value: unknown): SchemaIssue[] {
   const found = issues.map(({ message, path = [] }) => {
     const keys = path.map((segment) => (typeof segment === "object" ? segment.key : segment));
-    return {
-      pointer: keys.reduce(pointTo, ""),
-      expected: message,
-      found: describeValue(readPath(value, keys)),
-    };
+    const pointer = clipPointer(keys.reduce(pointTo, ""));
+    const expected = String(message).slice(0, MAX_MESSAGE);
+    return { pointer, expected, found: describeValue(readPath(value, keys)) };
   });
   return found.sort((a, b) => a.pointer.length - b.pointer.length).slice(0, MAX_ISSUES);
 }

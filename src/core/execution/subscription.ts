@@ -5,9 +5,13 @@ import type { RegistryHost } from "../registry/registry-host.ts";
 import { CallContext } from "./call-context.ts";
 import { type CancellableScope, openScope, withSignal } from "./call-scope.ts";
 import type { Cancellation } from "./cancellation.ts";
+import { monotonicNow } from "./deadline.ts";
 import { DONE, EnvelopeStream } from "./envelope-stream.ts";
 import { fromHook, nestHooks } from "./hooks.ts";
 import { findEntry, idOf, refusalOf } from "./lookup.ts";
+
+const STEPS_PER_TURN = 100;
+const LONGEST_TURN_MS = 20;
 
 type Step = IteratorResult<ResponseEnvelope, undefined>;
 
@@ -36,6 +40,8 @@ class Subscription implements AsyncIterableIterator<ResponseEnvelope, undefined>
   #stream: AsyncIterator<ResponseEnvelope> | undefined;
   #closing: Promise<unknown> | undefined;
   #lastStep: Promise<unknown> = Promise.resolve();
+  #steps = 0;
+  #lastTurn = monotonicNow();
   #stepping = false;
   #over = false;
 
@@ -77,8 +83,11 @@ class Subscription implements AsyncIterableIterator<ResponseEnvelope, undefined>
     if (this.#over) return DONE;
     this.#stepping = true;
     try {
+      if (++this.#steps % STEPS_PER_TURN === 0) await this.#giveWay();
       this.#stream ??= this.#start();
       const step = await this.#cancellation.race(this.#stream.next());
+      const late = this.#cancellation.check();
+      if (late !== undefined) throw late;
       if (step.done !== true) return step;
       this.#over = true;
       this.#cancellation.release();
@@ -93,6 +102,13 @@ class Subscription implements AsyncIterableIterator<ResponseEnvelope, undefined>
       this.#stepping = false;
     }
     return DONE;
+  }
+
+  /** A handler that never waits would keep timers and aborts from being heard; now and then they get their turn. */
+  async #giveWay(): Promise<void> {
+    if (monotonicNow() - this.#lastTurn < LONGEST_TURN_MS) return;
+    await new Promise((resolve) => setTimeout(resolve));
+    this.#lastTurn = monotonicNow();
   }
 
   #start(): AsyncIterator<ResponseEnvelope> {
@@ -120,7 +136,8 @@ function openStream(
   };
   if (host.subscribeHooks.length === 0) return open(input);
   const refusal = refusalOf(entry, id, scope, input, "subscribe");
-  const call = Object.freeze({ operationId: id, operation: entry?.operation, input, context });
+  const shown = refusal === undefined ? context : new CallContext(host, undefined, id, scope);
+  const call = Object.freeze({ operationId: id, operation: entry?.operation, input, context: shown });
   const hooked = () =>
     nestHooks(host.subscribeHooks, call, (given) => openedLater(() => open(given), scope.cancellation));
   return throughHooks(hooked, refusal);
@@ -134,17 +151,23 @@ function openedLater(
   return {
     [Symbol.asyncIterator]() {
       let stream: AsyncIterator<ResponseEnvelope> | undefined;
+      let forget = ignore;
       const start = () => {
         const opened = open();
-        cancellation.whenEnded(() => close(opened).catch(ignore));
+        forget = cancellation.whenEnded(() => close(opened).catch(ignore));
         return opened;
       };
       return {
         async next() {
           stream ??= start();
-          return stream.next();
+          const step = await stream.next();
+          if (step.done === true) forget();
+          return step;
         },
-        return: async () => (stream === undefined ? DONE : ((await close(stream)) ?? DONE)),
+        async return() {
+          forget();
+          return stream === undefined ? DONE : ((await close(stream)) ?? DONE);
+        },
       };
     },
   };

@@ -120,6 +120,6 @@ describe("toOperation", () => {
   });
 
   it.each([null, undefined, "a.b", 5])("RE-10 refuses %s", (value) => {
-    expect(() => toOperation(value as never)).toThrow("An operation must be an object");
+    expect(() => toOperation(value as never)).toThrow("An operation must be a plain object");
   });
 });

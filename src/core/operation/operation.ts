@@ -1,4 +1,5 @@
 import { RESPONSE_SOURCES } from "../envelope/envelope.ts";
+import { isPlainObject } from "../json/json-value.ts";
 import type { AnySchema } from "../schema/any-schema.ts";
 import type {
   AnyOperation,
@@ -56,6 +57,7 @@ export function defineOperation<
   const I extends AnySchema = UnknownSchema,
   const O extends AnySchema = UnknownSchema,
 >(spec: OperationSpec<NS, N, K, I, O>): Operation<NS, N, K, I, O> {
+  if (!isPlainObject(spec)) throw new TypeError("An operation is defined by a plain object.");
   const operation: Operation<NS, N, K, I, O> = { ...spec, id: `${spec.namespace}.${spec.name}` };
   assertOperation(operation);
   return Object.freeze(operation);
@@ -63,12 +65,14 @@ export function defineOperation<
 
 /** Takes an operation as it is, and what lacks an id or could still change as a frozen copy. */
 export function toOperation(spec: OperationSpec): AnyOperation {
-  if (typeof spec !== "object" || spec === null) {
-    throw new TypeError("An operation must be an object; make it with defineOperation().");
+  // What a prototype holds would be lost in a copy, an access rule too.
+  if (!isPlainObject(spec)) {
+    throw new TypeError("An operation must be a plain object; make it with defineOperation().");
   }
   const { id } = spec as Partial<AnyOperation>;
   if (id === undefined) return defineOperation(spec);
-  return Object.isFrozen(spec) ? (spec as AnyOperation) : Object.freeze({ ...(spec as AnyOperation) });
+  const operation = spec as OperationSpec as AnyOperation;
+  return Object.isFrozen(operation) ? operation : Object.freeze({ ...operation });
 }
 
 /** Throws a `TypeError` that names the field and the fix when an operation cannot be one. */

@@ -56,11 +56,15 @@ export interface RegistryHost {
   ): AsyncIterable<ResponseEnvelope>;
 }
 
-/** Calls a listener, if there is one; what it throws is a warning and never reaches the call. */
-export function notify<T>(host: RegistryHost, listener: ((value: T) => void) | undefined, value: T): void {
-  try {
-    listener?.(value);
-  } catch (cause) {
+/** Calls a listener, if there is one; what it throws, now or later, is a warning and never reaches the call. */
+export function notify<T>(host: RegistryHost, listener: ((value: T) => unknown) | undefined, value: T): void {
+  const failed = (cause: unknown) => {
     host.warn({ type: "listener-failed", message: "A listener of the registry threw.", cause });
+  };
+  try {
+    const later = listener?.(value);
+    if (later instanceof Promise) later.catch(failed);
+  } catch (cause) {
+    failed(cause);
   }
 }

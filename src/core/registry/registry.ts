@@ -1,6 +1,6 @@
 import { HeldIdentity } from "../access/identity.ts";
 import type { ResponseEnvelope } from "../envelope/envelope.ts";
-import { CallContext, inheritFrom } from "../execution/call-context.ts";
+import { belongsTo, CallContext, inheritFrom } from "../execution/call-context.ts";
 import type { CallHook, Hooks } from "../execution/hooks.ts";
 import { toOperation } from "../operation/operation.ts";
 import type { OperationContext } from "../operation/operation-context.ts";
@@ -129,6 +129,7 @@ export class OperationRegistry<const Ops extends readonly AnyOperation[] = reado
   buildEnv(caller?: OperationContext | ExecuteOptions): OperationEnv {
     const core = this.#core;
     if (caller instanceof CallContext) {
+      if (!belongsTo(caller, core)) throw new TypeError("The context belongs to a call of another registry.");
       const { identity } = inheritFrom(caller);
       const call: EnvExecute = (id, input, options) => core.execute(id, input, options, caller);
       return operationEnv(core.table, call, (entry) => entry.admits(identity));
@@ -148,7 +149,8 @@ export class OperationRegistry<const Ops extends readonly AnyOperation[] = reado
   #add(operations: Iterable<OperationSpec>, options: RegisterOptions = {}, source?: OperationSource): void {
     const { table } = this.#core;
     const entries = new Map<string, OperationEntry>();
-    for (const operation of operations) {
+    // Read first: an iterable may run code of its own, which may register things.
+    for (const operation of [...operations]) {
       const entry = new OperationEntry(toOperation(operation), this.#core, source);
       if (entries.has(entry.id) || (table.byId.has(entry.id) && options.replace !== true)) {
         throw new TypeError(
