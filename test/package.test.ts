@@ -41,7 +41,16 @@ describe("the packed package", () => {
 
   it("holds the build and the documents, and nothing else", () => {
     const shipped = readdirSync(join(folder, "node_modules/waybill"));
-    expect(shipped.sort()).toEqual(["CHANGELOG.md", "LICENSE", "README.md", "dist", "package.json"]);
+    const documents = [
+      "ARCHITECTURE.md",
+      "CHANGELOG.md",
+      "CONTRIBUTING.md",
+      "LICENSE",
+      "README.md",
+      "docs",
+      "examples",
+    ];
+    expect(shipped.sort()).toEqual([...documents, "dist", "package.json"].sort());
   });
 
   it("brings no packages beyond those its types refer to", () => {
