@@ -1,23 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { type CompiledSchema, compileSchema, type SchemaOptions } from "./compile-schema.ts";
-import { SchemaError } from "./schema-error.ts";
+import { expectAnswers, refusal } from "../../../test/schema-answers.ts";
+import { compileSchema } from "./compile-schema.ts";
 
 const DRAFT_07 = "http://json-schema.org/draft-07/schema#";
-
-function refusal(schema: unknown, options?: SchemaOptions): SchemaError {
-  try {
-    compileSchema(schema, options);
-  } catch (error) {
-    if (error instanceof SchemaError) return error;
-    throw error;
-  }
-  throw new Error("The schema was accepted.");
-}
-
-function expectAnswers(compiled: CompiledSchema, good: readonly unknown[], bad: readonly unknown[]): void {
-  for (const value of good) expect(compiled.errors(value)).toEqual([]);
-  for (const value of bad) expect(compiled.check(value)).toBe(false);
-}
 
 describe("malformed keywords", () => {
   const numbers = ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];

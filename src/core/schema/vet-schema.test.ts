@@ -1,22 +1,7 @@
 import { Type } from "typebox";
 import { describe, expect, it } from "vitest";
-import { type CompiledSchema, compileSchema, type SchemaOptions } from "./compile-schema.ts";
-import { SchemaError } from "./schema-error.ts";
-
-function refusal(schema: unknown, options?: SchemaOptions): SchemaError {
-  try {
-    compileSchema(schema, options);
-  } catch (error) {
-    if (error instanceof SchemaError) return error;
-    throw error;
-  }
-  throw new Error("The schema was accepted.");
-}
-
-function expectAnswers(compiled: CompiledSchema, good: readonly unknown[], bad: readonly unknown[]): void {
-  for (const value of good) expect(compiled.errors(value)).toEqual([]);
-  for (const value of bad) expect(compiled.check(value)).toBe(false);
-}
+import { expectAnswers, refusal } from "../../../test/schema-answers.ts";
+import { compileSchema } from "./compile-schema.ts";
 
 describe("limits on schemas", () => {
   const chain = { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/c" }, c: {} } };
