@@ -2,10 +2,13 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { defineConfig } from "tsdown";
 
 /** Copied into `dist` instead of being loaded from `node_modules`; docs/dependencies.md says why. */
-const BUNDLED = ["typebox", "re2js"];
+const BUNDLED = ["typebox", "re2js", "tokenx"];
 
 /** Licence texts that travel with the bundled code. */
-const LICENCES = ["typebox/license", "re2js/LICENSE"];
+const LICENCES = ["typebox/license", "re2js/LICENSE", "tokenx/LICENSE"];
+
+/** One entry for each subpath of the package. */
+const SUBPATHS = { index: "src/index.ts", formats: "src/formats/index.ts", lint: "src/lint/index.ts" };
 
 function writeThirdPartyLicences(): void {
   const texts = LICENCES.map((path) => {
@@ -18,7 +21,7 @@ function writeThirdPartyLicences(): void {
 
 export default defineConfig([
   {
-    entry: { index: "src/index.ts", cli: "src/cli.ts" },
+    entry: { ...SUBPATHS, cli: "src/cli.ts" },
     platform: "neutral",
     target: "es2022",
     deps: {
@@ -33,7 +36,7 @@ export default defineConfig([
     hooks: { "build:done": writeThirdPartyLicences },
   },
   {
-    entry: { index: "src/index.ts" },
+    entry: SUBPATHS,
     platform: "neutral",
     target: "es2022",
     clean: false,

@@ -12,15 +12,15 @@ export default defineConfig(({ mode }) => {
           test: {
             ...shared,
             name: "core",
-            include: ["src/core/**/*.test.ts"],
-            typecheck: { enabled: !hardened, include: ["src/core/**/*.test-d.ts"] },
+            include: ["src/{core,formats}/**/*.test.ts"],
+            typecheck: { enabled: !hardened, include: ["src/{core,formats}/**/*.test-d.ts"] },
           },
         },
         {
           test: {
             ...shared,
             name: "package",
-            include: ["src/*.test.ts", "src/tour/**/*.test.ts", "test/**/*.test.ts"],
+            include: ["src/*.test.ts", "src/{lint,tour}/**/*.test.ts", "test/**/*.test.ts"],
             globalSetup: ["test/build-once.ts"],
             // Most of these start a process, some a compiler.
             testTimeout: 60_000,
