@@ -1,5 +1,6 @@
 import { isPlainObject } from "../json/json-value.ts";
-import type { ResponseEnvelope } from "./response-meta.ts";
+import type { MCPContentBlock } from "./content-block.ts";
+import type { ResponseEnvelope, ResultFacts } from "./response-meta.ts";
 
 type Check = (value: unknown) => boolean;
 type Fields = Readonly<Record<string, Check>>;
@@ -68,7 +69,7 @@ const isAnnotations = shape(
 const extras = { annotations: isAnnotations, _meta: isRecord };
 const isMedia = shape({ data: isString, mimeType: isString }, extras);
 
-const isContentBlock = variants("type", {
+const isKnownBlock = variants("type", {
   text: shape({ text: isString }, extras),
   image: isMedia,
   audio: isMedia,
@@ -122,15 +123,29 @@ const isMeta = variants("source", {
     { statusCode: isInteger, headers: recordOf(isString), contentType: isString },
     { setCookie: listOf(isString), isError: isTrue, waybill: isFacts },
   ),
-  mcp: shape({ isError: isBoolean, content: listOf(isContentBlock) }, { _meta: isRecord, waybill: isFacts }),
+  mcp: shape({ isError: isBoolean, content: listOf(isKnownBlock) }, { _meta: isRecord, waybill: isFacts }),
 });
 
 const isEnvelope = shape({ data: isAnything, meta: isMeta });
 
+/** Tells whether a value is a content block of one of the kinds MCP defines; never throws. */
+export function isContentBlock(value: unknown): value is MCPContentBlock {
+  return passes(isKnownBlock, value);
+}
+
+/** Tells whether a value has the shape of the facts about a result; never throws. */
+export function isResultFacts(value: unknown): value is ResultFacts {
+  return passes(isFacts, value);
+}
+
 /** Tells whether a value has the shape of an envelope, with the fields its source requires; never throws. */
 export function isResponseEnvelope(value: unknown): value is ResponseEnvelope {
+  return passes(isEnvelope, value);
+}
+
+function passes(check: Check, value: unknown): boolean {
   try {
-    return isEnvelope(value);
+    return check(value);
   } catch {
     return false;
   }

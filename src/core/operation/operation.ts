@@ -8,13 +8,11 @@ import type {
   OperationType,
   UnknownSchema,
 } from "./operation-types.ts";
+import { isSemanticVersion } from "./semantic-version.ts";
 
 const NAMESPACE = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}$/;
 const ERROR_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
-/** https://semver.org: three numbers without leading zeros, then pre-release and build parts. */
-const VERSION =
-  /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-((0|[1-9]\d*|\d*[A-Za-z-][\dA-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][\dA-Za-z-]*))*))?(\+[\dA-Za-z-]+(\.[\dA-Za-z-]+)*)?$/;
 
 const TYPES: readonly unknown[] = ["query", "mutation", "subscription"];
 const VISIBILITIES: readonly unknown[] = [undefined, "external", "internal"];
@@ -95,7 +93,7 @@ export function assertOperation(operation: AnyOperation): void {
   const { version, description, title, tags } = operation;
   assertField(id, "title", "a string", title === undefined || typeof title === "string");
   assertField(id, "tags", "a list of strings", tags === undefined || isStrings(tags));
-  assertField(id, "version", 'a semantic version, such as "1.0.0"', matches(version, VERSION));
+  assertField(id, "version", 'a semantic version, such as "1.0.0"', isSemanticVersion(version));
   assertField(id, "description", "a string", typeof description === "string");
   assertField(id, "visibility", '"external" or "internal"', VISIBILITIES.includes(operation.visibility));
   assertField(id, "outputPolicy", '"off", "warn" or "strict"', POLICIES.includes(operation.outputPolicy));

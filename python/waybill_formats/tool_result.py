@@ -1,0 +1,191 @@
+"""Telling which format a tool result is in, and what its data are."""
+
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from .base64_text import utf16_length
+from .envelope_block import MAX_BYTES, PREFIX, parse_envelope_block
+from .errors import EnvelopeError
+from .json_equality import json_equal
+from .json_reading import read_json
+from .shapes import is_error_payload, is_response_envelope, is_status_envelope, is_tiered_envelope
+
+_CONTRACTS: Tuple[Tuple[str, Callable[[Any], bool]], ...] = (
+    ("tiered-envelope", is_tiered_envelope),
+    ("status-envelope", is_status_envelope),
+    ("response-envelope", is_response_envelope),
+)
+_RESULT_KEY = "dev.waybill/result"
+
+
+@dataclass(frozen=True)
+class DecodedToolResult:
+    """What a tool result turned out to be."""
+
+    format: str
+    """tool-envelope, tiered-envelope, status-envelope, response-envelope, mcp or ambiguous."""
+    data: Any
+    """The payload or data of the format; of an ambiguous result what plain MCP would say."""
+    obtained: str
+    """Where the data stood: envelope-block, structured-content, contract-json, content or return-value."""
+    is_error: bool
+    fallback_reason: Optional[str]
+    """Code of the error because of which an envelope block was not used."""
+    candidates: Tuple[str, ...]
+    """The formats an ambiguous result could be; empty otherwise."""
+    text: Optional[str]
+    """The first text for people."""
+
+
+class _Reading(NamedTuple):
+    data: Any
+    obtained: str
+    is_error: bool
+
+
+class _Blocks(NamedTuple):
+    reading: Optional[_Reading]
+    conflict: bool
+    reason: Optional[str]
+
+
+def decode_tool_result(
+    result: Any,
+    *,
+    lenient: bool = False,
+    max_bytes: int = MAX_BYTES,
+    accept_version: Optional[Callable[[int], bool]] = None,
+) -> DecodedToolResult:
+    """Reads a tool result of any format; what is no tool result is an ``EnvelopeError``."""
+    if not isinstance(result, dict) or not _is_tool_result(result):
+        raise EnvelopeError("not_a_tool_result", "not a tool result")
+    content = _content_of(result)
+
+    def parse(text: str) -> Any:
+        return parse_envelope_block(
+            text, lenient=lenient, max_bytes=max_bytes, accept_version=accept_version
+        )["payload"]
+
+    blocks = _read_blocks(_envelope_texts(content), parse)
+    found = _contract_readings(result, content, max_bytes)
+    if blocks.reading is not None:
+        found = {"tool-envelope": blocks.reading, **found}
+    plain = _plain_reading(result, content)
+    name, candidates = _decide(result, found, blocks.conflict)
+    chosen = found.get(name, plain)
+    return DecodedToolResult(
+        format=name,
+        data=chosen.data,
+        obtained=chosen.obtained,
+        is_error=result.get("isError") is True or chosen.is_error,
+        fallback_reason=blocks.reason,
+        candidates=candidates,
+        text=_text_for_people(content),
+    )
+
+
+def _is_tool_result(result: Dict[str, Any]) -> bool:
+    return (
+        isinstance(result.get("content"), list)
+        or "structuredContent" in result
+        or is_response_envelope(result)
+    )
+
+
+def _content_of(result: Dict[str, Any]) -> List[Any]:
+    content = result.get("content")
+    return content if isinstance(content, list) else []
+
+
+def _text_of(block: Any) -> Optional[str]:
+    if not isinstance(block, dict) or block.get("type") != "text":
+        return None
+    text = block.get("text")
+    return text if isinstance(text, str) else None
+
+
+def _envelope_texts(content: List[Any]) -> List[str]:
+    """The distinct envelope blocks in order; the first block is for people and never one."""
+    texts = (_text_of(block) for block in content[1:])
+    return list(dict.fromkeys(text for text in texts if text is not None and PREFIX.match(text)))
+
+
+def _text_for_people(content: List[Any]) -> Optional[str]:
+    for index, block in enumerate(content):
+        text = _text_of(block)
+        if text is not None and (index == 0 or PREFIX.match(text) is None):
+            return text
+    return None
+
+
+def _read_blocks(texts: List[str], parse: Callable[[str], Any]) -> _Blocks:
+    reason: Optional[str] = None
+    for text in texts:
+        try:
+            payload = parse(text)
+        except EnvelopeError as error:
+            reason = reason or error.code
+            continue
+        if len(texts) > 1:
+            return _Blocks(None, True, None)
+        return _Blocks(_Reading(payload, "envelope-block", is_error_payload(payload)), False, None)
+    return _Blocks(None, False, reason)
+
+
+def _contract_readings(result: Dict[str, Any], content: List[Any], max_bytes: int) -> Dict[str, _Reading]:
+    value, obtained = _contract_value(result, content, max_bytes)
+    return {
+        name: _Reading(value["data"], obtained, _says_error(name, value))
+        for name, fits in _CONTRACTS
+        if fits(value) and (obtained != "return-value" or name == "response-envelope")
+    }
+
+
+def _contract_value(result: Dict[str, Any], content: List[Any], max_bytes: int) -> Tuple[Any, str]:
+    if "structuredContent" in result:
+        return result["structuredContent"], "structured-content"
+    if not isinstance(result.get("content"), list):
+        return result, "return-value"
+    text = _text_of(content[0]) if content else None
+    if text is None or not text.startswith("{") or utf16_length(text) > max_bytes:
+        return None, "contract-json"
+    try:
+        return read_json(text), "contract-json"
+    except EnvelopeError:
+        return None, "contract-json"
+
+
+def _says_error(name: str, value: Dict[str, Any]) -> bool:
+    if name == "tiered-envelope":
+        return value["error"] is not None
+    return name == "response-envelope" and value["meta"].get("isError") is True
+
+
+def _plain_reading(result: Dict[str, Any], content: List[Any]) -> _Reading:
+    if "structuredContent" in result:
+        return _Reading(result["structuredContent"], "structured-content", False)
+    return _Reading(content, "content", False)
+
+
+def _decide(result: Dict[str, Any], found: Dict[str, _Reading], conflict: bool) -> Tuple[str, Tuple[str, ...]]:
+    hint = _hinted_format(result)
+    if hint == "mcp" or (hint is not None and hint in found):
+        return hint, ()
+    if conflict:
+        return "ambiguous", ("tool-envelope", *found)
+    if len(found) > 1:
+        return "ambiguous", tuple(found)
+    envelope = found.get("tool-envelope")
+    if envelope is not None and "structuredContent" in result:
+        if not json_equal(result["structuredContent"], envelope.data):
+            return "ambiguous", ("tool-envelope", "mcp")
+    return next(iter(found), "mcp"), ()
+
+
+def _hinted_format(result: Dict[str, Any]) -> Optional[str]:
+    value: Any = result
+    for key in ("_meta", _RESULT_KEY, "residual", "format"):
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value if isinstance(value, str) else None

@@ -1,0 +1,145 @@
+import type { MCPContentBlock } from "../core/envelope/content-block.ts";
+import { isPlainObject, setOwn } from "../core/json/json-value.ts";
+import type { FormatName, ToolResult } from "../core/result/tool-result.ts";
+import { type CallToolResult, RESULT_META_KEY } from "./call-tool-result.ts";
+import { FormatError } from "./format-error.ts";
+
+/** A tool result taken apart: what every format that rides in one starts from. */
+export interface Carrier {
+  /** As it came; blocks are not checked. */
+  readonly content: readonly unknown[];
+  readonly hasContent: boolean;
+  readonly hasStructured: boolean;
+  readonly structured: unknown;
+  /** What `isError` says: nothing when it is absent, or not a boolean. */
+  readonly flag: boolean | undefined;
+  /** `_meta` without our residual. */
+  readonly meta: Readonly<Record<string, unknown>> | undefined;
+  readonly residual: unknown;
+  /** Fields MCP does not define, or that are not what it says they are. */
+  readonly rest: Readonly<Record<string, unknown>>;
+}
+
+/** Takes a tool result apart; what is none is a `not_a_tool_result` error. */
+export function readCarrier(value: unknown): Carrier {
+  if (!isPlainObject(value)) throw notAToolResult();
+  const hasContent = Object.hasOwn(value, "content") && Array.isArray(value["content"]);
+  const hasStructured = Object.hasOwn(value, "structuredContent") && value["structuredContent"] !== undefined;
+  if (!hasContent && !hasStructured) throw notAToolResult();
+  const rest: Record<string, unknown> = { ...value };
+  if (hasContent) delete rest["content"];
+  delete rest["structuredContent"];
+  const flag = typeof rest["isError"] === "boolean" ? rest["isError"] : undefined;
+  if (flag !== undefined) delete rest["isError"];
+  const given = rest["_meta"];
+  if (isPlainObject(given)) delete rest["_meta"];
+  const { meta, residual } = isPlainObject(given)
+    ? takeResidual(given)
+    : { meta: undefined, residual: undefined };
+  const content = hasContent ? (value["content"] as readonly unknown[]) : [];
+  return {
+    content,
+    hasContent,
+    hasStructured,
+    structured: value["structuredContent"],
+    flag,
+    meta,
+    residual,
+    rest,
+  };
+}
+
+function notAToolResult(): FormatError {
+  return new FormatError(
+    "not_a_tool_result",
+    'This is not a tool result: it is no object with a "content" array or "structuredContent".',
+  );
+}
+
+/** Tells the residual from the rest of `_meta`, and puts back what had to make room for it. */
+export function takeResidual(given: Readonly<Record<string, unknown>>): {
+  readonly meta: Readonly<Record<string, unknown>> | undefined;
+  readonly residual: unknown;
+} {
+  const ours = Object.hasOwn(given, RESULT_META_KEY) ? given[RESULT_META_KEY] : undefined;
+  if (!isPlainObject(ours) || !Object.hasOwn(ours, "residual")) return { meta: given, residual: undefined };
+  const { residual, ...others } = ours;
+  const meta: Record<string, unknown> = { ...given };
+  delete meta[RESULT_META_KEY];
+  const kept = keptUnderOurKey(residual, others);
+  if (kept !== undefined) meta[RESULT_META_KEY] = kept;
+  return { meta: isEmpty(meta) && !hadMeta(residual) ? undefined : meta, residual };
+}
+
+function keptUnderOurKey(residual: unknown, others: Record<string, unknown>): unknown {
+  if (isPlainObject(residual) && Object.hasOwn(residual, "replaced")) return residual["replaced"];
+  return isEmpty(others) && !(isPlainObject(residual) && residual["shared"] === true) ? undefined : others;
+}
+
+/** An empty `_meta` that was there before the residual came is told from one that came with it. */
+function hadMeta(residual: unknown): boolean {
+  return isPlainObject(residual) && residual["emptyMeta"] === true;
+}
+
+/** Puts a residual under our key, next to whatever else is there. */
+export function putResidual(
+  meta: Readonly<Record<string, unknown>> | undefined,
+  residual: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const known =
+    meta !== undefined && Object.hasOwn(meta, RESULT_META_KEY) ? meta[RESULT_META_KEY] : undefined;
+  const written = {
+    ...residual,
+    ...(meta !== undefined && isEmpty(meta) && { emptyMeta: true }),
+    ...(isPlainObject(known)
+      ? isEmpty(known) && { shared: true }
+      : known !== undefined && { replaced: known }),
+  };
+  return { ...meta, [RESULT_META_KEY]: { ...(isPlainObject(known) && known), residual: written } };
+}
+
+/** What one format writes into a tool result. */
+export interface Written {
+  readonly content: readonly MCPContentBlock[];
+  readonly structured?: { readonly value: unknown };
+  /** What the format itself puts into `isError`; nothing to leave it out. */
+  readonly flag: boolean | undefined;
+}
+
+/** Puts a tool result together, unusual fields of this format included. */
+export function writeCarrier(format: FormatName, result: ToolResult, written: Written): CallToolResult {
+  const extra = result.extra?.[format] ?? {};
+  const flag = Object.hasOwn(extra, "isError") ? extra["isError"] : written.flag;
+  const known = {
+    ...(extra["noContent"] !== true && { content: written.content }),
+    ...(written.structured !== undefined && { structuredContent: written.structured.value }),
+    ...(typeof flag === "boolean" && { isError: flag }),
+    ...(result._meta !== undefined && { _meta: result._meta }),
+  };
+  return withUnknown(known, extra["result"]) as CallToolResult;
+}
+
+/** Adds fields a format does not define after those it does, which they never replace. */
+export function withUnknown<T extends object>(known: T, unknown: unknown): T {
+  if (!isPlainObject(unknown)) return known;
+  const result = { ...known };
+  for (const key of Object.keys(unknown)) {
+    if (!Object.hasOwn(known, key)) setOwn(result as Record<string, unknown>, key, unknown[key]);
+  }
+  return result;
+}
+
+/** What `writeCarrier` would not write by itself, to be kept under `extra`; `flag` is what the format would write. */
+export function unusualParts(carrier: Carrier, flag: boolean | undefined): Record<string, unknown> {
+  return {
+    ...(carrier.flag !== flag && { isError: carrier.flag ?? null }),
+    ...(!carrier.hasContent && { noContent: true }),
+    ...(!isEmpty(carrier.rest) && { result: carrier.rest }),
+  };
+}
+
+/** Tells whether an object has no property of its own. */
+export function isEmpty(value: object): boolean {
+  for (const _ in value) return false;
+  return true;
+}

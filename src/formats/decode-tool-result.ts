@@ -1,0 +1,103 @@
+import type { ObtainedFrom } from "../core/envelope/response-meta.ts";
+import { isPlainObject } from "../core/json/json-value.ts";
+import type { FormatName, ResultError, ToolResult } from "../core/result/tool-result.ts";
+import type { Decoded, Oddity, ReadOptions } from "./codec.ts";
+import { type Candidate, detect } from "./detect.ts";
+import { total } from "./format-error.ts";
+import { joinText } from "./human-text.ts";
+import { type RecoverOptions, recoverJson } from "./recover-json.ts";
+import { adviseRetry, type RetryAdvice } from "./retry-advice.ts";
+
+/** How a result is read, and whether JSON is looked for in its text. */
+export interface DecodeOptions extends ReadOptions, RecoverOptions {}
+
+/** Why a tool failed, and whether trying again is worth it. */
+export type DecodedError = ResultError & RetryAdvice;
+
+/** What a tool result turned out to be. */
+export interface DecodedToolResult {
+  /** The format found, or that more than one fits. */
+  readonly format: FormatName | "ambiguous";
+  /** The tool ran and said no. */
+  readonly isError: boolean;
+  /** Absent when the result is ambiguous, and for an error that carries nothing else. */
+  readonly data?: unknown;
+  /** How the data was found; absent when the result is ambiguous. */
+  readonly obtained?: ObtainedFrom;
+  readonly error?: DecodedError;
+  /** The text blocks for people, joined by blank lines. */
+  readonly text: string;
+  /** What a well-behaved writer would not have written, and why an envelope could not be read. */
+  readonly odd: readonly Oddity[];
+  /** Every reading that fits, when more than one does. */
+  readonly candidates?: readonly Candidate[];
+  /** Everything the result says; absent when it is ambiguous. */
+  readonly result?: ToolResult;
+}
+
+/** Finds out what a tool result is: any value gives an answer or a `FormatError`, and nothing is guessed in silence. */
+export function decodeToolResult(value: unknown, options: DecodeOptions = {}): DecodedToolResult {
+  return total(() => {
+    const found = detect(value, options);
+    if ("candidates" in found) return ambiguous(value, found.candidates, found.odd);
+    return describe(found.format, found.decoded, found.human, options);
+  });
+}
+
+function ambiguous(
+  value: unknown,
+  candidates: readonly Candidate[],
+  odd: readonly Oddity[],
+): DecodedToolResult {
+  const { isError, content } = value as { isError?: unknown; content?: unknown };
+  const text = Array.isArray(content) ? joinText(content) : "";
+  return { format: "ambiguous", isError: isError === true, text, odd, candidates };
+}
+
+function describe(
+  format: FormatName,
+  decoded: Decoded,
+  human: readonly unknown[],
+  options: DecodeOptions,
+): DecodedToolResult {
+  const { result, obtained, odd } = decoded;
+  const { isError } = result;
+  const text = joinText(human);
+  const error = isError ? errorOf(result, text) : undefined;
+  const recovered =
+    obtained === "content" && result.data === undefined ? recoverJson(human, options) : undefined;
+  const hasData = result.data !== undefined || obtained !== "envelope-block";
+  return {
+    format,
+    isError,
+    ...(recovered ?? (hasData && { data: result.data === undefined ? human : result.data })),
+    obtained: recovered === undefined ? obtained : "text-json",
+    ...(error !== undefined && { error }),
+    text,
+    odd: isError || format !== "mcp" || !readsLikeError(text) ? odd : [...odd, SUSPECT],
+    result,
+  };
+}
+
+const SUSPECT: Oddity = {
+  code: "error_as_success",
+  message: "The text reads like an error, and isError does not say so.",
+};
+
+/** Some servers report a failure as a success; that is worth a word, and never changes the outcome. */
+function readsLikeError(text: string): boolean {
+  return /^(?:❌|#{1,6} error\b|error\b|failed\b)/i.test(text);
+}
+
+function errorOf(result: ToolResult, text: string): DecodedError {
+  const { error, summary, facts, data } = result;
+  const known: ResultError = error ?? {
+    message: summary ?? (text === "" ? "The tool failed." : text),
+    ...codeIn(facts?.code ?? (isPlainObject(data) ? data["errorCode"] : undefined)),
+  };
+  return { ...known, ...adviseRetry(known) };
+}
+
+function codeIn(code: unknown): { readonly code?: string } {
+  return typeof code === "string" ? { code } : {};
+}

@@ -1,0 +1,173 @@
+import { isResponseEnvelope } from "../core/envelope/envelope.ts";
+import type { ObtainedFrom, ResponseEnvelope } from "../core/envelope/response-meta.ts";
+import { isPlainObject } from "../core/json/json-value.ts";
+import type { FormatName } from "../core/result/tool-result.ts";
+import { isEqual } from "../core/schema/compare-values.ts";
+import { type Carrier, readCarrier } from "./carrier.ts";
+import type { Decoded, Oddity, ReadOptions } from "./codec.ts";
+import { type Contract, findContract } from "./contract.ts";
+import { isFormatError } from "./format-error.ts";
+import { readPlain } from "./plain/plain-codec.ts";
+import { applyResidual } from "./residual.ts";
+import { readCarriedEnvelope } from "./response-envelope/carried-envelope.ts";
+import { readEnvelope } from "./response-envelope/response-envelope-codec.ts";
+import { isStatusEnvelope, readStatusEnvelope } from "./status-envelope/status-envelope-codec.ts";
+import { isTieredEnvelope } from "./tiered-envelope/tiered-envelope.ts";
+import { readTieredEnvelope } from "./tiered-envelope/tiered-envelope-codec.ts";
+import { parseEnvelopeBlock } from "./tool-envelope/envelope-block.ts";
+import { envelopeTexts, type FoundEnvelope, readToolEnvelope } from "./tool-envelope/tool-envelope-codec.ts";
+
+/** One way to read a result that can be read in several. */
+export interface Candidate {
+  readonly format: FormatName;
+  readonly data: unknown;
+  readonly obtained: ObtainedFrom;
+}
+
+/** A candidate, and how to read the result that way. */
+interface Reading extends Candidate {
+  read(): Decoded;
+  /** The blocks for people. */
+  readonly human: readonly unknown[];
+}
+
+/** The one format that fits, or all that do. */
+export type Detection =
+  | { readonly format: FormatName; readonly decoded: Decoded; readonly human: readonly unknown[] }
+  | { readonly candidates: readonly Candidate[]; readonly odd: readonly Oddity[] };
+
+/** Finds the format of a result; what is no result at all throws a `FormatError`. */
+export function detect(value: unknown, options: ReadOptions): Detection {
+  if (isBareEnvelope(value)) return detectBare(value);
+  const carrier = readCarrier(value);
+  const { envelopes, odd } = findEnvelopes(carrier, options);
+  const contract = findContract(carrier, options);
+  const readings = [
+    ...envelopes.map((found) => envelopeReading(carrier, found)),
+    ...(contract === undefined ? [] : contractReadings(carrier, contract)),
+  ];
+  const chosen = choose(carrier, readings);
+  if (chosen === undefined) return { candidates: candidatesOf(carrier, readings), odd };
+  const decoded = chosen.read();
+  const { result, odd: noticed } =
+    carrier.residual === undefined
+      ? { result: decoded.result, odd: [] }
+      : applyResidual(decoded.result, carrier.residual);
+  const all = odd.length + noticed.length === 0 ? decoded.odd : [...odd, ...decoded.odd, ...noticed];
+  return {
+    format: chosen.format,
+    decoded: { result, obtained: decoded.obtained, odd: all },
+    human: chosen.human,
+  };
+}
+
+function isBareEnvelope(value: unknown): value is ResponseEnvelope {
+  if (!isPlainObject(value) || Array.isArray(value["content"]) || "structuredContent" in value) return false;
+  return isResponseEnvelope(value);
+}
+
+function detectBare(envelope: ResponseEnvelope): Detection {
+  const { result, obtained, odd, residual } = readEnvelope(envelope);
+  const applied = residual === undefined ? { result, odd: [] } : applyResidual(result, residual);
+  const human = envelope.meta.source === "mcp" ? envelope.meta.content : [];
+  const decoded = { result: applied.result, obtained, odd: [...odd, ...applied.odd] };
+  return { format: "response-envelope", decoded, human };
+}
+
+/** The envelope blocks that can be read, and why others cannot. */
+function findEnvelopes(
+  { content }: Carrier,
+  options: ReadOptions,
+): { readonly envelopes: readonly FoundEnvelope[]; readonly odd: readonly Oddity[] } {
+  const envelopes: FoundEnvelope[] = [];
+  const odd: Oddity[] = [];
+  for (const [text, at] of envelopeTexts(content)) {
+    try {
+      envelopes.push({ envelope: parseEnvelopeBlock(text, options), at });
+    } catch (error) {
+      if (!isFormatError(error)) throw error;
+      odd.push({ code: error.code, message: error.message });
+    }
+  }
+  if (envelopes.length + odd.length > 1) {
+    odd.push({ code: "conflicting_envelopes", message: "The result holds different envelope blocks." });
+  }
+  return { envelopes, odd };
+}
+
+function envelopeReading(carrier: Carrier, found: FoundEnvelope): Reading {
+  return {
+    format: "tool-envelope",
+    data: found.envelope.payload,
+    obtained: "envelope-block",
+    human: carrier.content.filter((_, i) => !found.at.includes(i)),
+    read: () => readToolEnvelope(carrier, found),
+  };
+}
+
+/** Each envelope that a value is the shape of. */
+function contractReadings(carrier: Carrier, contract: Contract): readonly Reading[] {
+  const { value, obtained } = contract;
+  const { content } = carrier;
+  if (!isPlainObject(value) || !Object.hasOwn(value, "data")) return [];
+  const { data } = value;
+  const inText = obtained === "contract-json";
+  const readings: Reading[] = [];
+  if (isTieredEnvelope(value)) {
+    const human = isJsonText(content[0]) ? content.slice(1) : content;
+    readings.push({
+      format: "tiered-envelope",
+      data,
+      obtained,
+      human,
+      read: () => readTieredEnvelope(carrier, contract),
+    });
+  }
+  const human = inText ? content.slice(1) : content;
+  if (isStatusEnvelope(value)) {
+    readings.push({
+      format: "status-envelope",
+      data,
+      obtained,
+      human,
+      read: () => readStatusEnvelope(carrier, contract),
+    });
+  }
+  if (isResponseEnvelope(value)) {
+    const read = () => readCarriedEnvelope(carrier, value, obtained);
+    readings.push({ format: "response-envelope", data, obtained, human, read });
+  }
+  return readings;
+}
+
+function isJsonText(block: unknown): boolean {
+  return isPlainObject(block) && typeof block["text"] === "string" && block["text"].startsWith("{");
+}
+
+/** The reading that needs no guess: the one the residual names, or the only one. */
+function choose(carrier: Carrier, readings: readonly Reading[]): Reading | undefined {
+  const hint = isPlainObject(carrier.residual) ? carrier.residual["format"] : undefined;
+  const hinted = hint === "mcp" ? plainReading(carrier) : readings.filter(({ format }) => format === hint);
+  if (!Array.isArray(hinted)) return hinted;
+  if (hinted.length === 1) return hinted[0];
+  const [only, second] = readings;
+  if (only === undefined) return plainReading(carrier);
+  if (second !== undefined) return undefined;
+  const isContradicted = only.format === "tool-envelope" && carrier.hasStructured;
+  return isContradicted && !isEqual(only.data, carrier.structured) ? undefined : only;
+}
+
+function plainReading(carrier: Carrier): Reading {
+  return {
+    format: "mcp",
+    data: carrier.hasStructured ? carrier.structured : carrier.content,
+    obtained: carrier.hasStructured ? "structured-content" : "content",
+    human: carrier.content,
+    read: () => readPlain(carrier),
+  };
+}
+
+function candidatesOf(carrier: Carrier, readings: readonly Reading[]): readonly Candidate[] {
+  const all = readings.length > 1 ? readings : [...readings, plainReading(carrier)];
+  return all.map(({ format, data, obtained }) => ({ format, data, obtained }));
+}

@@ -1,0 +1,94 @@
+import { FormatError } from "./format-error.ts";
+
+/** The deepest nesting that is read: the same in every language that reads these formats. */
+export const MAX_JSON_DEPTH = 512;
+
+/** Each level takes an opening and a closing character, so shorter text cannot be too deep. */
+const HARMLESS_LENGTH = (MAX_JSON_DEPTH + 1) * 2;
+
+/** Reads JSON text; anything else, or anything nested too deeply, is a `bad_json` error. */
+export function parseJsonText(text: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new FormatError("bad_json", "The text is not JSON.", { cause });
+  }
+  if (text.length >= HARMLESS_LENGTH && isDeeper(value, MAX_JSON_DEPTH)) {
+    throw new FormatError("bad_json", `The JSON is nested more than ${MAX_JSON_DEPTH} levels deep.`);
+  }
+  return value;
+}
+
+/** Tells whether objects and arrays are nested more than so many levels deep. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) if (isDeeper(value[i], levels - 1)) return true;
+    return false;
+  }
+  for (const key in value) if (isDeeper((value as Record<string, unknown>)[key], levels - 1)) return true;
+  return false;
+}
+
+/** What `JSON.stringify` writes in place of something it cannot hold; their absence proves that nothing was replaced. */
+const SUSPECTS = ["null", "{}", '{"0":'] as const;
+
+/** Writes a value as compact JSON; what JSON cannot hold is refused instead of becoming `null` or `{}`. */
+export function toJsonText(value: unknown): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (cause) {
+    throw notJson("it holds a bigint or refers to itself, or reading it throws", cause);
+  }
+  if (text === undefined) throw notJson("it is undefined, a function or a symbol");
+  if (SUSPECTS.some((suspect) => text.includes(suspect))) refuseForeign(value, 0);
+  return text;
+}
+
+function refuseForeign(value: unknown, depth: number): void {
+  switch (typeof value) {
+    case "number":
+      if (!Number.isFinite(value)) throw notJson(`it holds ${value}`);
+      return;
+    case "function":
+    case "symbol":
+      throw notJson(`it holds a ${typeof value}`);
+    case "object":
+      if (value !== null) refuseForeignObject(value, depth);
+      return;
+    default:
+  }
+}
+
+function refuseForeignObject(value: object, depth: number): void {
+  if (depth > MAX_JSON_DEPTH) throw notJson(`it is nested more than ${MAX_JSON_DEPTH} levels deep`);
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      if (value[i] === undefined) throw notJson("an array in it holds undefined");
+      refuseForeign(value[i], depth + 1);
+    }
+    return;
+  }
+  // Whoever says how to be written is taken at their word: a date, for one.
+  if (typeof (value as { toJSON?: unknown }).toJSON === "function") return;
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
+    throw notJson("it holds bytes; send them as base64");
+  if (Object.keys(value).length === 0 && !isEmptyRecord(value)) throw notJson(`it holds a ${kindOf(value)}`);
+  for (const member of Object.values(value)) refuseForeign(member, depth + 1);
+}
+
+function isEmptyRecord(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function kindOf(value: object): string {
+  return Object.prototype.toString.call(value).slice(8, -1).toLowerCase();
+}
+
+function notJson(what: string, cause?: unknown): FormatError {
+  return new FormatError("not_json", `The value cannot be written as JSON: ${what}.`, { cause });
+}

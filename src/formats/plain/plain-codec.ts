@@ -1,0 +1,54 @@
+import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import type { ToolResult } from "../../core/result/tool-result.ts";
+import { isEqual } from "../../core/schema/compare-values.ts";
+import { type CallToolResult, textBlock } from "../call-tool-result.ts";
+import { type Carrier, isEmpty, readCarrier, unusualParts, writeCarrier } from "../carrier.ts";
+import { createCodec, type Decoded } from "../codec.ts";
+import { describeResult } from "../human-text.ts";
+import { toJsonText } from "../json-text.ts";
+
+/** MCP's own result: the data as structured content, and its JSON as text unless there is something better to read. */
+export const plainCodec = createCodec<CallToolResult>({
+  name: "mcp",
+
+  write(result) {
+    const hasData = result.data !== undefined;
+    return writeCarrier("mcp", result, {
+      content: result.content ?? derivedContent(result),
+      ...(hasData && { structured: { value: result.data } }),
+      flag: flagOf(result.isError),
+    });
+  },
+
+  read(value) {
+    const carrier = readCarrier(value);
+    return { ...readPlain(carrier), residual: carrier.residual };
+  },
+});
+
+/** Reads a result that no other format claims. */
+export function readPlain(carrier: Carrier): Decoded {
+  const isError = carrier.flag === true;
+  const data = carrier.hasStructured ? { data: carrier.structured } : {};
+  const extra = unusualParts(carrier, flagOf(isError));
+  const bare: ToolResult = { isError, ...data, ...(carrier.meta && { _meta: carrier.meta }) };
+  const content = carrier.content as readonly MCPContentBlock[];
+  const isDerived = isEqual(content, derivedContent(bare)) || !carrier.hasContent;
+  const result: ToolResult = {
+    ...bare,
+    ...(!isDerived && { content }),
+    ...(!isEmpty(extra) && { extra: { mcp: extra } }),
+  };
+  return { result, obtained: carrier.hasStructured ? "structured-content" : "content", odd: [] };
+}
+
+/** What people read when nobody wrote them a text: what the result says, and its data as JSON. */
+export function derivedContent(result: ToolResult): readonly MCPContentBlock[] {
+  const texts = describeResult(result);
+  if (result.data !== undefined) texts.push(toJsonText(result.data));
+  return texts.map(textBlock);
+}
+
+function flagOf(isError: boolean): true | undefined {
+  return isError ? true : undefined;
+}

@@ -1,0 +1,54 @@
+import type { MCPResourceContent } from "../../core/envelope/content-block.ts";
+import type { RangeRequest } from "./result-range.ts";
+
+/** A text to keep for later. */
+export interface ResultEntry {
+  readonly text: string;
+  readonly mimeType: string;
+  /** What people see of it. @default "result" */
+  readonly name?: string | undefined;
+}
+
+/** Where a text was put. */
+export interface StoredResult {
+  readonly uri: string;
+  readonly name: string;
+  readonly mimeType: string;
+  /** UTF-8 bytes. */
+  readonly size: number;
+  /** UTF-16 units, which ranges count in. */
+  readonly characters: number;
+}
+
+/** A part of a stored text. */
+export interface ResultRange {
+  readonly text: string;
+  /** Where the part begins; one before what was asked for where that would split a surrogate pair. */
+  readonly offset: number;
+  /** Where to go on; absent at the end. */
+  readonly nextOffset?: number;
+  readonly totalCharacters: number;
+  readonly mimeType: string;
+}
+
+/** Keeps whole results whose previews were sent, and reads them in ranges; `?offset=…&length=…` at a URI is a range too. */
+export interface ResultStore {
+  put(entry: ResultEntry): StoredResult | Promise<StoredResult>;
+  /** Undefined for a URI that is unknown or no longer kept; a `RangeError` for a range that cannot be. */
+  read(uri: string, range?: RangeRequest): ResultRange | undefined | Promise<ResultRange | undefined>;
+}
+
+/** What an MCP server answers to `resources/read`. */
+export interface ReadResourceResult {
+  readonly contents: readonly MCPResourceContent[];
+}
+
+/** Reads from a store what MCP's `resources/read` answers; undefined for a URI the store does not know. */
+export async function toReadResourceResult(
+  store: ResultStore,
+  uri: string,
+  range?: RangeRequest,
+): Promise<ReadResourceResult | undefined> {
+  const found = await store.read(uri, range);
+  return found && { contents: [{ uri, mimeType: found.mimeType, text: found.text }] };
+}

@@ -1,0 +1,28 @@
+import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import type { ResponseEnvelope } from "../../core/envelope/response-meta.ts";
+import type { Carrier } from "../carrier.ts";
+import type { Decoded } from "../codec.ts";
+import type { Contract } from "../contract.ts";
+import { isJsonOf } from "../contract.ts";
+import { readEnvelope } from "./response-envelope-codec.ts";
+
+/** Reads a tool result that carries a response envelope; what the carrier itself says is kept beside it. */
+export function readCarriedEnvelope(
+  carrier: Carrier,
+  envelope: ResponseEnvelope,
+  obtained: Contract["obtained"],
+): Decoded {
+  const { result, odd } = readEnvelope(envelope);
+  const isJson = obtained === "contract-json" || isJsonOf(carrier.content[0], envelope);
+  const content = (isJson ? carrier.content.slice(1) : carrier.content) as readonly MCPContentBlock[];
+  return {
+    result: {
+      ...result,
+      isError: result.isError || carrier.flag === true,
+      ...(result.content === undefined && content.length > 0 && { content }),
+      ...(carrier.meta && { _meta: { ...result._meta, ...carrier.meta } }),
+    },
+    obtained,
+    odd,
+  };
+}

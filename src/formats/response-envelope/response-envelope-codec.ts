@@ -1,0 +1,188 @@
+import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import { isResponseEnvelope, mcpEnvelope } from "../../core/envelope/envelope.ts";
+import { isContentBlock } from "../../core/envelope/is-response-envelope.ts";
+import type {
+  HTTPResponseMeta,
+  LocalResponseMeta,
+  MCPResponseMeta,
+  ResponseEnvelope,
+  ResultFacts,
+} from "../../core/envelope/response-meta.ts";
+import type { ToolResult } from "../../core/result/tool-result.ts";
+import { isEqual } from "../../core/schema/compare-values.ts";
+import { fromWire, toWire } from "../../core/wire/wire.ts";
+import { textBlock } from "../call-tool-result.ts";
+import { isEmpty, takeResidual } from "../carrier.ts";
+import { createCodec, type Decoded } from "../codec.ts";
+import { FormatError } from "../format-error.ts";
+import { toJsonText } from "../json-text.ts";
+import { derivedContent } from "../plain/plain-codec.ts";
+import { differences } from "../residual.ts";
+
+const NAME = "response-envelope";
+
+type Read = Decoded & { readonly residual: unknown };
+
+/**
+ * `ResponseEnvelope { data, meta }`. What came from an HTTP or local envelope is written as one again where that loses
+ * nothing, and is then not marked as made here; everything else is written with MCP meta, which can hold a residual.
+ */
+export const responseEnvelopeCodec = createCodec<ResponseEnvelope>({
+  name: NAME,
+
+  write(result) {
+    const own = writeOwnSource(result);
+    if (own !== undefined && differences(result, readEnvelope(own).result).length === 0) return own;
+    return writeMcp(result);
+  },
+
+  read(value) {
+    if (isResponseEnvelope(value)) return readEnvelope(value);
+    throw new FormatError("bad_shape", "This is not a response envelope.", { format: NAME });
+  },
+});
+
+/** Reads a checked envelope of any source. */
+export function readEnvelope(envelope: ResponseEnvelope): Read {
+  switch (envelope.meta.source) {
+    case "local":
+      return readLocal(envelope.data, envelope.meta);
+    case "http":
+      return readHttp(envelope.data, envelope.meta);
+    case "mcp":
+      return readMcp(envelope.data, envelope.meta);
+  }
+}
+
+function readLocal(data: unknown, meta: LocalResponseMeta): Read {
+  const { operationId, timestamp } = meta;
+  const moment = toMoment(timestamp);
+  const extra = { source: "local", ...(moment === undefined && { timestamp }) };
+  const time = moment === undefined ? {} : { timestamp: moment };
+  const result = { tool: operationId, ...time, ...readData(data, extra), ...readFacts(meta) };
+  return {
+    result: { ...result, isError: meta.isError === true },
+    obtained: "return-value",
+    odd: [],
+    residual: undefined,
+  };
+}
+
+function readHttp(data: unknown, meta: HTTPResponseMeta): Read {
+  const { statusCode, headers, contentType, setCookie } = meta;
+  const http = { statusCode, headers, contentType, ...(setCookie !== undefined && { setCookie }) };
+  const result = { http, ...readData(data, {}), ...readFacts(meta) };
+  return {
+    result: { ...result, isError: meta.isError === true },
+    obtained: "body",
+    odd: [],
+    residual: undefined,
+  };
+}
+
+function readMcp(data: unknown, meta: MCPResponseMeta): Read {
+  const { content, isError, structuredContent } = meta;
+  const { meta: _meta, residual } =
+    meta._meta === undefined ? { residual: undefined } : takeResidual(meta._meta);
+  const hasStructured = structuredContent !== undefined;
+  const hasData = hasStructured || !isEqual(data, content);
+  const extra = hasStructured
+    ? !isEqual(data, structuredContent) && { structured: structuredContent }
+    : hasData && { noStructured: true };
+  const bare: ToolResult = {
+    isError,
+    ...(hasData && readData(data, extra === false ? {} : extra)),
+    ...readFacts(meta),
+    ...(_meta !== undefined && { _meta }),
+  };
+  const isDerived = isEqual(content, derivedContent(bare));
+  const result = { ...bare, ...(!isDerived && { content }) };
+  return { result, obtained: hasStructured ? "structured-content" : "content", odd: [], residual };
+}
+
+/** Data that JSON cannot hold is kept in its wire form. */
+function readData(
+  data: unknown,
+  extra: Readonly<Record<string, unknown>>,
+): Pick<ToolResult, "data" | "extra"> {
+  if (data === undefined) return withExtra(extra);
+  const wired = toWire(data);
+  if (isEqual(wired, data)) return { data, ...withExtra(extra) };
+  return { data: wired, ...withExtra({ ...extra, wire: true }) };
+}
+
+function withExtra(extra: Readonly<Record<string, unknown>>): Pick<ToolResult, "extra"> {
+  return isEmpty(extra) ? {} : { extra: { [NAME]: extra } };
+}
+
+/** Tells what facts say about an error from the rest of them. */
+function readFacts(meta: {
+  readonly isError?: boolean;
+  readonly waybill?: ResultFacts;
+}): Pick<ToolResult, "facts" | "error" | "durationMs"> {
+  if (meta.waybill === undefined) return {};
+  const { durationMs, message, code, details, ...others } = meta.waybill;
+  const isTold = meta.isError === true && message !== undefined;
+  const told = { ...(code !== undefined && { code }), ...(details !== undefined && { details }) };
+  const facts = isTold ? others : { ...others, ...told, ...(message !== undefined && { message }) };
+  return {
+    ...(durationMs !== undefined && { durationMs }),
+    ...(isTold && { error: { message, ...told } }),
+    ...(!isEmpty(facts) && { facts }),
+  };
+}
+
+/** Writes the source the result once came from, if it was not MCP. */
+function writeOwnSource(result: ToolResult): ResponseEnvelope | undefined {
+  const { http, isError } = result;
+  const extra = result.extra?.[NAME] ?? {};
+  const flags = { ...(isError && { isError }), ...writeFacts(result) };
+  if (http !== undefined) return { data: writeData(result), meta: { source: "http", ...http, ...flags } };
+  if (extra["source"] !== "local") return undefined;
+  const { tool = "" } = result;
+  const timestamp =
+    typeof extra["timestamp"] === "number" ? extra["timestamp"] : Date.parse(result.timestamp ?? "");
+  return { data: writeData(result), meta: { source: "local", operationId: tool, timestamp, ...flags } };
+}
+
+function writeMcp(result: ToolResult): ResponseEnvelope {
+  const extra = result.extra?.[NAME] ?? {};
+  const content = (result.content ?? derivedContent(result)).map(toKnownBlock);
+  const data = writeData(result);
+  const structuredContent = "structured" in extra ? extra["structured"] : data;
+  const hasStructured = result.data !== undefined && extra["noStructured"] !== true;
+  return mcpEnvelope(result.data === undefined ? content : data, {
+    isError: result.isError,
+    content,
+    ...(hasStructured && { structuredContent }),
+    ...(result._meta !== undefined && { _meta: result._meta }),
+    ...writeFacts(result),
+  });
+}
+
+/** A kind of block that MCP does not define becomes text holding its JSON. */
+function toKnownBlock(block: unknown): MCPContentBlock {
+  return isContentBlock(block) ? block : textBlock(toJsonText(block));
+}
+
+function writeData({ data, extra }: ToolResult): unknown {
+  return extra?.[NAME]?.["wire"] === true ? fromWire(data) : data;
+}
+
+function writeFacts({ facts, durationMs, error }: ToolResult): { readonly waybill?: ResultFacts } {
+  const { message, code, details } = error ?? {};
+  const waybill: ResultFacts = {
+    ...facts,
+    ...(durationMs !== undefined && { durationMs }),
+    ...(message !== undefined && { message }),
+    ...(code !== undefined && { code }),
+    ...(details !== undefined && { details }),
+  };
+  return isEmpty(waybill) ? {} : { waybill };
+}
+
+/** ISO 8601 for a time that reads back the same. */
+function toMoment(timestamp: number): string | undefined {
+  const date = new Date(timestamp);
+  return date.getTime() === timestamp ? date.toISOString() : undefined;
+}

@@ -1,0 +1,60 @@
+import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import { textBlock } from "../call-tool-result.ts";
+import { headline, isBlank, nextStepsText } from "../human-text.ts";
+import type { ComposeToolPayloadOptions, ToolPayload, ToolResponseMeta } from "./types.ts";
+
+/** The longest summary hosts render well. */
+const SUMMARY_CHARACTERS = 80;
+
+/** Writes a reply: the headline, details, further text, next steps and links as blocks; the envelope for programs. */
+export function composeToolPayload<T>(options: ComposeToolPayloadOptions<T>): ToolPayload<T> {
+  const { data, additionalText = [], resourceLinks = [], omitMetaDetails = false } = options;
+  const meta = withoutUndefined(options.meta);
+  const { isError = meta.status === "error", onWarning = console.warn } = options;
+  warnOfSummary(meta.summary, onWarning);
+  const texts = additionalText.filter((text) => !isBlank(text)).map(textBlock);
+  return {
+    content: layOut(meta, [...texts, ...resourceLinks], omitMetaDetails),
+    structuredContent: { meta, data },
+    isError,
+  };
+}
+
+/** Puts blocks in their order: headline, details, the rest, next steps, and the links that end the rest. */
+export function layOut(
+  meta: ToolResponseMeta,
+  rest: readonly MCPContentBlock[],
+  omitDetails: boolean,
+): readonly MCPContentBlock[] {
+  const { status, summary, details = [], nextSteps = [] } = meta;
+  const shown = omitDetails ? [] : details.filter((detail) => !isBlank(detail));
+  const steps = nextSteps.filter((step) => !isBlank(step));
+  const links = linksFrom(rest);
+  return [
+    textBlock(headline(status, summary)),
+    ...shown.map(textBlock),
+    ...rest.slice(0, links),
+    ...(steps.length > 0 ? [textBlock(nextStepsText(steps))] : []),
+    ...rest.slice(links),
+  ];
+}
+
+/** Where the links begin that end a list of blocks. */
+export function linksFrom(blocks: readonly MCPContentBlock[]): number {
+  let first = blocks.length;
+  while (first > 0 && blocks[first - 1]?.type === "resource_link") first -= 1;
+  return first;
+}
+
+/** Optional fields are absent on the wire, not undefined. */
+function withoutUndefined(meta: ToolResponseMeta): ToolResponseMeta {
+  const entries = Object.entries(meta).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as unknown as ToolResponseMeta;
+}
+
+function warnOfSummary(summary: string, warn: (message: string) => void): void {
+  if (/[\r\n]/.test(summary)) warn("The summary of a tool response has a line break; hosts show one line.");
+  else if ([...summary].length > SUMMARY_CHARACTERS) {
+    warn(`The summary of a tool response is over ${SUMMARY_CHARACTERS} characters; hosts may cut it.`);
+  }
+}

@@ -1,0 +1,143 @@
+import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import type { ToolResult } from "../../core/result/tool-result.ts";
+import { isEqual } from "../../core/schema/compare-values.ts";
+import type { CallToolResult } from "../call-tool-result.ts";
+import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
+import { createCodec, type Decoded, type Oddity } from "../codec.ts";
+import { type Contract, findContract } from "../contract.ts";
+import { FormatError } from "../format-error.ts";
+import { isStatusMeta } from "../result-fields.ts";
+import { layOut, linksFrom } from "./compose-tool-payload.ts";
+import type { ToolResponseEnvelope, ToolResponseMeta } from "./types.ts";
+
+const NAME = "status-envelope";
+const META_KEYS = [
+  "status",
+  "summary",
+  "details",
+  "nextSteps",
+  "truncated",
+  "tokenUsage",
+  "rateLimit",
+] as const;
+
+/** The structured tool response: `{ meta, data }` as structured content, and its headline and details as text. */
+export const statusEnvelopeCodec = createCodec<CallToolResult>({
+  name: NAME,
+
+  write(result) {
+    const extra = result.extra?.[NAME] ?? {};
+    const envelope = toStatusEnvelope(result);
+    const human = result.content ?? [];
+    const omitDetails = extra["omitsDetails"] === true;
+    return writeCarrier(NAME, result, {
+      content: extra["verbatim"] === true ? human : layOut(envelope.meta, human, omitDetails),
+      ...(extra["inText"] !== true && { structured: { value: envelope } }),
+      flag: result.isError,
+    });
+  },
+
+  read(value, options) {
+    const carrier = readCarrier(value);
+    const contract = findContract(carrier, options);
+    if (contract === undefined || !isStatusEnvelope(contract.value)) {
+      throw new FormatError("bad_shape", "The result holds no status envelope.", { format: NAME });
+    }
+    return { ...readStatusEnvelope(carrier, contract), residual: carrier.residual };
+  },
+});
+
+/** Tells whether a value is a `{ meta: { status, summary, … }, data }`; unknown fields are fine. */
+export function isStatusEnvelope(value: unknown): value is ToolResponseEnvelope {
+  return isPlainObject(value) && Object.hasOwn(value, "data") && isStatusMeta(value["meta"]);
+}
+
+function toStatusEnvelope(result: ToolResult): ToolResponseEnvelope {
+  const { data, error, truncated, tokenUsage, rateLimit } = result;
+  const { status = result.isError ? "error" : "ok", summary = inventSummary(result), details } = result;
+  const { nextSteps = inventSteps(result) } = result;
+  const meta: ToolResponseMeta = {
+    status,
+    summary,
+    ...(details !== undefined && { details }),
+    ...(nextSteps !== undefined && { nextSteps }),
+    ...(truncated !== undefined && { truncated }),
+    ...(tokenUsage !== undefined && { tokenUsage }),
+    ...(rateLimit !== undefined && { rateLimit }),
+  };
+  const extra = result.extra?.[NAME] ?? {};
+  const made = error?.code === undefined ? null : { errorCode: error.code };
+  const envelope = { meta: withUnknown(meta, extra["meta"]), data: data === undefined ? made : data };
+  return withUnknown(envelope, extra["envelope"]);
+}
+
+function inventSummary({ error, tool = "The tool", isError }: ToolResult): string {
+  return error?.message ?? (isError ? `${tool} failed.` : `${tool} answered.`);
+}
+
+/** What an error suggests is the next step. */
+function inventSteps({ error }: ToolResult): readonly string[] | undefined {
+  const { suggestedAction, nextTool } = error ?? {};
+  const steps = [suggestedAction, nextTool === undefined ? undefined : `Call ${nextTool}.`];
+  const given = steps.filter((step) => step !== undefined);
+  return given.length > 0 ? given : undefined;
+}
+
+/** Reads a result whose status envelope has been found. */
+export function readStatusEnvelope(carrier: Carrier, { value, obtained }: Contract): Decoded {
+  const envelope = value as ToolResponseEnvelope;
+  const { meta, data, ...unknown } = envelope as ToolResponseEnvelope & Record<string, unknown>;
+  const known = META_KEYS.filter((key) => meta[key] !== undefined).map((key) => [key, meta[key]]);
+  const unknownMeta = Object.entries(meta).filter(([key]) => !META_KEYS.some((name) => name === key));
+  const isError = carrier.flag === true;
+  const layout = readLayout(meta, carrier.content as readonly MCPContentBlock[]);
+  const extra = {
+    ...unusualParts(carrier, isError),
+    ...layout.extra,
+    ...(obtained === "contract-json" && { inText: true }),
+    ...(unknownMeta.length > 0 && { meta: Object.fromEntries(unknownMeta) }),
+    ...(!isEmpty(unknown) && { envelope: unknown }),
+  };
+  const result: ToolResult = {
+    isError,
+    data,
+    ...Object.fromEntries(known),
+    ...(layout.rest.length > 0 && { content: layout.rest }),
+    ...(carrier.meta && { _meta: carrier.meta }),
+    ...(!isEmpty(extra) && { extra: { [NAME]: extra } }),
+  };
+  return { result, obtained, odd: oddities(isError, meta) };
+}
+
+interface Layout {
+  /** The blocks that are not derived from `meta`. */
+  readonly rest: readonly MCPContentBlock[];
+  readonly extra: Readonly<Record<string, unknown>>;
+}
+
+/** Takes away the blocks that `layOut` derives; where they are not as it writes them, everything is kept as it stands. */
+function readLayout(meta: ToolResponseMeta, content: readonly MCPContentBlock[]): Layout {
+  for (const omitsDetails of [false, true]) {
+    const derived = layOut(meta, [], omitsDetails);
+    const steps = layOut({ ...meta, nextSteps: [] }, [], omitsDetails).length;
+    const links = linksFrom(content);
+    const rest = [...content.slice(steps, links - (derived.length - steps)), ...content.slice(links)];
+    const isSame = content.length - rest.length === derived.length;
+    if (isSame && isEqual(content, layOut(meta, rest, omitsDetails))) {
+      return { rest, extra: omitsDetails ? { omitsDetails } : {} };
+    }
+  }
+  return { rest: content, extra: { verbatim: true } };
+}
+
+function oddities(isError: boolean, meta: ToolResponseMeta): readonly Oddity[] {
+  const odd: Oddity[] = [];
+  if (isError !== (meta.status === "error")) {
+    odd.push({ code: "flag_mismatch", message: `isError does not go with the status "${meta.status}".` });
+  }
+  if (meta.summary.length > 80 || /[\r\n]/.test(meta.summary)) {
+    odd.push({ code: "long_summary", message: "The summary is over 80 characters, or more than one line." });
+  }
+  return odd;
+}

@@ -1,0 +1,30 @@
+import {
+  ERROR_CODES,
+  type ErrorCategory,
+  isErrorCode,
+  type TieredErrorCode,
+} from "../../core/errors/error-codes.ts";
+import { TIERED_ERROR_CODES } from "./tiered-envelope.ts";
+
+/** The tiered code for each category of the tool envelope. */
+const BY_CATEGORY: Readonly<Record<ErrorCategory, TieredErrorCode>> = {
+  validation: "invalid_argument",
+  execution: "internal_error",
+  timeout: "timeout",
+  model: "dependency_unavailable",
+  network: "dependency_unavailable",
+  authorization: "forbidden",
+  rate_limit: "resource_exhausted",
+  not_found: "not_found",
+  internal: "internal_error",
+};
+
+/** Chooses the tiered code of an error from its code, else its category; never from its message. */
+export function toTieredCode(code: string | undefined, category: string | undefined): TieredErrorCode {
+  const own = TIERED_ERROR_CODES.find((known) => known === code);
+  if (own !== undefined) return own;
+  if (isErrorCode(code)) return ERROR_CODES[code].tieredCode;
+  return category !== undefined && Object.hasOwn(BY_CATEGORY, category)
+    ? BY_CATEGORY[category as ErrorCategory]
+    : "internal_error";
+}

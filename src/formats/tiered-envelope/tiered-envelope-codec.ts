@@ -1,0 +1,172 @@
+import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
+import type { ResultError, ToolResult } from "../../core/result/tool-result.ts";
+import { type CallToolResult, textBlock } from "../call-tool-result.ts";
+import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
+import { createCodec, type Decoded, type Oddity } from "../codec.ts";
+import { type Contract, findContract, isJsonOf } from "../contract.ts";
+import { FormatError } from "../format-error.ts";
+import { toJsonText } from "../json-text.ts";
+import { toTieredCode } from "./error-code.ts";
+import { createRequestId } from "./request-id.ts";
+import {
+  ENVELOPE_CAPABILITY,
+  isTieredEnvelope,
+  type TieredEnvelope,
+  type TieredError,
+} from "./tiered-envelope.ts";
+
+const NAME = "tiered-envelope";
+const KNOWN = [
+  "tier",
+  "tool_version",
+  "tool_id",
+  "request_id",
+  "capabilities",
+  "duration_ms",
+  "error",
+  "upgrade_hints",
+  "data",
+];
+
+/** The tiered response envelope: as structured content, and its JSON as the first text block. */
+export const tieredEnvelopeCodec = createCodec<CallToolResult>({
+  name: NAME,
+
+  write(result) {
+    const extra = result.extra?.[NAME] ?? {};
+    const envelope = toTieredEnvelope(result);
+    const human = result.content ?? [];
+    return writeCarrier(NAME, result, {
+      content: extra["verbatim"] === true ? human : [textBlock(toJsonText(envelope)), ...human],
+      ...(extra["inText"] !== true && { structured: { value: envelope } }),
+      flag: result.isError ? true : undefined,
+    });
+  },
+
+  read(value, options) {
+    const carrier = readCarrier(value);
+    const contract = findContract(carrier, options);
+    if (contract === undefined || !isTieredEnvelope(contract.value)) {
+      throw new FormatError("bad_shape", "The result holds no tiered envelope.", { format: NAME });
+    }
+    return { ...readTieredEnvelope(carrier, contract), residual: carrier.residual };
+  },
+});
+
+/** Writes the nine fields; what the result does not say gets the lowest tier and the emptiest value. */
+export function toTieredEnvelope(result: ToolResult): TieredEnvelope {
+  const { tier = "community", tool = "unknown", requestId = createRequestId(), durationMs } = result;
+  const extra = result.extra?.[NAME] ?? {};
+  const envelope: TieredEnvelope = {
+    tier,
+    tool_version: toVersion(result, extra),
+    tool_id: tool,
+    request_id: requestId,
+    capabilities: toCapabilities(result, extra),
+    ...(extra["omitsDuration"] !== true && { duration_ms: durationMs ?? 0 }),
+    error: result.isError && extra["omitsError"] !== true ? toTieredError(result, extra) : null,
+    upgrade_hints: result.upgradeHints ?? [],
+    data: result.data ?? null,
+  };
+  return withUnknown(envelope, extra["envelope"]);
+}
+
+type Extra = Readonly<Record<string, unknown>>;
+
+function toVersion({ toolVersion = "0.0.0" }: ToolResult, extra: Extra): string {
+  return isSemanticVersion(toolVersion) || extra["oddVersion"] === true ? toolVersion : "0.0.0";
+}
+
+function toCapabilities({ capabilities = [] }: ToolResult, extra: Extra): readonly string[] {
+  const isComplete = capabilities.includes(ENVELOPE_CAPABILITY) || extra["lacksCapability"] === true;
+  return isComplete ? capabilities : [ENVELOPE_CAPABILITY, ...capabilities];
+}
+
+function toTieredError(result: ToolResult, extra: Extra): TieredError {
+  const { message = result.summary ?? "The tool failed.", code, category, details } = result.error ?? {};
+  const kept = extra["errorCode"];
+  const known = {
+    error: message,
+    error_code: typeof kept === "string" && kept === code ? kept : toTieredCode(code, category),
+    ...(extra["omitsDetails"] !== true && { error_details: toDetails(details) }),
+  };
+  return withUnknown(known, result.error?.extra) as TieredError;
+}
+
+function toDetails(details: unknown): Readonly<Record<string, unknown>> | null {
+  if (details === undefined || details === null) return null;
+  return isPlainObject(details) ? details : { details };
+}
+
+/** Reads a result whose tiered envelope has been found. */
+export function readTieredEnvelope(carrier: Carrier, { value, obtained }: Contract): Decoded {
+  const envelope = value as TieredEnvelope;
+  const { error } = envelope;
+  const isError = error !== null || carrier.flag === true;
+  const isCompact = isJsonOf(carrier.content[0], envelope);
+  const content = (isCompact ? carrier.content.slice(1) : carrier.content) as readonly MCPContentBlock[];
+  const extra = {
+    ...unusualParts(carrier, isError ? true : undefined),
+    ...(!isCompact && { verbatim: true }),
+    ...(obtained === "contract-json" && { inText: true }),
+    ...unusualFields(envelope, isError),
+  };
+  const result: ToolResult = {
+    isError,
+    data: envelope.data,
+    ...(error !== null && { error: toResultError(error) }),
+    ...(content.length > 0 && { content }),
+    tool: envelope.tool_id,
+    toolVersion: envelope.tool_version,
+    requestId: envelope.request_id,
+    ...(envelope.duration_ms !== undefined && { durationMs: envelope.duration_ms }),
+    tier: envelope.tier,
+    capabilities: envelope.capabilities,
+    upgradeHints: envelope.upgrade_hints,
+    ...(carrier.meta && { _meta: carrier.meta }),
+    ...(!isEmpty(extra) && { extra: { [NAME]: extra } }),
+  };
+  return { result, obtained, odd: oddities(carrier, envelope) };
+}
+
+/** What `toTieredEnvelope` would write otherwise. */
+function unusualFields(envelope: TieredEnvelope, isError: boolean): Extra {
+  const { tool_version, capabilities, duration_ms, error } = envelope;
+  const unknown = Object.entries(envelope).filter(([key]) => !KNOWN.includes(key));
+  const code = error?.error_code;
+  return {
+    ...(unknown.length > 0 && { envelope: Object.fromEntries(unknown) }),
+    ...(duration_ms === undefined && { omitsDuration: true }),
+    ...(isError && error === null && { omitsError: true }),
+    ...(code !== undefined && toTieredCode(code, undefined) !== code && { errorCode: code }),
+    ...(error !== null && error.error_details === undefined && { omitsDetails: true }),
+    ...(!isSemanticVersion(tool_version) && { oddVersion: true }),
+    ...(!capabilities.includes(ENVELOPE_CAPABILITY) && { lacksCapability: true }),
+  };
+}
+
+function toResultError(given: TieredError): ResultError {
+  const { error, error_code, error_details, ...extra } = given as TieredError & Record<string, unknown>;
+  return {
+    message: error,
+    code: error_code,
+    ...(error_details !== null && error_details !== undefined && { details: error_details }),
+    ...(!isEmpty(extra) && { extra }),
+  };
+}
+
+function oddities(carrier: Carrier, { capabilities, error }: TieredEnvelope): readonly Oddity[] {
+  const odd: Oddity[] = [];
+  if ((carrier.flag === true) !== (error !== null)) {
+    odd.push({ code: "flag_mismatch", message: "isError and the envelope's error do not agree." });
+  }
+  if (!capabilities.includes(ENVELOPE_CAPABILITY)) {
+    odd.push({
+      code: "missing_capability",
+      message: `The capabilities do not hold "${ENVELOPE_CAPABILITY}".`,
+    });
+  }
+  return odd;
+}

@@ -1,0 +1,201 @@
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { withUnknown } from "../carrier.ts";
+import { FormatError, total } from "../format-error.ts";
+import { parseJsonText, toJsonText } from "../json-text.ts";
+import { fromBase64Text, fromUtf8, hasStrayBits, paddingOf, toBase64Text } from "./base64-text.ts";
+
+/** What the second block of a version 1 envelope begins with. */
+export const ENVELOPE_PREFIX = "__ENVELOPE_V1__:";
+
+/** Bounds on what is read, with their defaults. */
+export const ENVELOPE_LIMITS = {
+  /** Bytes of JSON in one envelope block. */
+  bytes: 16_777_216,
+} as const;
+
+/** Who made an envelope, when, and to which version of the format. */
+export interface ToolEnvelopeMeta {
+  readonly tool: string;
+  /** ISO 8601. */
+  readonly ts: string;
+  readonly version: number;
+  readonly [unknown: string]: unknown;
+}
+
+/** What an envelope block holds. */
+export interface ToolEnvelope<T = unknown> {
+  readonly payload: T;
+  readonly meta: ToolEnvelopeMeta;
+}
+
+/** Departures from RFC 4648 and UTF-8 that a lenient reader puts up with. */
+export type Tolerated = "whitespace" | "url_alphabet" | "missing_padding" | "stray_bits" | "bom";
+
+/** An envelope as it was read. */
+export interface ParsedEnvelope<T = unknown> extends ToolEnvelope<T> {
+  /** Top-level fields the format does not define; absent when there are none. */
+  readonly extra?: Readonly<Record<string, unknown>>;
+  /** What a strict reader would have refused; absent when there is nothing. */
+  readonly tolerated?: readonly Tolerated[];
+}
+
+/** How strictly a block is read. */
+export interface EnvelopeBlockOptions {
+  /** Puts up with the departures `Tolerated` names, and reports them. @default false */
+  readonly lenient?: boolean | undefined;
+  /** Bytes of JSON; a larger block is refused before it is decoded. @default 16 MiB */
+  readonly maxBytes?: number | undefined;
+  /** Decides about versions. @default version 1 alone */
+  readonly acceptVersion?: ((version: number) => boolean) | undefined;
+}
+
+const MARKER = "__ENVELOPE_V";
+const PREFIX = /^__ENVELOPE_V([1-9][0-9]{0,8})__:/;
+const BOM = "\uFEFF";
+
+/** Tells whether a text begins like an envelope block of any version. */
+export function isEnvelopeBlock(text: string): boolean {
+  return text.startsWith(MARKER) && PREFIX.test(text);
+}
+
+/** Reads an envelope block; every way to fail has its own `FormatError` code. */
+export function parseEnvelopeBlock<T = unknown>(
+  text: string,
+  options: EnvelopeBlockOptions = {},
+): ParsedEnvelope<T> {
+  return total(() => readBlock(text, options)) as ParsedEnvelope<T>;
+}
+
+/** Writes an envelope block; `meta.version` is 1, and unknown fields of `meta` come after the known. */
+export function toEnvelopeBlock(
+  payload: unknown,
+  meta: { readonly tool: string; readonly ts: string; readonly [unknown: string]: unknown },
+  extra?: Readonly<Record<string, unknown>>,
+): string {
+  const { tool, ts, version: _, ...rest } = meta;
+  const envelope = { payload, meta: { tool, ts, version: 1, ...rest } };
+  const json = toJsonText(extra === undefined ? envelope : withUnknown(envelope, extra));
+  return ENVELOPE_PREFIX + toBase64Text(json);
+}
+
+function readBlock(text: string, options: EnvelopeBlockOptions): ParsedEnvelope {
+  const { lenient = false, maxBytes = ENVELOPE_LIMITS.bytes, acceptVersion = isVersionOne } = options;
+  const prefix = typeof text === "string" && text.startsWith(MARKER) ? PREFIX.exec(text) : null;
+  if (prefix === null) throw failure("not_an_envelope", "not an envelope block");
+  const version = Number(prefix[1]);
+  if (!acceptVersion(version)) {
+    throw failure(
+      "unsupported_version",
+      `Envelope version ${version} is not supported; pass acceptVersion to decide otherwise.`,
+    );
+  }
+  const encoded = text.slice(prefix[0].length);
+  if (decodedLength(encoded) > maxBytes) {
+    throw failure(
+      "too_large",
+      `The envelope block holds more than ${maxBytes} bytes; raise maxBytes to read it.`,
+    );
+  }
+  const tolerated: Tolerated[] = [];
+  const json = readText(lenient ? straighten(encoded, tolerated) : encoded, lenient, tolerated);
+  return { ...readShape(parseEnvelopeJson(json), version), ...(tolerated.length > 0 && { tolerated }) };
+}
+
+function isVersionOne(version: number): boolean {
+  return version === 1;
+}
+
+/** Bytes a base64 text stands for, told from its length alone. */
+function decodedLength(encoded: string): number {
+  const { length } = encoded;
+  return Math.floor((length * 3) / 4) - paddingOf(encoded);
+}
+
+function readText(encoded: string, lenient: boolean, tolerated: Tolerated[]): string {
+  const bytes = fromBase64Text(encoded);
+  if (bytes === undefined) {
+    throw failure(
+      "bad_base64",
+      "The envelope block is not RFC 4648 base64: alphabet, padding or stray bits.",
+    );
+  }
+  const text = fromUtf8(bytes);
+  if (text === undefined) throw failure("bad_utf8", "The envelope block does not hold UTF-8.");
+  if (!text.startsWith(BOM)) return text;
+  if (!lenient) throw failure("bad_utf8", "The JSON of the envelope block begins with a byte order mark.");
+  tolerated.push("bom");
+  return text.slice(1);
+}
+
+/** Rewrites base64 the way RFC 4648 wants it, naming what had to be changed; what cannot be saved is left as it is. */
+function straighten(encoded: string, tolerated: Tolerated[]): string {
+  let text = encoded;
+  if (/[ \t\n\r]/.test(text)) {
+    tolerated.push("whitespace");
+    text = text.replace(/[ \t\n\r]+/g, "");
+  }
+  if (/[-_]/.test(text)) {
+    tolerated.push("url_alphabet");
+    text = text.replaceAll("-", "+").replaceAll("_", "/");
+  }
+  if (!text.endsWith("=") && text.length % 4 > 1) {
+    tolerated.push("missing_padding");
+    text = text.padEnd(text.length + 4 - (text.length % 4), "=");
+  }
+  if (text.length % 4 !== 0 || !hasStrayBits(text)) return text;
+  const straight = clearStrayBits(text);
+  if (straight !== text) tolerated.push("stray_bits");
+  return straight;
+}
+
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+function clearStrayBits(text: string): string {
+  const padding = paddingOf(text);
+  const at = text.length - padding - 1;
+  const value = ALPHABET.indexOf(text.charAt(at));
+  if (value < 0) return text;
+  return text.slice(0, at) + ALPHABET.charAt(value & (padding === 1 ? ~3 : ~15)) + "=".repeat(padding);
+}
+
+function parseEnvelopeJson(json: string): unknown {
+  try {
+    return parseJsonText(json);
+  } catch (cause) {
+    throw failure("bad_json", `The envelope block does not hold JSON. ${(cause as Error).message}`, cause);
+  }
+}
+
+function readShape(value: unknown, version: number): ParsedEnvelope {
+  if (!isPlainObject(value) || !Object.hasOwn(value, "payload") || !Object.hasOwn(value, "meta")) {
+    throw failure("bad_shape", 'The envelope is not an object with "payload" and "meta".');
+  }
+  const { payload, meta, ...extra } = value;
+  if (!isEnvelopeMeta(meta)) {
+    throw failure(
+      "bad_shape",
+      'The envelope\'s "meta" lacks "tool" (text), "ts" (text) or "version" (number).',
+    );
+  }
+  if (meta.version !== version) {
+    throw failure(
+      "version_mismatch",
+      `The block's prefix says version ${version}, its meta says ${meta.version}.`,
+    );
+  }
+  for (const _ in extra) return { payload, meta, extra };
+  return { payload, meta };
+}
+
+function isEnvelopeMeta(meta: unknown): meta is ToolEnvelopeMeta {
+  if (!isPlainObject(meta)) return false;
+  return hasOwn(meta, "tool", "string") && hasOwn(meta, "ts", "string") && hasOwn(meta, "version", "number");
+}
+
+function hasOwn(value: Record<string, unknown>, key: string, type: "string" | "number"): boolean {
+  return Object.hasOwn(value, key) && typeof value[key] === type;
+}
+
+function failure(code: FormatError["code"], message: string, cause?: unknown): FormatError {
+  return new FormatError(code, message, { format: "tool-envelope", ...(cause !== undefined && { cause }) });
+}

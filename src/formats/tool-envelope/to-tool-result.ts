@@ -1,0 +1,35 @@
+import { type CallToolResult, textBlock } from "../call-tool-result.ts";
+import { toEnvelopeBlock } from "./envelope-block.ts";
+import { isMcpErrorPayload, type McpErrorPayload } from "./payloads.ts";
+import { renderToolError } from "./render-error.ts";
+
+/** What `toToolResult` is told. */
+export interface ToolResultOptions<T = unknown> {
+  /** What people read. @default the rendered error, for an error payload */
+  readonly summaryMarkdown?: string;
+  /** Any JSON value. */
+  readonly payload: T;
+  readonly meta: {
+    readonly tool: string;
+    /** ISO 8601, written as given. @default now */
+    readonly ts?: string;
+    readonly version?: 1;
+    readonly [unknown: string]: unknown;
+  };
+  /** @default whether the payload is an error payload */
+  readonly isError?: boolean;
+}
+
+/** Writes a result as a tool envelope: Markdown for people, then the block for programs. */
+export function toToolResult<T>(options: ToolResultOptions<T>): CallToolResult {
+  const { payload, meta, isError = isMcpErrorPayload(payload) } = options;
+  const { summaryMarkdown = defaultSummary(payload, meta.tool) } = options;
+  const { ts = new Date().toISOString(), ...rest } = meta;
+  const content = [textBlock(summaryMarkdown), textBlock(toEnvelopeBlock(payload, { ...rest, ts }))];
+  return isError ? { content, isError } : { content };
+}
+
+function defaultSummary(payload: unknown, tool: string): string {
+  if (isMcpErrorPayload(payload)) return renderToolError(payload satisfies McpErrorPayload);
+  throw new TypeError(`The result of "${tool}" needs a summaryMarkdown: it is what people see.`);
+}

@@ -1,0 +1,198 @@
+import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import type { ResultError, ToolResult } from "../../core/result/tool-result.ts";
+import { isEqual } from "../../core/schema/compare-values.ts";
+import { type CallToolResult, textBlock, textOf } from "../call-tool-result.ts";
+import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
+import { createCodec, type Decoded, type Oddity, type ReadOptions } from "../codec.ts";
+import { FormatError } from "../format-error.ts";
+import { describeResult } from "../human-text.ts";
+import { toJsonText } from "../json-text.ts";
+import {
+  isEnvelopeBlock,
+  type ParsedEnvelope,
+  parseEnvelopeBlock,
+  toEnvelopeBlock,
+} from "./envelope-block.ts";
+import { isMcpErrorPayload } from "./payloads.ts";
+
+const NAME = "tool-envelope";
+/** Where the block belongs. */
+const USUAL_PLACE = [1];
+
+/** ToolEnvelope V1: Markdown for people in the first block, base64 JSON for programs in the second. */
+export const toolEnvelopeCodec = createCodec<CallToolResult>({
+  name: NAME,
+
+  write(result) {
+    const extra = result.extra?.[NAME] ?? {};
+    const { tool = "unknown", timestamp = new Date().toISOString() } = result;
+    const meta = { ...recordOrNone(extra["meta"]), tool, ts: timestamp };
+    const payload = payloadOf(result);
+    const block = textBlock(toEnvelopeBlock(payload, meta, recordOrNone(extra["envelope"])));
+    const human =
+      result.content?.filter((item, i) => i === 0 || !isEnvelopeText(item)) ?? derivedContent(result);
+    return writeCarrier(NAME, result, {
+      content: insert(human, block, Array.isArray(extra["at"]) ? extra["at"] : USUAL_PLACE),
+      ...("structured" in extra && { structured: { value: extra["structured"] } }),
+      flag: flagOf(result.isError, payload),
+    });
+  },
+
+  read(value, options) {
+    const carrier = readCarrier(value);
+    return { ...readToolEnvelope(carrier, findEnvelope(carrier, options)), residual: carrier.residual };
+  },
+});
+
+/** An envelope and where it was found. */
+export interface FoundEnvelope {
+  readonly envelope: ParsedEnvelope;
+  /** Indices of the blocks that hold it: one, unless it is repeated. */
+  readonly at: readonly number[];
+}
+
+/** Finds the distinct envelope blocks of a result, with their places; the first block is never one. */
+export function envelopeTexts(content: readonly unknown[]): ReadonlyMap<string, readonly number[]> {
+  const found = new Map<string, number[]>();
+  for (let i = 1; i < content.length; i++) {
+    const text = textOf(content[i]);
+    if (text === undefined || !isEnvelopeBlock(text)) continue;
+    const places = found.get(text);
+    if (places === undefined) found.set(text, [i]);
+    else places.push(i);
+  }
+  return found;
+}
+
+function findEnvelope({ content }: Carrier, options: ReadOptions): FoundEnvelope {
+  const [first, ...others] = envelopeTexts(content);
+  if (first === undefined) {
+    throw new FormatError("not_an_envelope", "not an envelope block", { format: NAME });
+  }
+  if (others.length > 0) {
+    const message = `The result holds ${others.length + 1} different envelope blocks, so neither can be believed.`;
+    throw new FormatError("conflicting_envelopes", message, { format: NAME });
+  }
+  return { envelope: parseEnvelopeBlock(first[0], options), at: first[1] };
+}
+
+/** Reads a result whose envelope block has been found. */
+export function readToolEnvelope(carrier: Carrier, { envelope, at }: FoundEnvelope): Decoded {
+  const { payload, meta, tolerated = [] } = envelope;
+  const { tool, ts, version: _, ...unknownMeta } = meta;
+  // A writer that says `isError: false` means it: the payload only looks like an error.
+  const isFailure = carrier.flag !== false && isMcpErrorPayload(payload);
+  const isError = carrier.flag === true || isFailure;
+  const bare: ToolResult = {
+    isError,
+    ...(isFailure ? { error: toResultError(payload) } : { data: payload }),
+    tool,
+    timestamp: ts,
+    ...(carrier.meta && { _meta: carrier.meta }),
+  };
+  const content = carrier.content.filter((_, i) => !at.includes(i)) as readonly MCPContentBlock[];
+  const extra = {
+    ...unusualParts(carrier, flagOf(isError, payload)),
+    ...(!isEmpty(unknownMeta) && { meta: unknownMeta }),
+    ...(envelope.extra && { envelope: envelope.extra }),
+    ...(!isEqual(at, USUAL_PLACE) && { at }),
+    ...(carrier.hasStructured && { structured: carrier.structured }),
+  };
+  const result: ToolResult = {
+    ...bare,
+    ...(!isEqual(content, derivedContent(bare)) && { content }),
+    ...(!isEmpty(extra) && { extra: { [NAME]: extra } }),
+  };
+  return {
+    result,
+    obtained: "envelope-block",
+    odd: oddities(tolerated, at, isFailure && carrier.flag !== true),
+  };
+}
+
+function oddities(
+  tolerated: readonly string[],
+  at: readonly number[],
+  isUnflagged: boolean,
+): readonly Oddity[] {
+  const odd: Oddity[] = tolerated.map((what) => ({
+    code: what,
+    message: `The envelope block departs from the format (${what}) and was read leniently.`,
+  }));
+  if (at.length > 1)
+    odd.push({ code: "repeated_block", message: "The envelope block is there more than once." });
+  if (at[0] !== 1)
+    odd.push({ code: "misplaced_block", message: "The envelope block is not the second block." });
+  if (isUnflagged) {
+    odd.push({ code: "unflagged_error", message: "The payload is an error, and isError does not say so." });
+  }
+  return odd;
+}
+
+function toResultError(payload: object): ResultError {
+  const { category, code, message, details, recoverable, suggestedAction, nextTool, ...extra } =
+    payload as unknown as Record<string, unknown>;
+  const known: Record<string, unknown> = { category, code, message, recoverable };
+  // A field of the wrong type says nothing that could be relied on, and is kept with the unknown ones.
+  for (const [key, value] of Object.entries({ details, suggestedAction, nextTool })) {
+    if (value === undefined) continue;
+    if (typeof value === "string") known[key] = value;
+    else extra[key] = value;
+  }
+  return { ...known, ...(!isEmpty(extra) && { extra }) } as unknown as ResultError;
+}
+
+function payloadOf({ isError, data, error, summary }: ToolResult): unknown {
+  if (!isError || (error === undefined && data !== undefined)) return data ?? null;
+  const {
+    message = summary ?? "The tool failed.",
+    code = "TOOL_ERROR",
+    category = "execution",
+  } = error ?? {};
+  const { details, recoverable = false, suggestedAction, nextTool, extra } = error ?? {};
+  const text = details === undefined || typeof details === "string" ? details : toJsonText(details);
+  const known = {
+    category,
+    code,
+    message,
+    ...(text !== undefined && { details: text }),
+    recoverable,
+    ...(suggestedAction !== undefined && { suggestedAction }),
+    ...(nextTool !== undefined && { nextTool }),
+  };
+  return withUnknown(known, extra);
+}
+
+/** What people read when nobody wrote them a text. */
+function derivedContent(result: ToolResult): readonly MCPContentBlock[] {
+  const texts = describeResult(result);
+  if (texts.length === 0) texts.push(`Result of \`${result.tool ?? "the tool"}\`, in the block below.`);
+  return [textBlock(texts.join("\n\n"))];
+}
+
+/** Left out of a success, unless its payload would be taken for an error. */
+function flagOf(isError: boolean, payload: unknown): boolean | undefined {
+  if (isError) return true;
+  return isMcpErrorPayload(payload) ? false : undefined;
+}
+
+function isEnvelopeText(block: unknown): boolean {
+  const text = textOf(block);
+  return text !== undefined && isEnvelopeBlock(text);
+}
+
+/** Puts the machine's block where it belongs; the first place is for people, even when there is nothing to say. */
+function insert(
+  human: readonly MCPContentBlock[],
+  block: MCPContentBlock,
+  places: readonly unknown[],
+): readonly MCPContentBlock[] {
+  const content = human.length === 0 ? [textBlock("")] : [...human];
+  for (const place of places) content.splice(Math.max(1, Number(place)), 0, block);
+  return content;
+}
+
+function recordOrNone(value: unknown): Record<string, unknown> | undefined {
+  return isPlainObject(value) ? value : undefined;
+}

@@ -1,0 +1,76 @@
+import { isMarkedEnvelope, mcpEnvelope } from "../core/envelope/envelope.ts";
+import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
+import type { FormatName, ToolResult } from "../core/result/tool-result.ts";
+import type { CallToolResult } from "./call-tool-result.ts";
+import { putResidual } from "./carrier.ts";
+import type { ReadOptions } from "./codec.ts";
+import { detect } from "./detect.ts";
+import { FormatError, total } from "./format-error.ts";
+import { type CodecOf, codecOf } from "./formats.ts";
+import { toResidual } from "./residual.ts";
+
+/** What a format writes: a tool result, or an envelope. */
+export type CarrierOf<F extends FormatName> = F extends "response-envelope"
+  ? ResponseEnvelope
+  : CallToolResult;
+
+/** How a result is read and written anew. */
+export interface TranscodeOptions extends ReadOptions {
+  /** The format it is in, for one that more than one fits. @default the one found */
+  readonly from?: FormatName | undefined;
+  /** Keeps what the target cannot hold in `_meta`, so that it comes back exactly. @default true */
+  readonly residual?: boolean | undefined;
+}
+
+/**
+ * Writes a result in another format. What that format has no place for travels in `_meta["dev.waybill/result"]`, and is
+ * back in its place when the result is transcoded again.
+ */
+export function transcode<F extends FormatName>(
+  value: unknown,
+  to: F,
+  options: TranscodeOptions = {},
+): CarrierOf<F> {
+  return total(() => encodeResult(readResult(value, options), to, options));
+}
+
+/** Writes a canonical result in a format, with what the format cannot hold beside it. */
+export function encodeResult<F extends FormatName>(
+  result: ToolResult,
+  to: F,
+  { residual = true }: Pick<TranscodeOptions, "residual"> = {},
+): CarrierOf<F> {
+  const codec: CodecOf<FormatName> = codecOf(to);
+  const carrier = codec.encode(result);
+  if (!residual) return carrier as CarrierOf<F>;
+  const losses = codec.losses(result);
+  if (losses.length === 0 && isFoundAs(carrier, to)) return carrier as CarrierOf<F>;
+  return withResidual(carrier, { ...toResidual(to, result, losses) }) as CarrierOf<F>;
+}
+
+function readResult(value: unknown, { from, ...options }: TranscodeOptions): ToolResult {
+  if (from !== undefined) return codecOf(from).decode(value, options).result;
+  const found = detect(value, options);
+  if ("decoded" in found) return found.decoded.result;
+  const names = found.candidates.map(({ format }) => format).join(" or ");
+  throw new FormatError("ambiguous", `The result can be read as ${names}; say which with the option from.`);
+}
+
+/** Data that looks like another format would be taken for it on the way back. */
+function isFoundAs(carrier: CallToolResult | ResponseEnvelope, to: FormatName): boolean {
+  const found = detect(carrier, {});
+  return "format" in found && found.format === to;
+}
+
+function withResidual(
+  carrier: CallToolResult | ResponseEnvelope,
+  residual: Readonly<Record<string, unknown>>,
+): CallToolResult | ResponseEnvelope {
+  if (!isMarkedEnvelope(carrier)) {
+    const result = carrier as CallToolResult;
+    return { ...result, _meta: putResidual(result._meta, residual) };
+  }
+  const { data, meta } = carrier;
+  if (meta.source !== "mcp") return carrier;
+  return mcpEnvelope(data, { ...meta, _meta: putResidual(meta._meta, residual) });
+}

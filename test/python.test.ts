@@ -1,0 +1,117 @@
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { describe, expect, it } from "vitest";
+import { canonicalJson } from "./canonical-json.ts";
+import { type BlockCase, blockCase } from "./envelope-mutations.ts";
+import { BLOCK_CODES, judge, type Verdict } from "./judge-formats.ts";
+import { createRandom, type Random } from "./random.ts";
+import { ROOT, runCommand } from "./run-node.ts";
+import { type ResultCase, resultCase } from "./tool-result-mutations.ts";
+
+const FOLDER = join(ROOT, "python");
+const ENV = { PYTHONDONTWRITEBYTECODE: "1" };
+const CASES = Number(process.env["WAYBILL_FUZZ_CASES"] ?? 5_000);
+const BATCH = 500;
+const SEED = 20_250_617;
+
+const MISSING = spawnSync("python3", ["--version"]).status !== 0;
+const REASON = MISSING ? " (not run: python3 is not on PATH)" : "";
+
+type Case = BlockCase | ResultCase;
+
+/** One Python process that answers case after case. */
+function startJudge() {
+  const child: ChildProcessWithoutNullStreams = spawn("python3", ["-m", "tests.judge"], {
+    cwd: FOLDER,
+    env: { ...process.env, ...ENV },
+  });
+  let complaints = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    complaints += text;
+  });
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return {
+    async ask(cases: readonly Case[]): Promise<Verdict[]> {
+      child.stdin.write(cases.map((given) => `${JSON.stringify(given)}\n`).join(""));
+      const answers: Verdict[] = [];
+      while (answers.length < cases.length) {
+        const { value, done } = await lines.next();
+        if (done) throw new Error(`Python stopped answering. ${complaints}`);
+        answers.push(JSON.parse(value));
+      }
+      return answers;
+    },
+    stop: () => child.stdin.end(),
+  };
+}
+
+/** What must agree: a result that failed, or is ambiguous, has its data in other places. */
+function comparable(verdict: Verdict): string {
+  const { data, obtained, ...others } = verdict;
+  if (verdict.format === undefined) return canonicalJson(others);
+  if (verdict.format === "ambiguous") return canonicalJson(others);
+  return canonicalJson(verdict.isError ? { ...others, obtained } : { ...others, obtained, data });
+}
+
+function nextCase(random: Random): Case {
+  return random.chance(0.25) ? resultCase(random) : blockCase(random);
+}
+
+interface Tally {
+  readonly disagreements: unknown[];
+  readonly seen: Map<string, number>;
+  blocks: number;
+}
+
+function compare(given: Case, ours: Verdict, theirs: Verdict, tally: Tally): void {
+  const note = (what: string) => tally.seen.set(what, (tally.seen.get(what) ?? 0) + 1);
+  if (given.kind === "block") {
+    tally.blocks += 1;
+    note(ours.code ?? "read");
+    for (const name of ours.tolerated ?? []) note(name);
+  } else note(`result ${ours.format ?? ours.code}`);
+  if (comparable(ours) !== comparable(theirs) || theirs.bug !== undefined)
+    tally.disagreements.push({ given, ours, theirs });
+}
+
+async function fuzz(cases: number): Promise<Tally> {
+  const random = createRandom(SEED);
+  const python = startJudge();
+  const tally: Tally = { disagreements: [], seen: new Map(), blocks: 0 };
+  try {
+    for (let asked = 0; asked < cases && tally.disagreements.length < 10; asked += BATCH) {
+      const batch = Array.from({ length: Math.min(BATCH, cases - asked) }, () => nextCase(random));
+      const answers = await python.ask(batch);
+      batch.forEach((given, i) => {
+        compare(given, judge(given), answers[i] as Verdict, tally);
+      });
+    }
+  } finally {
+    python.stop();
+  }
+  return tally;
+}
+
+describe.skipIf(MISSING && process.env["CI"] !== "true")(`the Python consumer${REASON}`, () => {
+  it("TE-9 passes its own tests, the shared vectors among them", async () => {
+    const args = ["-m", "unittest", "discover", "-s", "tests", "-t", "."];
+    const ran = await runCommand("python3", args, { cwd: FOLDER, env: ENV });
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).toMatch(/^Ran [1-9]\d+ tests/m);
+  });
+
+  it("TE-4 TE-5 TE-9 agrees about every case, valid or spoiled, read strictly or leniently", {
+    timeout: 60_000 + CASES * 3,
+  }, async () => {
+    const { disagreements, seen, blocks } = await fuzz(CASES);
+    expect(disagreements).toEqual([]);
+    const counts = Object.fromEntries([...seen].sort());
+    console.info(`${CASES} cases judged in both languages`, counts);
+    const rare = [...BLOCK_CODES, "read"].filter((code) => (seen.get(code) ?? 0) < blocks * 0.02);
+    expect(rare).toEqual([]);
+    for (const name of ["whitespace", "url_alphabet", "missing_padding", "stray_bits", "bom"]) {
+      expect(seen.get(name), name).toBeGreaterThan(0);
+    }
+  });
+});
