@@ -1,4 +1,5 @@
 import {
+  type Candidate,
   decodeToolResult,
   type FormatErrorCode,
   isFormatError,
@@ -54,6 +55,11 @@ export function fallbackReason(odd: readonly { readonly code: string }[]): strin
   return odd.find(({ code }) => codes.includes(code))?.code;
 }
 
+/** Names the formats an ambiguous result could be, each once. */
+export function formatsOf(candidates: readonly Candidate[] = []): readonly string[] {
+  return [...new Set(candidates.map(({ format }) => format))];
+}
+
 /** What a reader makes of a case; fields as the Python judge names them. */
 export interface Verdict {
   readonly code?: string;
@@ -80,6 +86,13 @@ function judgeBlock(given: BlockCase): Verdict {
 
 function judgeResult(given: ResultCase): Verdict {
   const decoded = decodeToolResult(JSON.parse(given.json), readOptions(given));
-  const { format, isError, obtained, candidates = [], data, odd } = decoded;
-  return { format, isError, obtained, reason: fallbackReason(odd) ?? null, candidates, data };
+  const { format, isError, obtained, candidates, data, odd } = decoded;
+  return {
+    format,
+    isError,
+    obtained,
+    reason: fallbackReason(odd) ?? null,
+    candidates: formatsOf(candidates),
+    data,
+  };
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { decodeToolResult, parseEnvelopeBlock } from "../src/formats/index.ts";
 import { canonicalJson } from "./canonical-json.ts";
-import { codeOf, fallbackReason, type ReadingOptions, readOptions } from "./judge-formats.ts";
+import { codeOf, fallbackReason, formatsOf, type ReadingOptions, readOptions } from "./judge-formats.ts";
 import { ROOT } from "./run-node.ts";
 
 interface BlockVector {
@@ -91,7 +91,7 @@ describe("tool results", () => {
     expect(decoded.format).toBe(vector.format);
     expect(decoded.isError).toBe(vector.isError);
     expect(fallbackReason(decoded.odd)).toBe(vector.fallbackReason);
-    expect(decoded.candidates ?? []).toEqual(vector.candidates ?? []);
+    expect(formatsOf(decoded.candidates)).toEqual(vector.candidates ?? []);
     if (vector.obtained !== undefined) expect(decoded.obtained).toBe(vector.obtained);
     // A result that failed says so in `error`, and has no data.
     if (Object.hasOwn(vector, "data") && !vector.isError) {

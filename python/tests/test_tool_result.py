@@ -19,9 +19,10 @@ class DecodeToolResult(unittest.TestCase):
         for block in (BLOCK, "__ENVELOPE_V1__:!", "__ENVELOPE_V9__:"):
             self.assertEqual(decode_tool_result({"content": [text("## Done"), text(block)]}).text, "## Done")
         image = {"type": "image", "data": "", "mimeType": "image/png"}
-        self.assertEqual(decode_tool_result({"content": [image, text(BLOCK), text("later")]}).text, "later")
-        self.assertIsNone(decode_tool_result({"content": [image, text(BLOCK)]}).text)
-        self.assertEqual(decode_tool_result({"content": [text(BLOCK)]}).text, BLOCK)
+        self.assertEqual(decode_tool_result({"content": [text("a"), image, text(BLOCK), text("b")]}).text, "a\n\nb")
+        self.assertEqual(decode_tool_result({"content": [image, text(BLOCK)]}).text, "")
+        status = text('{"data":1,"meta":{"status":"ok","summary":"s"}}')
+        self.assertEqual(decode_tool_result({"content": [status, text("b")]}).text, "b")
 
     def test_te_9_an_ambiguous_result_has_the_data_of_plain_mcp(self) -> None:
         decoded = decode_tool_result({"content": [text("x"), text(BLOCK)], "structuredContent": 7})

@@ -18,13 +18,10 @@ def utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def decoded_size(text: str, lenient: bool) -> int:
+def decoded_size(text: str) -> int:
     """Tells how many bytes the text would decode to, from its length and padding alone."""
-    length = utf16_length(text)
     padding = 2 if text.endswith("==") else 1 if text.endswith("=") else 0
-    if not lenient and length % 4 != 0:
-        padding = 0
-    return max(0, length * 3 // 4 - padding)
+    return utf16_length(text) * 3 // 4 - padding
 
 
 def decode_base64(text: str, lenient: bool, tolerated: List[str]) -> bytes:

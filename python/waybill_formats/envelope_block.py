@@ -54,7 +54,7 @@ def parse_envelope_block(
     if not (version == VERSION if accept_version is None else accept_version(version)):
         raise EnvelopeError("unsupported_version", f"envelope version {version} is not supported")
     encoded = text[found.end() :]
-    if decoded_size(encoded, lenient) > max_bytes:
+    if decoded_size(encoded) > max_bytes:
         raise EnvelopeError("too_large", f"the envelope is larger than {max_bytes} bytes")
     tolerated: List[str] = []
     decoded = decode_base64(encoded, lenient, tolerated)

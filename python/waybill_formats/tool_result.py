@@ -30,11 +30,11 @@ class DecodedToolResult:
     """Where the data stood: envelope-block, structured-content, contract-json, content or return-value."""
     is_error: bool
     fallback_reason: Optional[str]
-    """Code of the error because of which an envelope block was not used."""
+    """Code of the first envelope block that could not be read."""
     candidates: Tuple[str, ...]
     """The formats an ambiguous result could be; empty otherwise."""
-    text: Optional[str]
-    """The first text for people."""
+    text: str
+    """The text blocks for people, joined by blank lines."""
 
 
 class _Reading(NamedTuple):
@@ -44,7 +44,9 @@ class _Reading(NamedTuple):
 
 
 class _Blocks(NamedTuple):
-    reading: Optional[_Reading]
+    """The envelope blocks of a result: at most two readings, which is enough to tell that they conflict."""
+
+    readings: List[_Reading]
     conflict: bool
     reason: Optional[str]
 
@@ -66,13 +68,12 @@ def decode_tool_result(
             text, lenient=lenient, max_bytes=max_bytes, accept_version=accept_version
         )["payload"]
 
-    blocks = _read_blocks(_envelope_texts(content), parse)
+    blocks = _read_blocks(_envelope_texts(content), parse, result.get("isError") is not False)
     found = _contract_readings(result, content, max_bytes)
-    if blocks.reading is not None:
-        found = {"tool-envelope": blocks.reading, **found}
-    plain = _plain_reading(result, content)
-    name, candidates = _decide(result, found, blocks.conflict)
-    chosen = found.get(name, plain)
+    if len(blocks.readings) == 1:
+        found = {"tool-envelope": blocks.readings[0], **found}
+    name, candidates = _decide(result, found, blocks)
+    chosen = found.get(name) or _plain_reading(result, content)
     return DecodedToolResult(
         format=name,
         data=chosen.data,
@@ -80,16 +81,16 @@ def decode_tool_result(
         is_error=result.get("isError") is True or chosen.is_error,
         fallback_reason=blocks.reason,
         candidates=candidates,
-        text=_text_for_people(content),
+        text=_text_for_people(content[1:] if chosen.obtained == "contract-json" else content),
     )
 
 
 def _is_tool_result(result: Dict[str, Any]) -> bool:
-    return (
-        isinstance(result.get("content"), list)
-        or "structuredContent" in result
-        or is_response_envelope(result)
-    )
+    return _carries(result) or is_response_envelope(result)
+
+
+def _carries(result: Dict[str, Any]) -> bool:
+    return isinstance(result.get("content"), list) or "structuredContent" in result
 
 
 def _content_of(result: Dict[str, Any]) -> List[Any]:
@@ -110,15 +111,14 @@ def _envelope_texts(content: List[Any]) -> List[str]:
     return list(dict.fromkeys(text for text in texts if text is not None and PREFIX.match(text)))
 
 
-def _text_for_people(content: List[Any]) -> Optional[str]:
-    for index, block in enumerate(content):
-        text = _text_of(block)
-        if text is not None and (index == 0 or PREFIX.match(text) is None):
-            return text
-    return None
+def _text_for_people(content: List[Any]) -> str:
+    texts = (_text_of(block) for block in content)
+    return "\n\n".join(text for text in texts if text is not None and PREFIX.match(text) is None)
 
 
-def _read_blocks(texts: List[str], parse: Callable[[str], Any]) -> _Blocks:
+def _read_blocks(texts: List[str], parse: Callable[[str], Any], may_fail: bool) -> _Blocks:
+    """Reads every distinct block; with ``may_fail`` an error payload makes the result an error."""
+    readings: List[_Reading] = []
     reason: Optional[str] = None
     for text in texts:
         try:
@@ -126,10 +126,9 @@ def _read_blocks(texts: List[str], parse: Callable[[str], Any]) -> _Blocks:
         except EnvelopeError as error:
             reason = reason or error.code
             continue
-        if len(texts) > 1:
-            return _Blocks(None, True, None)
-        return _Blocks(_Reading(payload, "envelope-block", is_error_payload(payload)), False, None)
-    return _Blocks(None, False, reason)
+        if len(readings) < 2:
+            readings.append(_Reading(payload, "envelope-block", may_fail and is_error_payload(payload)))
+    return _Blocks(readings, len(texts) > 1 and len(readings) > 0, reason)
 
 
 def _contract_readings(result: Dict[str, Any], content: List[Any], max_bytes: int) -> Dict[str, _Reading]:
@@ -167,23 +166,27 @@ def _plain_reading(result: Dict[str, Any], content: List[Any]) -> _Reading:
     return _Reading(content, "content", False)
 
 
-def _decide(result: Dict[str, Any], found: Dict[str, _Reading], conflict: bool) -> Tuple[str, Tuple[str, ...]]:
+def _decide(result: Dict[str, Any], found: Dict[str, _Reading], blocks: _Blocks) -> Tuple[str, Tuple[str, ...]]:
     hint = _hinted_format(result)
     if hint == "mcp" or (hint is not None and hint in found):
         return hint, ()
-    if conflict:
+    if len(blocks.readings) > 1:
         return "ambiguous", ("tool-envelope", *found)
     if len(found) > 1:
         return "ambiguous", tuple(found)
     envelope = found.get("tool-envelope")
-    if envelope is not None and "structuredContent" in result:
-        if not json_equal(result["structuredContent"], envelope.data):
-            return "ambiguous", ("tool-envelope", "mcp")
+    if envelope is not None and (blocks.conflict or _contradicts(result, envelope)):
+        return "ambiguous", ("tool-envelope", "mcp")
     return next(iter(found), "mcp"), ()
 
 
+def _contradicts(result: Dict[str, Any], envelope: _Reading) -> bool:
+    return "structuredContent" in result and not json_equal(result["structuredContent"], envelope.data)
+
+
 def _hinted_format(result: Dict[str, Any]) -> Optional[str]:
-    value: Any = result
+    # A response envelope by itself can be nothing else.
+    value: Any = result if _carries(result) else None
     for key in ("_meta", _RESULT_KEY, "residual", "format"):
         if not isinstance(value, dict):
             return None

@@ -26,7 +26,7 @@ export const noRawMcpText: LintRule = {
     messages: {
       deprecated: `\`{{name}}\` is deprecated: ${INSTEAD} instead.`,
       reExport: `This exports all of a module again, the deprecated {{names}} with it: export names, and ${INSTEAD}.`,
-      rawResult: `This tool result is text written by hand, without structured content: ${INSTEAD} instead.`,
+      rawResult: `This tool result is text written by hand: ${INSTEAD} instead.`,
     },
     schema: [
       {

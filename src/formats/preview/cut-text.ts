@@ -106,9 +106,10 @@ class TextCut {
       if (seam.open === undefined) return this.#write(seam.place, "");
       const { closing, contentStart, start } = seam.open;
       if (seam.place + 1 + closing.length <= room) return this.#write(seam.place, closing);
-      const inside = this.#boundaries.atOrBefore(room - closing.length - 1);
+      const left = room - closing.length - 1;
+      const inside = [this.#pleasantPlace(left), this.#boundaries.atOrBefore(left)];
       // Before its first line rather than empty; another block may have ended only where this one begins.
-      place = inside < contentStart ? start : inside;
+      place = inside.find((at) => at >= contentStart) ?? start;
     }
   }
 

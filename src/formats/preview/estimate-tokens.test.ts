@@ -19,7 +19,7 @@ describe("estimating tokens", () => {
   });
 
   it("TR-6 estimates a text of one slice as a whole, and a longer one slice by slice", () => {
-    const slice = "word ".repeat(13_107) + "w";
+    const slice = `${"word ".repeat(13_107)}w`;
     expect(slice.length).toBe(65_536);
     expect(estimateTokens(slice)).toBe(estimateTokenCount(slice));
     expect(estimateTokens(`${slice}ord`)).toBe(estimateTokenCount(slice) + estimateTokenCount("ord"));
