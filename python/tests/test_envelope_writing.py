@@ -16,7 +16,9 @@ from waybill_formats import (
 )
 
 EXAMPLES = [
-    vector for vector in read_vectors("envelope-blocks.json")["valid"] if "example of the specification" in vector["name"]
+    vector
+    for vector in read_vectors("envelope-blocks.json")["valid"]
+    if "example of the specification" in vector["name"]
 ]
 
 

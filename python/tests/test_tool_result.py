@@ -21,6 +21,7 @@ class DecodeToolResult(unittest.TestCase):
         image = {"type": "image", "data": "", "mimeType": "image/png"}
         self.assertEqual(decode_tool_result({"content": [text("a"), image, text(BLOCK), text("b")]}).text, "a\n\nb")
         self.assertEqual(decode_tool_result({"content": [image, text(BLOCK)]}).text, "")
+        self.assertEqual(decode_tool_result({"content": [text(BLOCK)]}).text, BLOCK)
         status = text('{"data":1,"meta":{"status":"ok","summary":"s"}}')
         self.assertEqual(decode_tool_result({"content": [status, text("b")]}).text, "b")
 

@@ -81,7 +81,7 @@ def decode_tool_result(
         is_error=result.get("isError") is True or chosen.is_error,
         fallback_reason=blocks.reason,
         candidates=candidates,
-        text=_text_for_people(content[1:] if chosen.obtained == "contract-json" else content),
+        text=_text_for_people(content, 1 if chosen.obtained == "contract-json" else 0),
     )
 
 
@@ -111,9 +111,13 @@ def _envelope_texts(content: List[Any]) -> List[str]:
     return list(dict.fromkeys(text for text in texts if text is not None and PREFIX.match(text)))
 
 
-def _text_for_people(content: List[Any]) -> str:
-    texts = (_text_of(block) for block in content)
-    return "\n\n".join(text for text in texts if text is not None and PREFIX.match(text) is None)
+def _text_for_people(content: List[Any], start: int) -> str:
+    texts = []
+    for index in range(start, len(content)):
+        text = _text_of(content[index])
+        if text is not None and (index == 0 or PREFIX.match(text) is None):
+            texts.append(text)
+    return "\n\n".join(texts)
 
 
 def _read_blocks(texts: List[str], parse: Callable[[str], Any], may_fail: bool) -> _Blocks:

@@ -1,3 +1,4 @@
+export { TIERS } from "../core/access/tier.ts";
 export {
   FORMAT_NAMES,
   type FormatName,
@@ -34,7 +35,6 @@ export {
   isTieredEnvelope,
   parseTieredEnvelope,
   TIERED_ERROR_CODES,
-  TIERS,
   type TieredEnvelope,
   type TieredError,
 } from "./tiered-envelope/tiered-envelope.ts";

@@ -1,3 +1,4 @@
+import { EDGES } from "./edge-cases.ts";
 import { HARMLESS } from "./harmless-cases.ts";
 import { EXPORTS, IMPORTS } from "./import-cases.ts";
 import type { LintCase } from "./lint-case.ts";
@@ -38,7 +39,7 @@ const OPTIONS: readonly LintCase[] = [
   },
 ];
 
-/** Every case, in the order of docs/lint.md. */
+/** Every case; each linter judges all of them that it can read. */
 export const CASES: readonly LintCase[] = [
   ...IMPORTS,
   ...EXPORTS,
@@ -48,4 +49,5 @@ export const CASES: readonly LintCase[] = [
   ...RAW_RESULTS,
   ...OTHER_RESULTS,
   ...OPTIONS,
+  ...EDGES,
 ];

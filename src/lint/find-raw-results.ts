@@ -35,7 +35,6 @@ export function findRawResults(scopes: Scopes, onRawResult: (node: Node) => void
   };
   const onProperty = (node: SyntaxNode) => {
     const property = node as PropertyNode;
-    if (property.parent.type === "ObjectPattern") return;
     if (HANDLER_KEYS.has(scopes.keyOf(property) ?? "")) addHandler(property.value);
   };
   return {

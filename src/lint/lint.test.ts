@@ -175,6 +175,7 @@ describe("noRestrictedImports of Biome", () => {
       "then, taken apart",
       // Types cost nothing, but this rule of Biome does not tell them apart.
       "imports of types alone",
+      "types by other ways",
     ]);
   });
 });

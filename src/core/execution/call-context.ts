@@ -1,4 +1,5 @@
 import type { Identity } from "../access/identity.ts";
+import { undeclared } from "../access/tier.ts";
 import type { CallOrigin, Metadata, OperationContext } from "../operation/operation-context.ts";
 import type { OperationEnv } from "../operation/operation-env-types.ts";
 import type { ExecuteOptions } from "../registry/executor.ts";
@@ -110,6 +111,15 @@ export class CallContext implements OperationContext {
       if (isOver(this)) return;
       notify(this.#host, this.#scope.onProgress, value);
       this.#tell(this.#host.onProgress, { value });
+    };
+  }
+
+  get requireFeature(): OperationContext["requireFeature"] {
+    return (feature) => {
+      const { tiers } = this.#entry ?? {};
+      if (tiers === undefined) throw undeclared(this.#operationId, feature);
+      const refusal = tiers.refusalOf(feature, this.#scope.identity);
+      if (refusal !== undefined) throw refusal;
     };
   }
 

@@ -102,7 +102,7 @@ function nextDepth(depth: number, maxDepth: number, operationId: string): number
   throw new CallError("RESOURCE_EXHAUSTED", message, { retryable: false });
 }
 
-/** Short and printable, so that it is safe in a header or a log line. */
-function isRequestId(value: unknown): value is string {
+/** Tells whether a request id is short and printable, so that it is safe in a header or a log line. */
+export function isRequestId(value: unknown): value is string {
   return typeof value === "string" && value.length <= MAX_REQUEST_ID && /^[\x21-\x7e]+$/.test(value);
 }

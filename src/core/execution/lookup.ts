@@ -23,7 +23,7 @@ export function findEntry(host: RegistryHost, id: string, nested: boolean): Oper
   return entry?.internal === true && !nested ? undefined : entry;
 }
 
-/** The reason a call is refused, if there is one; nothing of the input but a resource id is looked at. */
+/** The reason a call is refused, if there is one; nothing of the input but a resource id and gated features is looked at. */
 export function refusalOf(
   entry: OperationEntry | undefined,
   id: string,
@@ -34,6 +34,8 @@ export function refusalOf(
   if (entry === undefined) return notFound(id);
   const denied = entry.access?.refusal(scope.identity, input);
   if (denied !== undefined) return entry.internal ? turnDown(denied, id) : denied;
+  const upgrade = entry.tiers?.refusal(scope.identity, input);
+  if (upgrade !== undefined) return upgrade;
   return entry.streams === (way === "subscribe") ? undefined : wrongWay(entry);
 }
 

@@ -57,5 +57,7 @@ export interface OperationContext {
   ) => AsyncIterable<ResponseEnvelope<OutputOf<T>>>;
   /** Tells how far the work has come, in whatever form the caller understands; ignored once the call is over. */
   readonly progress: (value: unknown) => void;
+  /** Throws `UPGRADE_REQUIRED` when the caller's plan lacks a feature the operation declares. */
+  readonly requireFeature: (feature: string) => void;
   readonly log: (level: LogLevel, message: string, data?: unknown) => void;
 }

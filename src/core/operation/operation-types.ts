@@ -41,7 +41,13 @@ export interface OperationAnnotations {
 export interface GatedFeature {
   readonly name: string;
   readonly tier: Tier;
+  /** Told to callers whose plan lacks it. */
   readonly reason?: string;
+  /**
+   * JSON pointer into the input: the feature is asked for when something is there that is neither `false` nor `null`.
+   * Without one, only the handler can tell, with `requireFeature`.
+   */
+  readonly pointer?: string;
 }
 
 /** Finds the pages of a result: the one interface that `client.pages` follows and that adapters fill. */
@@ -89,6 +95,7 @@ export interface OperationSpec<
   /** Internal operations can only be called by other operations; from outside they do not exist. @default "external" */
   readonly visibility?: "external" | "internal";
   readonly annotations?: OperationAnnotations;
+  /** The lowest plan that may call it. @default "community" */
   readonly tier?: Tier;
   readonly features?: readonly GatedFeature[];
   /** Whom the calls made by this handler run as; the caller when absent. */

@@ -1,5 +1,6 @@
 import { AccessRule } from "../access/access.ts";
 import { HeldIdentity } from "../access/identity.ts";
+import { TierRule } from "../access/tier.ts";
 import { assertErrorDeclaration, assertOperation } from "../operation/operation.ts";
 import type { AnyOperation, ErrorDeclaration, OutputPolicy } from "../operation/operation-types.ts";
 import type { AnySchema, OperationSchema } from "../schema/any-schema.ts";
@@ -39,6 +40,8 @@ export class OperationEntry {
   readonly streams: boolean;
   readonly internal: boolean;
   readonly access: AccessRule | undefined;
+  /** Absent when every plan may use all of it. */
+  readonly tiers: TierRule | undefined;
   /** Whom calls of the handler run as, if not the caller. */
   readonly authority: HeldIdentity | undefined;
   readonly errors: ReadonlyMap<string, KnownError>;
@@ -65,6 +68,9 @@ export class OperationEntry {
     this.streams = operation.type === "subscription";
     this.internal = operation.visibility === "internal";
     this.access = access === undefined ? undefined : new AccessRule(access, id);
+    const { tier, features } = operation;
+    this.tiers =
+      tier === undefined && features === undefined ? undefined : new TierRule(tier, features ?? [], id);
     this.authority =
       authority === undefined
         ? undefined

@@ -12,17 +12,21 @@ export interface SizeLimits {
 }
 
 type Level = "items" | "characters";
-type Floors = Map<string, number>;
-type Attempt = (floors: Floors) => Shortened | undefined;
+type Attempt = (known: Known) => Shortened | undefined;
+
+/** What a schema was found to insist on, by place. */
+interface Known {
+  /** The least that must stay of arrays and strings. */
+  readonly floors: Map<string, number>;
+  /** Properties that must stay. */
+  readonly required: Set<string>;
+}
 
 const ANY = Number.POSITIVE_INFINITY;
 
 /** What strings are shortened to, before arrays and properties have to give way too. */
 const SENTENCE = 80;
 const WORD = 16;
-
-/** No array or string is longer. */
-const HIGHEST = 2 ** 32;
 
 /** Rounds in which one attempt may learn from a schema what has to stay. */
 const MAX_ROUNDS = 12;
@@ -51,14 +55,14 @@ export class CutSearch {
 
   #attempts(): Attempt[] {
     const both = (items: number, characters: number): Attempt => {
-      return (floors) => this.#both(items, characters, this.#plan(floors));
+      return (known) => this.#both(items, characters, this.#plan(known));
     };
     const dropping = (items: number, characters: number): Attempt => {
-      return (floors) => this.#dropping(items, characters, floors);
+      return (known) => this.#dropping(items, characters, known);
     };
     return [
-      (floors) => this.#widest("items", 1, this.#plan(floors)),
-      (floors) => this.#widest("characters", SENTENCE, this.#plan(floors)),
+      (known) => this.#widest("items", 1, this.#plan(known)),
+      (known) => this.#widest("characters", SENTENCE, this.#plan(known)),
       both(1, SENTENCE),
       both(0, SENTENCE),
       both(1, WORD),
@@ -70,14 +74,14 @@ export class CutSearch {
 
   /** Repeats an attempt, each time keeping more of what the schema complained about. */
   #learn(attempt: Attempt): Shortened | undefined {
-    const floors: Floors = new Map();
+    const known: Known = { floors: new Map(), required: new Set() };
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const candidate = attempt(floors);
+      const candidate = attempt(known);
       if (candidate === undefined || candidate.cuts.length === 0) return undefined;
       if (this.#validator === undefined || this.#validator.accepts(candidate.data)) return candidate;
       if (this.#validator.isExhausted) return undefined;
       const complaints = this.#validator.complaints(candidate.data);
-      for (const cut of blamedFor(complaints, candidate.cuts, this.#value)) raise(floors, cut);
+      for (const cut of blamedFor(complaints, candidate.cuts, this.#value)) keepMore(known, cut);
     }
     return undefined;
   }
@@ -89,11 +93,12 @@ export class CutSearch {
     return this.#widest("characters", characters, { ...plan, items: level });
   }
 
-  #dropping(items: number, characters: number, floors: Floors): Shortened | undefined {
-    const plan: ShortenPlan = { ...this.#plan(floors), items, characters };
+  #dropping(items: number, characters: number, known: Known): Shortened | undefined {
+    const plan: ShortenPlan = { ...this.#plan(known), items, characters };
     const base = shortenData(this.#value, plan, ANY);
     if (base === undefined) return undefined;
-    const isKept = (place: string): boolean => floors.has(place) || (this.#isFlagged && place === `/${FLAG}`);
+    const isKept = (place: string): boolean =>
+      known.required.has(place) || (this.#isFlagged && place === `/${FLAG}`);
     const dropped = chooseDrops(base.data, this.#charactersFor(base.data), isKept);
     return dropped && this.#both(items, characters, { ...plan, dropped });
   }
@@ -111,21 +116,21 @@ export class CutSearch {
     return found === undefined ? undefined : this.#fitting({ ...plan, [level]: found });
   }
 
-  /** The highest level that was seen to fit, by halving; undefined when not even the least does. */
+  /** The highest level that was seen to fit, by doubling and halving; undefined when not even the least does. */
   #level(level: Level, least: number, plan: ShortenPlan): number | undefined {
-    const doesFit = (at: number): boolean => this.#fitting({ ...plan, [level]: at }) !== undefined;
-    if (!doesFit(least)) return undefined;
+    const cutAt = (at: number): Shortened | undefined => this.#fitting({ ...plan, [level]: at });
     let good = least;
-    let bad = least + 1;
-    while (doesFit(bad)) {
-      if (bad > HIGHEST) return ANY;
+    let bad = least;
+    for (let cut = cutAt(bad); cut !== undefined; cut = cutAt(bad)) {
+      if (cut.cuts.every(({ kind }) => kind !== level)) return ANY;
       good = bad;
-      bad *= 2;
+      bad = Math.max(1, bad * 2);
     }
+    if (bad === least) return undefined;
     while (bad - good > 1) {
       const middle = Math.floor((good + bad) / 2);
-      if (doesFit(middle)) good = middle;
-      else bad = middle;
+      if (cutAt(middle) === undefined) bad = middle;
+      else good = middle;
     }
     return good;
   }
@@ -137,7 +142,7 @@ export class CutSearch {
     return isWithinTokens(JSON.stringify(candidate.data), tokens) ? candidate : undefined;
   }
 
-  #plan(floors: Floors): ShortenPlan {
+  #plan({ floors }: Known): ShortenPlan {
     return { items: ANY, characters: ANY, floors, dropped: new Set(), isFlagged: this.#isFlagged };
   }
 
@@ -167,13 +172,18 @@ function placeOf(pointer: string, value: unknown): string {
   let place = "";
   for (const key of parsePointer(pointer)) {
     place = joinPointer(place, Array.isArray(at) ? "*" : key);
-    at = typeof at === "object" && at !== null ? (at as Record<string, unknown>)[key] : undefined;
+    const isThere = typeof at === "object" && at !== null && Object.hasOwn(at, key);
+    at = isThere ? (at as Record<string, unknown>)[key] : undefined;
   }
   return place;
 }
 
 /** Half as many items again next time; a string that may not be cut there is not tried again, nor is a property. */
-function raise(floors: Floors, { place, kind, kept }: PlacedCut): void {
+function keepMore({ floors, required }: Known, { place, kind, kept }: PlacedCut): void {
+  if (kind === "property") {
+    required.add(place);
+    return;
+  }
   const floor = kind === "items" ? kept + Math.max(1, Math.floor(kept / 2)) : ANY;
   floors.set(place, Math.max(floor, floors.get(place) ?? 0));
 }

@@ -120,6 +120,16 @@ describe("cutting text", () => {
     expect(cutText(text, { maxCharacters: 240 }).text).toMatch(/^a+\n… \(\d+ more characters\)$/);
   });
 
+  it.each(["😀", "🇩🇪", "e\u0301", "👨‍👩‍👧", "あ"])(
+    "TR-6 uses most of a limit on a text of %s alone",
+    (unit) => {
+      const text = unit.repeat(3_000);
+      for (let maxCharacters = 490; maxCharacters < 500; maxCharacters++) {
+        expect(cutText(text, { maxCharacters }).text.length).toBeGreaterThan(maxCharacters - unit.length - 2);
+      }
+    },
+  );
+
   it("TR-6 prefers the end of a line, then that of a word", () => {
     const lines = `${"x".repeat(90)}\n`.repeat(10);
     expect(cutText(lines, { maxCharacters: 500 }).text).toMatch(/^(?:x{90}\n){5}…/);

@@ -2,7 +2,7 @@ import { joinPointer } from "../../core/json/json-pointer.ts";
 
 interface Property {
   readonly pointer: string;
-  /** Length of the property in JSON, with its name and a comma. */
+  /** Length of the property in JSON with its name, and without the comma that may go too. */
   readonly characters: number;
 }
 
@@ -60,7 +60,7 @@ function collect(
     const memberPlace = joinPointer(place, isArray ? "*" : key);
     const own =
       collect(member, at, memberPlace, isKept, into) + 1 + (isArray ? 0 : JSON.stringify(key).length + 1);
-    if (!isArray && !isKept(memberPlace)) into.push({ pointer: at, characters: own });
+    if (!isArray && !isKept(memberPlace)) into.push({ pointer: at, characters: own - 1 });
     characters += own;
   }
   return characters - (characters > 2 ? 1 : 0);

@@ -35,7 +35,8 @@ export function measureJson(value: unknown): JsonMeasure {
 
 class Walk {
   readonly #frames: Frame[] = [];
-  readonly #open = new Set<object>();
+  /** Those not done yet are the ones around the current place. */
+  readonly #entered = new Set<object>();
   readonly #done = new Map<object, JsonMeasure>();
 
   /** Measures a scalar or a known object at once; opens a frame for any other. */
@@ -61,7 +62,6 @@ class Walk {
       return undefined;
     }
     this.#frames.pop();
-    this.#open.delete(frame.value);
     const { characters, depth } = frame;
     this.#done.set(frame.value, { characters, depth });
     const outer = this.#frames.at(-1);
@@ -77,12 +77,12 @@ class Walk {
   }
 
   #enter(value: object): undefined {
-    if (this.#open.has(value)) throw this.#refuse("a reference to something that contains it");
+    if (this.#entered.has(value)) throw this.#refuse("a reference to something that contains it");
     const isArray = Array.isArray(value);
     if (!isArray && !isPlainObject(value)) throw this.#refuse("an instance, which is not plain data");
     const keys = isArray ? undefined : Object.keys(value);
     const length = isArray ? value.length : (keys as string[]).length;
-    this.#open.add(value);
+    this.#entered.add(value);
     this.#frames.push({ value, keys, length, at: 0, written: 0, characters: 2, depth: 1 });
   }
 

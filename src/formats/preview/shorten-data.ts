@@ -23,7 +23,7 @@ export interface ShortenPlan {
   readonly items: number;
   /** UTF-16 units of any string, its marker included. */
   readonly characters: number;
-  /** By place: the least that must stay of an array or a string; properties named here are never left out. */
+  /** By place: the least that must stay of an array or a string. */
   readonly floors: ReadonlyMap<string, number>;
   /** Pointers of properties to leave out. */
   readonly dropped: ReadonlySet<string>;

@@ -1,3 +1,4 @@
+import { TIERS } from "../../core/access/tier.ts";
 import type { TieredErrorCode } from "../../core/errors/error-codes.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { Tier } from "../../core/operation/operation-types.ts";
@@ -5,9 +6,6 @@ import type { UpgradeHint } from "../../core/result/tool-result.ts";
 import { FormatError, total } from "../format-error.ts";
 import { parseJsonText } from "../json-text.ts";
 import { isTextList, isUpgradeHints } from "../result-fields.ts";
-
-/** The plans, lowest first. */
-export const TIERS = ["community", "pro", "enterprise"] as const satisfies readonly Tier[];
 
 /** The codes a tiered envelope defines; others are kept when read. */
 export const TIERED_ERROR_CODES = [

@@ -1,0 +1,105 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { setOwn } from "../core/json/json-value.ts";
+import {
+  type AnySchema,
+  type OperationSchema,
+  type StandardSchema,
+  toOperationSchema,
+} from "../core/schema/any-schema.ts";
+import { compileSchema } from "../core/schema/compile-schema.ts";
+import {
+  forEachSubschema,
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+} from "../core/schema/json-schema.ts";
+
+/** A schema of an envelope: plain JSON Schema to advertise, and a Standard Schema for whoever takes one. */
+export type EnvelopeSchema<Envelope> = JsonSchemaObject & StandardSchema<Envelope>;
+
+/** What an envelope looks like around its data. */
+export interface EnvelopeShape {
+  readonly properties: Readonly<Record<string, JsonSchema>>;
+  readonly required: readonly string[];
+  /** Holds for an error, whose data need not match. */
+  readonly failed: JsonSchemaObject;
+  /** Tells an error when the data is checked by its own library. */
+  isFailed(envelope: Readonly<Record<string, unknown>>): boolean;
+}
+
+/** Where the schema of the data stands in the schema of the envelope. */
+const PLACE = "#/$defs/data";
+
+/**
+ * Describes an envelope whose `data` fits a schema, or that is an error: clients that check results against the advertised
+ * schema would otherwise throw errors away.
+ */
+export function createEnvelopeSchema<Envelope>(
+  schema: AnySchema,
+  shape: EnvelopeShape,
+): EnvelopeSchema<Envelope> {
+  const data = toOperationSchema(schema, "output");
+  const { $schema, ...moved } = isObject(data.json) ? moveReferences(data.json) : {};
+  const json: JsonSchemaObject = {
+    ...($schema !== undefined && { $schema }),
+    type: "object",
+    properties: { ...shape.properties, data: {} },
+    required: [...shape.required, "data"],
+    anyOf: [{ properties: { data: { $ref: PLACE } } }, shape.failed],
+    $defs: { data: isObject(data.json) ? moved : data.json },
+  };
+  const own = compileSchema(json);
+  return withStandard(json, async (value) => {
+    if (!own.check(value)) return { issues: own.errors(value).map(toIssue) };
+    return checkData(data, value as Record<string, unknown>, shape);
+  }) as EnvelopeSchema<Envelope>;
+}
+
+/** Asks the library the schema came from: it may know rules that JSON Schema cannot express. */
+async function checkData(
+  data: OperationSchema,
+  envelope: Record<string, unknown>,
+  shape: EnvelopeShape,
+): Promise<StandardSchemaV1.Result<unknown>> {
+  if (data.validate === undefined || shape.isFailed(envelope)) return { value: envelope };
+  const { issues } = await data.validate(envelope["data"]);
+  if (issues === undefined) return { value: envelope };
+  return { issues: issues.map(({ message, path = [] }) => ({ message, path: ["data", ...path] })) };
+}
+
+function toIssue({ pointer, expected, found }: { pointer: string; expected: string; found: string }) {
+  const path = pointer.split("/").slice(1);
+  return { message: `expected ${expected}, found ${found}`, path };
+}
+
+/** Not enumerable, so that what is advertised is the JSON Schema alone. */
+function withStandard(
+  json: JsonSchemaObject,
+  validate: StandardSchemaV1.Props["validate"],
+): JsonSchemaObject {
+  const jsonSchema = { input: () => json, output: () => json };
+  return Object.defineProperty(json, "~standard", {
+    value: { version: 1, vendor: "waybill", validate, jsonSchema },
+  });
+}
+
+/** Copies a schema with its local references pointing to its new place; below an `$id` of its own they stay right. */
+function moveReferences(schema: JsonSchemaObject): Record<string, unknown> {
+  const copy: Record<string, unknown> = {};
+  for (const keyword of Object.keys(schema)) setOwn(copy, keyword, moved(keyword, schema));
+  if (schema["$id"] !== undefined) return copy;
+  forEachSubschema(schema, (subschema, keyword, key) => {
+    const inner = isObject(subschema) ? moveReferences(subschema) : subschema;
+    if (key === undefined) copy[keyword] = inner;
+    else setOwn(copy[keyword] as Record<string | number, unknown>, key as string, inner);
+  });
+  return copy;
+}
+
+function moved(keyword: string, schema: JsonSchemaObject): unknown {
+  const value = schema[keyword];
+  const isReference = keyword === "$ref" && typeof value === "string" && schema["$id"] === undefined;
+  if (isReference && (value === "#" || value.startsWith("#/"))) return PLACE + value.slice(1);
+  if (Array.isArray(value)) return [...value];
+  return isObject(value) ? { ...value } : value;
+}
