@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { defineConfig } from "tsdown";
 
 /** Copied into `dist` instead of being loaded from `node_modules`; docs/dependencies.md says why. */
@@ -33,7 +33,12 @@ export default defineConfig([
     outputOptions: { chunkFileNames: "chunks/[name]-[hash].js" },
     checks: { pluginTimings: false },
     dts: false,
-    hooks: { "build:done": writeThirdPartyLicences },
+    hooks: {
+      "build:done": () => {
+        writeThirdPartyLicences();
+        copyFileSync("src/lint/no-raw-mcp-text.grit", "dist/no-raw-mcp-text.grit");
+      },
+    },
   },
   {
     entry: SUBPATHS,

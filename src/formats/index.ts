@@ -16,11 +16,42 @@ export {
   decodeToolResult,
 } from "./decode-tool-result.ts";
 export type { Candidate } from "./detect.ts";
+export type { EnvelopeSchema } from "./envelope-schema.ts";
 export { FormatError, type FormatErrorCode, isFormatError } from "./format-error.ts";
 export { FORMATS } from "./formats.ts";
+export { CUT_DATA_LIMITS, type CutData, type CutDataOptions, cutData } from "./preview/cut-data.ts";
+export { type CutText, type CutTextOptions, cutText } from "./preview/cut-text.ts";
+export type { DataSchema } from "./preview/data-validator.ts";
+export { estimateTokens } from "./preview/estimate-tokens.ts";
+export { createMemoryStore, type MemoryStore, type MemoryStoreOptions } from "./preview/memory-store.ts";
+export {
+  type PreviewLimits,
+  type PreviewToolPayloadOptions,
+  previewToolPayload,
+} from "./preview/preview-tool-payload.ts";
+export type { RangeRequest } from "./preview/result-range.ts";
+export {
+  type ReadResourceResult,
+  type ResultEntry,
+  type ResultRange,
+  type ResultStore,
+  type StoredResult,
+  toReadResourceResult,
+} from "./preview/result-store.ts";
+export type { DataCut } from "./preview/shorten-data.ts";
 export type { Residual } from "./residual.ts";
 export type { RetryAdvice } from "./retry-advice.ts";
+export {
+  type BuildResponseOptions,
+  buildStructuredResponse,
+  buildToolResponse,
+  type DefaultToolResponseData,
+} from "./status-envelope/build-response.ts";
 export { composeToolPayload } from "./status-envelope/compose-tool-payload.ts";
+export {
+  createToolResponseEnvelopeSchema,
+  ToolResponseMetaSchema,
+} from "./status-envelope/response-schema.ts";
 export type {
   ComposeToolPayloadOptions,
   RateLimit,
@@ -30,6 +61,7 @@ export type {
   ToolResponseMeta,
   ToolResponseStatus,
 } from "./status-envelope/types.ts";
+export type { ExposedError, ExposeError } from "./tiered-envelope/safe-error.ts";
 export {
   ENVELOPE_CAPABILITY,
   isTieredEnvelope,
@@ -38,6 +70,14 @@ export {
   type TieredEnvelope,
   type TieredError,
 } from "./tiered-envelope/tiered-envelope.ts";
+export { createTieredEnvelopeSchema } from "./tiered-envelope/tiered-schema.ts";
+export {
+  createToolCaller,
+  type ToolCaller,
+  type ToolCallerOptions,
+  type ToolFormat,
+  toolOutputSchema,
+} from "./tool-caller.ts";
 export {
   ENVELOPE_LIMITS,
   ENVELOPE_PREFIX,

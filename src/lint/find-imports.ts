@@ -17,53 +17,71 @@ export interface ImportWatch {
   readonly events: FollowEvents;
 }
 
-/** Finds every way a file gets at watched names: imports, re-exports, `import()` and `require`. */
-export function findImports(scopes: Scopes, { modules, names, events }: ImportWatch) {
-  const follower = createFollower(scopes, names, events);
-  const isWatched = (source: Node | null | undefined) => modules.has(scopes.textOf(source) ?? "");
-  const nameOf = (node: Node) => (node.type === "Identifier" ? node.name : scopes.textOf(node)) ?? "";
+interface Search extends ImportWatch {
+  readonly scopes: Scopes;
+  readonly follower: ReturnType<typeof createFollower>;
+}
 
-  const onImport = (declaration: ImportDeclaration) => {
-    if (declaration.importKind === "type" || !isWatched(declaration.source)) return;
-    for (const specifier of declaration.specifiers) {
-      if (specifier.type !== "ImportSpecifier") {
-        // A default import of a CommonJS module is the whole module too.
-        if ("local" in specifier) follower.followName(specifier.local as never);
-        continue;
-      }
-      const name = nameOf(specifier.imported);
-      if (specifier.importKind === "type") continue;
-      if (names.has(name)) events.onMember(specifier, name);
-      else if (name === "default" || name === "module.exports") follower.followName(specifier.local);
-    }
-  };
-  const onExport = (declaration: ExportDeclaration) => {
-    if (declaration.exportKind === "type" || !isWatched(declaration.source)) return;
-    if (declaration.type === "ExportAllDeclaration") events.onReExport(declaration);
-    for (const specifier of declaration.specifiers ?? []) {
-      if (specifier.type !== "ExportSpecifier" || specifier.exportKind === "type") continue;
-      const name = nameOf(specifier.local);
-      if (names.has(name)) events.onMember(specifier, name);
-    }
-  };
-  const onCall = (call: CallExpression) => {
-    if (isWatched(call.arguments[0]) && isRequire(scopes, call.callee)) follower.followValue(call, false);
-  };
-  const onImportEquals = ({ importKind, moduleReference, id }: ImportEquals) => {
-    if (importKind === "type" || moduleReference.type !== "TSExternalModuleReference") return;
-    if (isWatched(moduleReference.expression)) follower.followName(id);
-  };
+/** Finds every way a file gets at watched names: imports, re-exports, `import()` and `require`. */
+export function findImports(scopes: Scopes, watch: ImportWatch) {
+  const follower = createFollower(scopes, watch.names, watch.events);
+  const search: Search = { ...watch, scopes, follower };
   return {
-    ImportDeclaration: (node: SyntaxNode) => onImport(node as ImportDeclaration),
-    ExportNamedDeclaration: (node: SyntaxNode) => onExport(node as ExportDeclaration),
-    ExportAllDeclaration: (node: SyntaxNode) => onExport(node as ExportDeclaration),
-    CallExpression: (node: SyntaxNode) => onCall(node as CallExpression),
-    TSImportEqualsDeclaration: (node: SyntaxNode) => onImportEquals(node as ImportEquals),
+    ImportDeclaration: (node: SyntaxNode) => onImport(search, node as ImportDeclaration),
+    ExportNamedDeclaration: (node: SyntaxNode) => onExport(search, node as ExportDeclaration),
+    ExportAllDeclaration: (node: SyntaxNode) => onExport(search, node as ExportDeclaration),
+    CallExpression: (node: SyntaxNode) => {
+      const call = node as CallExpression;
+      if (!isWatched(search, call.arguments[0]) || !isRequire(scopes, call.callee)) return;
+      follower.followValue(call, false);
+    },
     ImportExpression: (node: SyntaxNode) => {
       const dynamic = node as Node & { type: "ImportExpression" };
-      if (isWatched(dynamic.source)) follower.followValue(dynamic, true);
+      if (isWatched(search, dynamic.source)) follower.followValue(dynamic, true);
+    },
+    TSImportEqualsDeclaration: (node: SyntaxNode) => {
+      const { importKind, moduleReference, id } = node as ImportEquals;
+      if (importKind === "type" || moduleReference.type !== "TSExternalModuleReference") return;
+      if (isWatched(search, moduleReference.expression)) follower.followName(id);
     },
   };
+}
+
+function isWatched({ modules, scopes }: Search, source: Node | null | undefined): boolean {
+  return modules.has(scopes.textOf(source) ?? "");
+}
+
+/** The name in a specifier, which may be written as a string. */
+function nameIn({ scopes }: Search, node: Node): string {
+  return (node.type === "Identifier" ? node.name : scopes.textOf(node)) ?? "";
+}
+
+function onImport(search: Search, declaration: ImportDeclaration): void {
+  if (declaration.importKind === "type" || !isWatched(search, declaration.source)) return;
+  for (const specifier of declaration.specifiers) {
+    switch (specifier.type) {
+      case "ImportSpecifier": {
+        if (specifier.importKind === "type") break;
+        const name = nameIn(search, specifier.imported);
+        if (search.names.has(name)) search.events.onMember(specifier, name);
+        else if (name === "default") search.follower.followName(specifier.local);
+        break;
+      }
+      case "ImportDefaultSpecifier": // The whole module too, where that is CommonJS.
+      case "ImportNamespaceSpecifier":
+        search.follower.followName(specifier.local);
+    }
+  }
+}
+
+function onExport(search: Search, declaration: ExportDeclaration): void {
+  if (declaration.exportKind === "type" || !isWatched(search, declaration.source)) return;
+  if (declaration.type === "ExportAllDeclaration") search.events.onReExport(declaration);
+  for (const specifier of declaration.specifiers ?? []) {
+    if (specifier.type !== "ExportSpecifier" || specifier.exportKind === "type") continue;
+    const name = nameIn(search, specifier.local);
+    if (search.names.has(name)) search.events.onMember(specifier, name);
+  }
 }
 
 /** True for the global `require`, for `module.require`, and for what `createRequire` returned. */

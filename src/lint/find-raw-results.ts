@@ -18,40 +18,20 @@ const HANDLER_KEYS = new Set(["handler", "execute", "run"]);
 /** Finds tool results with text blocks written by hand, where a handler returns them. */
 export function findRawResults(scopes: Scopes, onRawResult: (node: Node) => void) {
   const handlers = new Set<FunctionNode>();
-  const returns = new Map<FunctionNode, Node[]>();
-  const open: FunctionNode[] = [];
-
+  const { returns, listeners } = collectReturns();
   const addHandler = (value: Node | null) => {
     const found = value === null ? undefined : scopes.functionOf(value);
     if (found !== undefined) handlers.add(found);
-  };
-  const enter = (node: SyntaxNode) => {
-    const entered = node as FunctionNode;
-    open.push(entered);
-    returns.set(entered, entered.body.type === ("BlockStatement" as string) ? [] : [entered.body]);
-  };
-  const leave = () => {
-    open.pop();
   };
   const onProperty = (node: SyntaxNode) => {
     const property = node as PropertyNode;
     if (HANDLER_KEYS.has(scopes.keyOf(property) ?? "")) addHandler(property.value);
   };
   return {
-    FunctionDeclaration: enter,
-    FunctionExpression: enter,
-    ArrowFunctionExpression: enter,
-    "FunctionDeclaration:exit": leave,
-    "FunctionExpression:exit": leave,
-    "ArrowFunctionExpression:exit": leave,
+    ...listeners,
     Property: onProperty,
     MethodDefinition: onProperty,
     PropertyDefinition: onProperty,
-    ReturnStatement: (node: SyntaxNode) => {
-      const { argument } = node as Node & { type: "ReturnStatement" };
-      const owner = open.at(-1);
-      if (argument !== null && owner !== undefined) returns.get(owner)?.push(argument);
-    },
     CallExpression: (node: SyntaxNode) => {
       const call = node as CallExpression;
       if (REGISTRARS.has(lastName(scopes, call.callee) ?? "")) call.arguments.forEach(addHandler);
@@ -62,6 +42,34 @@ export function findRawResults(scopes: Scopes, onRawResult: (node: Node) => void
       }
     },
   };
+}
+
+/** Collects what each function of a file returns, leaving out the functions inside it. */
+function collectReturns() {
+  const returns = new Map<FunctionNode, Node[]>();
+  const open: FunctionNode[] = [];
+  const enter = (node: SyntaxNode) => {
+    const entered = node as FunctionNode;
+    open.push(entered);
+    returns.set(entered, entered.body.type === ("BlockStatement" as string) ? [] : [entered.body]);
+  };
+  const leave = () => {
+    open.pop();
+  };
+  const listeners = {
+    FunctionDeclaration: enter,
+    FunctionExpression: enter,
+    ArrowFunctionExpression: enter,
+    "FunctionDeclaration:exit": leave,
+    "FunctionExpression:exit": leave,
+    "ArrowFunctionExpression:exit": leave,
+    ReturnStatement: (node: SyntaxNode) => {
+      const { argument } = node as Node & { type: "ReturnStatement" };
+      const owner = open.at(-1);
+      if (argument !== null && owner !== undefined) returns.get(owner)?.push(argument);
+    },
+  };
+  return { returns, listeners };
 }
 
 function lastName(scopes: Scopes, callee: Node): string | undefined {

@@ -159,6 +159,12 @@ describe("the plugin for Biome", () => {
     const expected = lintCase.finds ?? ["deprecated"];
     expect([...kinds]).toEqual(lintCase.biome ? [...new Set(expected)] : []);
   });
+
+  it("TR-8 Biome reports a function once, however many results it returns", () => {
+    const several = CASES.filter(({ name }) => name === "several returns" || name === "both branches");
+    const kinds = several.map((lintCase) => kindsIn(findings, fileOf(lintCase)));
+    expect(kinds).toEqual([["rawResult"], ["rawResult"]]);
+  });
 });
 
 describe("noRestrictedImports of Biome", () => {

@@ -29,15 +29,21 @@ export const RAW_RESULTS: readonly LintCase[] = [
     biome: true,
   },
   {
+    name: "several returns",
+    code: registered(`() => { if (x) return ${RAW}; return ${RAW}; }`),
+    finds: ["rawResult", "rawResult"],
+    biome: true,
+  },
+  {
     name: "both branches",
     code: registered(`() => x ? ${RAW} : ${RAW}`),
     finds: ["rawResult", "rawResult"],
     biome: true,
   },
   {
-    name: "a fallback",
-    code: registered(`() => { return x ?? ${RAW}; }`),
-    finds: rawResult,
+    name: "a side of an operator",
+    code: registered(`() => { if (a) return x ?? ${RAW}; if (b) return x || ${RAW}; return x && ${RAW}; }`),
+    finds: ["rawResult", "rawResult", "rawResult"],
     biome: false,
   },
   {

@@ -26,12 +26,16 @@ export function chooseDrops(
 
 function chooseSeveral(properties: readonly Property[], excess: number): ReadonlySet<string> | undefined {
   const chosen = new Set<string>();
+  const touched = new Set<string>();
   let left = excess;
   for (const { pointer, characters } of properties) {
     if (left <= 0) break;
     if (isWithin(pointer, chosen)) continue;
+    const parent = pointer.slice(0, pointer.lastIndexOf("/"));
+    // An object has one comma less than properties.
+    left -= characters + (touched.has(parent) ? 1 : 0);
     chosen.add(pointer);
-    left -= characters;
+    touched.add(parent);
   }
   return left <= 0 ? chosen : undefined;
 }

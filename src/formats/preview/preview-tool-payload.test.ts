@@ -152,7 +152,10 @@ describe("previewing a result", () => {
       previewToolPayload({
         meta,
         data,
-        schema: { required: ["rows"], properties: { rows: { minItems: 500 } } },
+        schema: {
+          required: ["rows"],
+          properties: { rows: { minItems: 500, items: { required: ["id", "name"] } } },
+        },
         store: failing,
         limits: { maxInlineCharacters },
       });

@@ -29,7 +29,7 @@ export function withSafeError(
   expose: ExposeError | undefined,
 ): ToolResult {
   if (!result.isError) return result;
-  const { error, content: _, facts: __, ...kept } = result;
+  const { error, content: _, facts: __, _meta: ___, ...kept } = result;
   const given = error ?? { message: "", code: "EXECUTION_ERROR" };
   const { code = "EXECUTION_ERROR", category = errorTraits(code).category, recoverable } = given;
   const exposed = expose?.(given) ?? {};

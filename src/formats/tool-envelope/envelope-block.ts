@@ -75,6 +75,12 @@ export function toEnvelopeBlock(
   const { tool, ts, version: _, ...rest } = meta;
   const envelope = { payload, meta: { tool, ts, version: 1, ...rest } };
   const json = toJsonText(extra === undefined ? envelope : withUnknown(envelope, extra));
+  if (!json.startsWith('{"payload":')) {
+    throw failure(
+      "not_json",
+      "An envelope needs a payload, and this one cannot be written as JSON; use null for none.",
+    );
+  }
   return ENVELOPE_PREFIX + toBase64Text(json);
 }
 
