@@ -1,17 +1,28 @@
 import fc from "fast-check";
+import {
+  type CallToolResult,
+  composeToolPayload,
+  type FormatName,
+  toToolResult,
+} from "../src/formats/index.ts";
 import { httpEnvelope, localEnvelope, mcpEnvelope, type ResponseEnvelope, toolError } from "../src/index.ts";
-import { type CallToolResult, composeToolPayload, type FormatName, toToolResult } from "../src/formats/index.ts";
 
 /** JSON without `-0`, which JSON text cannot tell from `0`. */
 export const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown);
 
 const word = fc.string({ minLength: 0, maxLength: 12, unit: "grapheme" });
-const record = fc.dictionary(fc.oneof(word, fc.constantFrom("__proto__", "constructor", "isError", "tier", "data")), json, {
-  maxKeys: 3,
-});
+const record = fc.dictionary(
+  fc.oneof(word, fc.constantFrom("__proto__", "constructor", "isError", "tier", "data")),
+  json,
+  {
+    maxKeys: 3,
+  },
+);
 
 /** Adds some of these fields to an object, often none of them. */
-function some<T extends Record<string, fc.Arbitrary<unknown>>>(fields: T): fc.Arbitrary<Record<string, unknown>> {
+function some<T extends Record<string, fc.Arbitrary<unknown>>>(
+  fields: T,
+): fc.Arbitrary<Record<string, unknown>> {
   return fc.record(fields, { requiredKeys: [] });
 }
 
@@ -22,7 +33,10 @@ const block = fc.oneof(
   fc.record({ type: fc.constant("image"), data: fc.constant("AAAA"), mimeType: fc.constant("image/png") }),
   fc.record({ type: fc.constant("resource_link"), uri: fc.webUrl(), name: word }),
   fc.record({ type: fc.constant("hologram"), depth: fc.nat() }),
-  fc.record({ type: fc.constant("text"), text: fc.constantFrom("__ENVELOPE_V1__:", "__ENVELOPE_V1__:e30=", "see __ENVELOPE_V1__:") }),
+  fc.record({
+    type: fc.constant("text"),
+    text: fc.constantFrom("__ENVELOPE_V1__:", "__ENVELOPE_V1__:e30=", "see __ENVELOPE_V1__:"),
+  }),
 );
 const blocks = fc.array(block, { maxLength: 4 });
 
@@ -36,7 +50,9 @@ const meta = fc.oneof(
 function around(result: fc.Arbitrary<object>): fc.Arbitrary<CallToolResult> {
   return fc
     .tuple(result, meta, some({ resultType: fc.constant("complete"), ttlMs: fc.nat() }))
-    .map(([made, given, unknown]) => ({ ...made, ...(given && { _meta: given }), ...unknown }) as CallToolResult);
+    .map(
+      ([made, given, unknown]) => ({ ...made, ...(given && { _meta: given }), ...unknown }) as CallToolResult,
+    );
 }
 
 const flag = fc.constantFrom(undefined, true, false);
@@ -57,7 +73,15 @@ const errorPayload = fc
 
 const toolEnvelope = around(
   fc
-    .tuple(word, fc.oneof(json, errorPayload), fc.record({ tool: word, ts: word }), record, flag, blocks, fc.boolean())
+    .tuple(
+      word,
+      fc.oneof(json, errorPayload),
+      fc.record({ tool: word, ts: word }),
+      record,
+      flag,
+      blocks,
+      fc.boolean(),
+    )
     .map(([summaryMarkdown, payload, known, unknown, isError, more, isDoubled]) => {
       const { tier: _, ...rest } = unknown;
       const made = toToolResult({ summaryMarkdown, payload, meta: { ...rest, ...known } });
@@ -100,7 +124,10 @@ const tieredValue = fc
 function carried(value: fc.Arbitrary<object>): fc.Arbitrary<CallToolResult> {
   return around(
     fc.tuple(value, flag, blocks, fc.constantFrom(0, 1, 2, 3)).map(([contract, isError, more, how]) => {
-      const first = { type: "text", text: how === 1 ? JSON.stringify(contract, null, 2) : JSON.stringify(contract) };
+      const first = {
+        type: "text",
+        text: how === 1 ? JSON.stringify(contract, null, 2) : JSON.stringify(contract),
+      };
       if (how === 3) return withFlag({ content: [first, ...more] }, isError);
       const content = how === 2 ? more : [first, ...more];
       return withFlag({ content, structuredContent: contract }, isError);
@@ -143,12 +170,14 @@ const statusValue = fc
   .map(([known, data, unknown]) => ({ meta: known, data, ...unknown }));
 
 const plain = around(
-  fc.tuple(blocks, fc.option(json, { nil: undefined }), flag, fc.constantFrom(0, 1, 2)).map(([content, data, isError, how]) => {
-    if (data === undefined) return withFlag({ content }, isError);
-    if (how === 0) return withFlag({ structuredContent: data }, isError);
-    const same = [{ type: "text", text: JSON.stringify(data) }];
-    return withFlag({ content: how === 1 ? same : content, structuredContent: data }, isError);
-  }),
+  fc
+    .tuple(blocks, fc.option(json, { nil: undefined }), flag, fc.constantFrom(0, 1, 2))
+    .map(([content, data, isError, how]) => {
+      if (data === undefined) return withFlag({ content }, isError);
+      if (how === 0) return withFlag({ structuredContent: data }, isError);
+      const same = [{ type: "text", text: JSON.stringify(data) }];
+      return withFlag({ content: how === 1 ? same : content, structuredContent: data }, isError);
+    }),
 );
 
 const facts = fc.option(
@@ -158,8 +187,12 @@ const facts = fc.option(
 const knownBlocks = blocks.map((list) => list.filter(({ type }) => type !== "hologram"));
 
 const responseEnvelope: fc.Arbitrary<ResponseEnvelope> = fc.oneof(
-  fc.tuple(fc.oneof(json, fc.date({ noInvalidDate: true }), fc.bigInt()), word).map(([data, id]) => localEnvelope(data, id)),
-  fc.tuple(json, some({ code: word, message: word, details: json })).map(([data, told]) => toolError(data, told)),
+  fc
+    .tuple(fc.oneof(json, fc.date({ noInvalidDate: true }), fc.bigInt()), word)
+    .map(([data, id]) => localEnvelope(data, id)),
+  fc
+    .tuple(json, some({ code: word, message: word, details: json }))
+    .map(([data, told]) => toolError(data, told)),
   fc
     .tuple(json, fc.integer({ min: 100, max: 599 }), facts, fc.boolean())
     .map(([data, statusCode, waybill, isError]) =>

@@ -15,15 +15,22 @@ import { CARRIERS } from "./arbitrary-result.ts";
 const PAIRS = FORMAT_NAMES.flatMap((from) => FORMAT_NAMES.map((to) => [from, to] as const));
 
 const residualOf = (carrier: unknown) => {
-  const { _meta, meta } = carrier as { _meta?: Record<string, unknown>; meta?: { _meta?: Record<string, unknown> } };
-  const ours = (_meta ?? meta?._meta)?.[RESULT_META_KEY] as { residual?: Record<string, unknown> } | undefined;
+  const { _meta, meta } = carrier as {
+    _meta?: Record<string, unknown>;
+    meta?: { _meta?: Record<string, unknown> };
+  };
+  const ours = (_meta ?? meta?._meta)?.[RESULT_META_KEY] as
+    | { residual?: Record<string, unknown> }
+    | undefined;
   return ours?.residual;
 };
 
 /** Envelope blocks compared by what they hold: base64 of the same JSON may be spelt in another order. */
 const opened = (carrier: unknown): unknown =>
   JSON.parse(JSON.stringify(toWire(carrier)), (_, value) =>
-    typeof value === "string" && value.startsWith(`${ENVELOPE_PREFIX}e`) && value.length > 20 ? parseEnvelopeBlock(value) : value,
+    typeof value === "string" && value.startsWith(`${ENVELOPE_PREFIX}e`) && value.length > 20
+      ? parseEnvelopeBlock(value)
+      : value,
   );
 
 describe.each(FORMAT_NAMES)("%s", (name: FormatName) => {

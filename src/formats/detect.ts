@@ -15,7 +15,12 @@ import { isStatusEnvelope, readStatusEnvelope } from "./status-envelope/status-e
 import { isTieredEnvelope } from "./tiered-envelope/tiered-envelope.ts";
 import { readTieredEnvelope } from "./tiered-envelope/tiered-envelope-codec.ts";
 import { parseEnvelopeBlock } from "./tool-envelope/envelope-block.ts";
-import { envelopeTexts, type FoundEnvelope, readToolEnvelope } from "./tool-envelope/tool-envelope-codec.ts";
+import {
+  envelopeTexts,
+  type FoundEnvelope,
+  readToolEnvelope,
+  withoutBlocks,
+} from "./tool-envelope/tool-envelope-codec.ts";
 
 /** One way to read a result that can be read in several. */
 export interface Candidate {
@@ -100,7 +105,7 @@ function envelopeReading(carrier: Carrier, found: FoundEnvelope): Reading {
     format: "tool-envelope",
     data: found.envelope.payload,
     obtained: "envelope-block",
-    human: carrier.content.filter((_, i) => !found.at.includes(i)),
+    human: withoutBlocks(carrier.content, found.at),
     read: () => readToolEnvelope(carrier, found),
   };
 }

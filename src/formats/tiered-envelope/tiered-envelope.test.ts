@@ -129,7 +129,7 @@ const callTool = createToolCaller(registry, {
 });
 
 function envelopeOf(result: CallToolResult): TieredEnvelope {
-  const [first] = result.content as { text: string }[];
+  const [first] = result.content as unknown as { text: string }[];
   expect(JSON.parse(String(first?.text))).toEqual(result.structuredContent);
   expect(result.isError === true).toBe((result.structuredContent as TieredEnvelope).error !== null);
   return result.structuredContent as TieredEnvelope;

@@ -33,7 +33,7 @@ export const toolEnvelopeCodec = createCodec<CallToolResult>({
     const human =
       result.content?.filter((item, i) => i === 0 || !isEnvelopeText(item)) ?? derivedContent(result);
     return writeCarrier(NAME, result, {
-      content: insert(human, block, Array.isArray(extra["at"]) ? extra["at"] : USUAL_PLACE),
+      content: insert(human, block, placesIn(extra["at"])),
       ...("structured" in extra && { structured: { value: extra["structured"] } }),
       flag: flagOf(result.isError, payload),
     });
@@ -91,7 +91,7 @@ export function readToolEnvelope(carrier: Carrier, { envelope, at }: FoundEnvelo
     timestamp: ts,
     ...(carrier.meta && { _meta: carrier.meta }),
   };
-  const content = carrier.content.filter((_, i) => !at.includes(i)) as readonly MCPContentBlock[];
+  const content = withoutBlocks(carrier.content, at) as readonly MCPContentBlock[];
   const extra = {
     ...unusualParts(carrier, flagOf(isError, payload)),
     ...(!isEmpty(unknownMeta) && { meta: unknownMeta }),
@@ -109,6 +109,12 @@ export function readToolEnvelope(carrier: Carrier, { envelope, at }: FoundEnvelo
     obtained: "envelope-block",
     odd: oddities(tolerated, at, isFailure && carrier.flag !== true),
   };
+}
+
+/** The blocks for people: all but the machine's. */
+export function withoutBlocks(content: readonly unknown[], at: readonly number[]): readonly unknown[] {
+  const places = new Set(at);
+  return content.filter((_, i) => !places.has(i));
 }
 
 function oddities(
@@ -188,9 +194,20 @@ function insert(
   block: MCPContentBlock,
   places: readonly unknown[],
 ): readonly MCPContentBlock[] {
-  const content = human.length === 0 ? [textBlock("")] : [...human];
-  for (const place of places) content.splice(Math.max(1, Number(place)), 0, block);
+  const given = human.length === 0 ? [textBlock("")] : human;
+  const wanted = new Set(places);
+  const content: MCPContentBlock[] = [];
+  let blocks = places.length;
+  for (const item of given) {
+    for (; blocks > 0 && content.length > 0 && wanted.has(content.length); blocks--) content.push(block);
+    content.push(item);
+  }
+  for (; blocks > 0; blocks--) content.push(block);
   return content;
+}
+
+function placesIn(at: unknown): readonly unknown[] {
+  return Array.isArray(at) && at.length > 0 ? at : USUAL_PLACE;
 }
 
 function recordOrNone(value: unknown): Record<string, unknown> | undefined {
