@@ -3,7 +3,7 @@ import { textOf } from "./call-tool-result.ts";
 import type { Carrier } from "./carrier.ts";
 import type { ReadOptions } from "./codec.ts";
 import { isFormatError } from "./format-error.ts";
-import { parseJsonText, toJsonText } from "./json-text.ts";
+import { parseJsonText, toJsonTextOrNone } from "./json-text.ts";
 import { ENVELOPE_LIMITS } from "./tool-envelope/envelope-block.ts";
 
 /** A value that may be an envelope, and where it stood. */
@@ -30,5 +30,5 @@ export function findContract(carrier: Carrier, options: ReadOptions): Contract |
 export function isJsonOf(block: unknown, value: unknown): block is MCPContentBlock {
   const text = textOf(block);
   // A block with annotations is more than the JSON.
-  return text !== undefined && Object.keys(block as object).length === 2 && text === toJsonText(value);
+  return text !== undefined && Object.keys(block as object).length === 2 && text === toJsonTextOrNone(value);
 }

@@ -6,6 +6,7 @@ import { type Candidate, detect } from "./detect.ts";
 import { total } from "./format-error.ts";
 import { joinText } from "./human-text.ts";
 import { type RecoverOptions, recoverJson } from "./recover-json.ts";
+import { writeData } from "./response-envelope/response-envelope-codec.ts";
 import { adviseRetry, type RetryAdvice } from "./retry-advice.ts";
 
 /** How a result is read, and whether JSON is looked for in its text. */
@@ -70,7 +71,7 @@ function describe(
   return {
     format,
     isError,
-    ...(recovered ?? (hasData && { data: result.data === undefined ? human : result.data })),
+    ...(recovered ?? (hasData && { data: result.data === undefined ? human : writeData(result) })),
     obtained: recovered === undefined ? obtained : "text-json",
     ...(error !== undefined && { error }),
     text,

@@ -45,13 +45,13 @@ export type Detection =
 export function detect(value: unknown, options: ReadOptions): Detection {
   if (isBareEnvelope(value)) return detectBare(value);
   const carrier = readCarrier(value);
-  const { envelopes, odd } = findEnvelopes(carrier, options);
+  const { envelopes, odd, isConflict } = findEnvelopes(carrier, options);
   const contract = findContract(carrier, options);
   const readings = [
     ...envelopes.map((found) => envelopeReading(carrier, found)),
     ...(contract === undefined ? [] : contractReadings(carrier, contract)),
   ];
-  const chosen = choose(carrier, readings);
+  const chosen = choose(carrier, readings, isConflict);
   if (chosen === undefined) return { candidates: candidatesOf(carrier, readings), odd };
   const decoded = chosen.read();
   const { result, odd: noticed } =
@@ -83,7 +83,11 @@ function detectBare(envelope: ResponseEnvelope): Detection {
 function findEnvelopes(
   { content }: Carrier,
   options: ReadOptions,
-): { readonly envelopes: readonly FoundEnvelope[]; readonly odd: readonly Oddity[] } {
+): {
+  readonly envelopes: readonly FoundEnvelope[];
+  readonly odd: readonly Oddity[];
+  readonly isConflict: boolean;
+} {
   const envelopes: FoundEnvelope[] = [];
   const odd: Oddity[] = [];
   for (const [text, at] of envelopeTexts(content)) {
@@ -94,10 +98,11 @@ function findEnvelopes(
       odd.push({ code: error.code, message: error.message });
     }
   }
-  if (envelopes.length + odd.length > 1) {
+  const isConflict = envelopes.length + odd.length > 1 && envelopes.length > 0;
+  if (isConflict) {
     odd.push({ code: "conflicting_envelopes", message: "The result holds different envelope blocks." });
   }
-  return { envelopes, odd };
+  return { envelopes, odd, isConflict };
 }
 
 function envelopeReading(carrier: Carrier, found: FoundEnvelope): Reading {
@@ -150,14 +155,14 @@ function isJsonText(block: unknown): boolean {
 }
 
 /** The reading that needs no guess: the one the residual names, or the only one. */
-function choose(carrier: Carrier, readings: readonly Reading[]): Reading | undefined {
+function choose(carrier: Carrier, readings: readonly Reading[], isConflict: boolean): Reading | undefined {
   const hint = isPlainObject(carrier.residual) ? carrier.residual["format"] : undefined;
   const hinted = hint === "mcp" ? plainReading(carrier) : readings.filter(({ format }) => format === hint);
   if (!Array.isArray(hinted)) return hinted;
   if (hinted.length === 1) return hinted[0];
   const [only, second] = readings;
   if (only === undefined) return plainReading(carrier);
-  if (second !== undefined) return undefined;
+  if (second !== undefined || isConflict) return undefined;
   const isContradicted = only.format === "tool-envelope" && carrier.hasStructured;
   return isContradicted && !isEqual(only.data, carrier.structured) ? undefined : only;
 }

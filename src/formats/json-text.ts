@@ -1,4 +1,4 @@
-import { FormatError } from "./format-error.ts";
+import { FormatError, isFormatError } from "./format-error.ts";
 
 /** The deepest nesting that is read: the same in every language that reads these formats. */
 export const MAX_JSON_DEPTH = 512;
@@ -14,21 +14,31 @@ export function parseJsonText(text: string): unknown {
   } catch (cause) {
     throw new FormatError("bad_json", "The text is not JSON.", { cause });
   }
-  if (text.length >= HARMLESS_LENGTH && isDeeper(value, MAX_JSON_DEPTH)) {
+  if (text.length >= HARMLESS_LENGTH && isDeeper(text, MAX_JSON_DEPTH)) {
     throw new FormatError("bad_json", `The JSON is nested more than ${MAX_JSON_DEPTH} levels deep.`);
   }
   return value;
 }
 
-/** Tells whether objects and arrays are nested more than so many levels deep. */
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) if (isDeeper(value[i], levels - 1)) return true;
-    return false;
+const QUOTE = 34;
+const BACKSLASH = 92;
+/** Square and curly brackets differ in one bit. */
+const BRACKET_BIT = 32;
+const OPENING = 123;
+const CLOSING = 125;
+
+/** Tells whether objects and arrays are nested more than so many levels deep in text that is known to be JSON. */
+function isDeeper(text: string, levels: number): boolean {
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code === QUOTE) {
+      for (i++; text.charCodeAt(i) !== QUOTE; i++) if (text.charCodeAt(i) === BACKSLASH) i++;
+    } else if ((code | BRACKET_BIT) === OPENING) {
+      depth += 1;
+      if (depth > levels) return true;
+    } else if ((code | BRACKET_BIT) === CLOSING) depth -= 1;
   }
-  for (const key in value) if (isDeeper((value as Record<string, unknown>)[key], levels - 1)) return true;
   return false;
 }
 
@@ -41,11 +51,21 @@ export function toJsonText(value: unknown): string {
   try {
     text = JSON.stringify(value);
   } catch (cause) {
-    throw notJson("it holds a bigint or refers to itself, or reading it throws", cause);
+    throw notJson("it holds a bigint, refers to itself, is nested too deeply, or reading it throws", cause);
   }
   if (text === undefined) throw notJson("it is undefined, a function or a symbol");
   if (SUSPECTS.some((suspect) => text.includes(suspect))) refuseForeign(value, 0);
   return text;
+}
+
+/** The same, or nothing where JSON cannot hold the value. */
+export function toJsonTextOrNone(value: unknown): string | undefined {
+  try {
+    return toJsonText(value);
+  } catch (error) {
+    if (isFormatError(error)) return undefined;
+    throw error;
+  }
 }
 
 function refuseForeign(value: unknown, depth: number): void {

@@ -1,11 +1,10 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
 import type { ToolResult } from "../../core/result/tool-result.ts";
-import { isEqual } from "../../core/schema/compare-values.ts";
-import { type CallToolResult, textBlock } from "../call-tool-result.ts";
+import { type CallToolResult, textBlock, textOf } from "../call-tool-result.ts";
 import { type Carrier, isEmpty, readCarrier, unusualParts, writeCarrier } from "../carrier.ts";
 import { createCodec, type Decoded } from "../codec.ts";
 import { describeResult } from "../human-text.ts";
-import { toJsonText } from "../json-text.ts";
+import { toJsonText, toJsonTextOrNone } from "../json-text.ts";
 
 /** MCP's own result: the data as structured content, and its JSON as text unless there is something better to read. */
 export const plainCodec = createCodec<CallToolResult>({
@@ -33,7 +32,7 @@ export function readPlain(carrier: Carrier): Decoded {
   const extra = unusualParts(carrier, flagOf(isError));
   const bare: ToolResult = { isError, ...data, ...(carrier.meta && { _meta: carrier.meta }) };
   const content = carrier.content as readonly MCPContentBlock[];
-  const isDerived = isEqual(content, derivedContent(bare)) || !carrier.hasContent;
+  const isDerived = isDerivedContent(content, bare) || !carrier.hasContent;
   const result: ToolResult = {
     ...bare,
     ...(!isDerived && { content }),
@@ -47,6 +46,22 @@ export function derivedContent(result: ToolResult): readonly MCPContentBlock[] {
   const texts = describeResult(result);
   if (result.data !== undefined) texts.push(toJsonText(result.data));
   return texts.map(textBlock);
+}
+
+/** Tells whether blocks are just what `derivedContent` makes. */
+export function isDerivedContent(content: readonly unknown[], result: ToolResult): boolean {
+  const texts = describeResult(result);
+  const hasData = result.data !== undefined;
+  if (content.length !== texts.length + (hasData ? 1 : 0)) return false;
+  const last = hasData ? toJsonTextOrNone(result.data) : undefined;
+  return (
+    texts.every((text, i) => isTextBlock(content[i], text)) && (!hasData || isTextBlock(content.at(-1), last))
+  );
+}
+
+/** A block with annotations is more than its text. */
+function isTextBlock(block: unknown, text: string | undefined): boolean {
+  return text !== undefined && textOf(block) === text && Object.keys(block as object).length === 2;
 }
 
 function flagOf(isError: boolean): true | undefined {

@@ -16,7 +16,7 @@ import { isEmpty, takeResidual } from "../carrier.ts";
 import { createCodec, type Decoded } from "../codec.ts";
 import { FormatError } from "../format-error.ts";
 import { toJsonText } from "../json-text.ts";
-import { derivedContent } from "../plain/plain-codec.ts";
+import { derivedContent, isDerivedContent } from "../plain/plain-codec.ts";
 import { differences } from "../residual.ts";
 
 const NAME = "response-envelope";
@@ -95,7 +95,7 @@ function readMcp(data: unknown, meta: MCPResponseMeta): Read {
     ...readFacts(meta),
     ...(_meta !== undefined && { _meta }),
   };
-  const isDerived = isEqual(content, derivedContent(bare));
+  const isDerived = isDerivedContent(content, bare);
   const result = { ...bare, ...(!isDerived && { content }) };
   return { result, obtained: hasStructured ? "structured-content" : "content", odd: [], residual };
 }
@@ -165,7 +165,8 @@ function toKnownBlock(block: unknown): MCPContentBlock {
   return isContentBlock(block) ? block : textBlock(toJsonText(block));
 }
 
-function writeData({ data, extra }: ToolResult): unknown {
+/** The data as it was before it took its wire form. */
+export function writeData({ data, extra }: ToolResult): unknown {
   return extra?.[NAME]?.["wire"] === true ? fromWire(data) : data;
 }
 
