@@ -16,8 +16,16 @@ import {
   Server,
   type StandardSchemaWithJSON,
 } from "@modelcontextprotocol/server";
-import { type ResultStore, toReadResourceResult } from "../src/formats/index.ts";
-import type { JsonSchemaObject } from "../src/index.ts";
+import {
+  type CallToolResult,
+  composeToolPayload,
+  createToolResponseEnvelopeSchema,
+  type ResultStore,
+  type ToolPayload,
+  type ToolResponseStatus,
+  toReadResourceResult,
+} from "../src/formats/index.ts";
+import type { AnySchema, JsonSchemaObject } from "../src/index.ts";
 import { HARDENED, HARDENED_FLAGS, ROOT } from "./run-node.ts";
 
 /** A tool without arguments, and what it answers. */
@@ -54,7 +62,7 @@ const INFO = { name: "peer", version: "1.0.0" };
 const CAPABILITIES = { capabilities: { tools: {}, resources: {} } };
 
 /** Every way to serve. */
-export const SERVERS = {
+const SERVERS = {
   "the Server of SDK 1": (served) => {
     const server = new FirstServer(INFO, CAPABILITIES);
     server.setRequestHandler(ListToolsRequestSchema, () => onWire(list(served)));
@@ -92,14 +100,20 @@ export type ServerName = keyof typeof SERVERS;
 const INTERPRETING = { jsonSchemaValidator: new CfWorkerJsonSchemaValidator() };
 
 /** Every client; in the hardened run all of them interpret schemas, for their usual validator generates code. */
-export const CLIENTS = {
+const CLIENTS = {
   "a client of SDK 1": () => new FirstClient(INFO, HARDENED ? INTERPRETING : {}),
+  "a client of SDK 1 in a worker": () => new FirstClient(INFO, INTERPRETING),
   "a client of SDK 2": () => new Client(INFO, HARDENED ? INTERPRETING : {}),
   "a client of SDK 2 in a worker": () => new Client(INFO, INTERPRETING),
 } as const satisfies Record<string, () => PeerClient>;
 
 /** A row of `CLIENTS`. */
-export type ClientName = keyof typeof CLIENTS;
+type ClientName = keyof typeof CLIENTS;
+
+/** Every server with every client. */
+export const PAIRS: readonly { readonly server: ServerName; readonly client: ClientName }[] = (
+  Object.keys(SERVERS) as ServerName[]
+).flatMap((server) => (Object.keys(CLIENTS) as ClientName[]).map((client) => ({ server, client })));
 
 /** Connects a client to a server in memory, lets a test use it, and closes both. */
 export async function withPeers(
@@ -120,9 +134,47 @@ export async function withPeers(
   }
 }
 
+/** What tools answer, by their names. */
+export type Replies = ReadonlyMap<string, ToolPayload>;
+
+/** Writes a short reply. */
+export function reply(status: ToolResponseStatus, data: unknown): ToolPayload {
+  return composeToolPayload({ meta: { status, summary: "Looked", details: ["Once."] }, data });
+}
+
+/** Makes a tool of each reply, all of them with the schema of the same data. */
+export function toTools(replies: Replies, schema: AnySchema): ServedTool[] {
+  const outputSchema = createToolResponseEnvelopeSchema(schema);
+  return [...replies].map(([name, sent]) => ({ name, outputSchema, call: () => sent }));
+}
+
 /** Calls a tool without arguments. */
 export function callTool(client: PeerClient, name: string): Promise<unknown> {
   return client.callTool({ name, arguments: {} });
+}
+
+/** The URIs of the links of a result. */
+export function linksOf(result: unknown): string[] {
+  return (result as CallToolResult).content.flatMap((block) =>
+    block.type === "resource_link" ? [block.uri] : [],
+  );
+}
+
+/** Reads the text of a resource that has nothing else. */
+export async function readText(client: PeerClient, uri: string): Promise<string> {
+  const { contents } = await client.readResource({ uri });
+  const [{ text } = {}, ...others] = contents as readonly { readonly text?: string }[];
+  if (text === undefined || others.length > 0) throw new Error(`${uri} is not one text.`);
+  return text;
+}
+
+/** Reads a stored result in ranges, each from where the one before ended, until nothing is left of its length. */
+export async function readParts(client: PeerClient, uri: string, total: number): Promise<string[]> {
+  const parts: string[] = [];
+  for (let offset = 0; offset < total; offset += parts.at(-1)?.length || total) {
+    parts.push(await readText(client, `${uri}?offset=${offset}&length=999`));
+  }
+  return parts;
 }
 
 function list({ tools }: Served): unknown {

@@ -20,33 +20,42 @@ export interface Carrier {
   readonly rest: Readonly<Record<string, unknown>>;
 }
 
+const NOTHING: Readonly<Record<string, unknown>> = Object.freeze({});
+const NO_CONTENT: readonly unknown[] = Object.freeze([]);
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
 /** Takes a tool result apart; what is none is a `not_a_tool_result` error. */
 export function readCarrier(value: unknown): Carrier {
   if (!isPlainObject(value)) throw notAToolResult();
-  const hasContent = Object.hasOwn(value, "content") && Array.isArray(value["content"]);
-  const hasStructured = Object.hasOwn(value, "structuredContent") && value["structuredContent"] !== undefined;
-  if (!hasContent && !hasStructured) throw notAToolResult();
-  const rest: Record<string, unknown> = { ...value };
-  if (hasContent) delete rest["content"];
-  delete rest["structuredContent"];
-  const flag = typeof rest["isError"] === "boolean" ? rest["isError"] : undefined;
-  if (flag !== undefined) delete rest["isError"];
-  const given = rest["_meta"];
-  if (isPlainObject(given)) delete rest["_meta"];
-  const { meta, residual } = isPlainObject(given)
-    ? takeResidual(given)
-    : { meta: undefined, residual: undefined };
-  const content = hasContent ? (value["content"] as readonly unknown[]) : [];
-  return {
-    content,
-    hasContent,
-    hasStructured,
-    structured: value["structuredContent"],
-    flag,
-    meta,
-    residual,
-    rest,
+  const carrier: Writable<Carrier> = {
+    content: NO_CONTENT,
+    hasContent: false,
+    hasStructured: false,
+    structured: undefined,
+    flag: undefined,
+    meta: undefined,
+    residual: undefined,
+    rest: NOTHING,
   };
+  for (const key of Object.keys(value)) readPart(carrier, key, value[key]);
+  if (!carrier.hasContent && !carrier.hasStructured) throw notAToolResult();
+  return carrier;
+}
+
+function readPart(carrier: Writable<Carrier>, key: string, part: unknown): void {
+  if (key === "content" && Array.isArray(part)) {
+    carrier.content = part;
+    carrier.hasContent = true;
+  } else if (key === "structuredContent" && part !== undefined) {
+    carrier.structured = part;
+    carrier.hasStructured = true;
+  } else if (key === "isError" && typeof part === "boolean") carrier.flag = part;
+  else if (key === "_meta" && isPlainObject(part)) Object.assign(carrier, takeResidual(part));
+  else if (part !== undefined) {
+    carrier.rest = carrier.rest === NOTHING ? {} : carrier.rest;
+    setOwn(carrier.rest, key, part);
+  }
 }
 
 function notAToolResult(): FormatError {
@@ -127,6 +136,11 @@ export function withUnknown<T extends object>(known: T, unknown: unknown): T {
     if (!Object.hasOwn(known, key)) setOwn(result as Record<string, unknown>, key, unknown[key]);
   }
   return result;
+}
+
+/** Tells whether there is anything that `writeCarrier` would not write by itself. */
+export function isUnusual(carrier: Carrier, flag: boolean | undefined): boolean {
+  return carrier.flag !== flag || !carrier.hasContent || carrier.rest !== NOTHING;
 }
 
 /** What `writeCarrier` would not write by itself, to be kept under `extra`; `flag` is what the format would write. */

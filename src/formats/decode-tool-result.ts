@@ -57,27 +57,30 @@ function ambiguous(
 
 function describe(
   format: FormatName,
-  decoded: Decoded,
+  { result, obtained, odd }: Decoded,
   human: readonly unknown[],
   options: DecodeOptions,
 ): DecodedToolResult {
-  const { result, obtained, odd } = decoded;
   const { isError } = result;
   const text = joinText(human);
-  const error = isError ? errorOf(result, text) : undefined;
-  const recovered =
-    obtained === "content" && result.data === undefined ? recoverJson(human, options) : undefined;
-  const hasData = result.data !== undefined || obtained !== "envelope-block";
-  return {
+  const decoded: { -readonly [K in keyof DecodedToolResult]: DecodedToolResult[K] } = {
     format,
     isError,
-    ...(recovered ?? (hasData && { data: result.data === undefined ? human : writeData(result) })),
-    obtained: recovered === undefined ? obtained : "text-json",
-    ...(error !== undefined && { error }),
+    obtained,
     text,
-    odd: isError || format !== "mcp" || !readsLikeError(text) ? odd : [...odd, SUSPECT],
+    odd: !isError && format === "mcp" && readsLikeError(text) ? [...odd, SUSPECT] : odd,
     result,
   };
+  if (isError) decoded.error = errorOf(result, text);
+  const recovered =
+    obtained === "content" && result.data === undefined ? recoverJson(human, options) : undefined;
+  if (recovered !== undefined) {
+    decoded.data = recovered.data;
+    decoded.obtained = "text-json";
+  } else if (result.data !== undefined) decoded.data = writeData(result);
+  // An error payload is the error, and no data besides.
+  else if (obtained !== "envelope-block") decoded.data = human;
+  return decoded;
 }
 
 const SUSPECT: Oddity = {

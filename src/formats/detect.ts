@@ -45,25 +45,36 @@ export type Detection =
 export function detect(value: unknown, options: ReadOptions): Detection {
   if (isBareEnvelope(value)) return detectBare(value);
   const carrier = readCarrier(value);
-  const { envelopes, odd, isConflict } = findEnvelopes(carrier, options);
+  const texts = envelopeTexts(carrier.content);
   const contract = findContract(carrier, options);
+  // Most results are neither, and need no more than this.
+  if (texts.size === 0 && contract === undefined)
+    return conclude("mcp", carrier, readPlain(carrier), carrier.content);
+  const { envelopes, odd, isConflict } = readEnvelopes(texts, options);
   const readings = [
     ...envelopes.map((found) => envelopeReading(carrier, found)),
     ...(contract === undefined ? [] : contractReadings(carrier, contract)),
   ];
   const chosen = choose(carrier, readings, isConflict);
   if (chosen === undefined) return { candidates: candidatesOf(carrier, readings), odd };
-  const decoded = chosen.read();
-  const { result, odd: noticed } =
-    carrier.residual === undefined
-      ? { result: decoded.result, odd: [] }
-      : applyResidual(decoded.result, carrier.residual);
-  const all = odd.length + noticed.length === 0 ? decoded.odd : [...odd, ...decoded.odd, ...noticed];
-  return {
-    format: chosen.format,
-    decoded: { result, obtained: decoded.obtained, odd: all },
-    human: chosen.human,
-  };
+  const { result, obtained, odd: noticed } = chosen.read();
+  return conclude(chosen.format, carrier, { result, obtained, odd: join(odd, noticed) }, chosen.human);
+}
+
+/** Restores what the residual holds. */
+function conclude(
+  format: FormatName,
+  { residual }: Pick<Carrier, "residual">,
+  decoded: Decoded,
+  human: readonly unknown[],
+): Detection {
+  if (residual === undefined) return { format, decoded, human };
+  const { result, odd } = applyResidual(decoded.result, residual);
+  return { format, decoded: { result, obtained: decoded.obtained, odd: join(decoded.odd, odd) }, human };
+}
+
+function join(some: readonly Oddity[], more: readonly Oddity[]): readonly Oddity[] {
+  return some.length === 0 ? more : [...some, ...more];
 }
 
 function isBareEnvelope(value: unknown): value is ResponseEnvelope {
@@ -72,16 +83,14 @@ function isBareEnvelope(value: unknown): value is ResponseEnvelope {
 }
 
 function detectBare(envelope: ResponseEnvelope): Detection {
-  const { result, obtained, odd, residual } = readEnvelope(envelope);
-  const applied = residual === undefined ? { result, odd: [] } : applyResidual(result, residual);
+  const read = readEnvelope(envelope);
   const human = envelope.meta.source === "mcp" ? envelope.meta.content : [];
-  const decoded = { result: applied.result, obtained, odd: [...odd, ...applied.odd] };
-  return { format: "response-envelope", decoded, human };
+  return conclude("response-envelope", read, read, human);
 }
 
 /** The envelope blocks that can be read, and why others cannot. */
-function findEnvelopes(
-  { content }: Carrier,
+function readEnvelopes(
+  texts: ReadonlyMap<string, readonly number[]>,
   options: ReadOptions,
 ): {
   readonly envelopes: readonly FoundEnvelope[];
@@ -90,7 +99,7 @@ function findEnvelopes(
 } {
   const envelopes: FoundEnvelope[] = [];
   const odd: Oddity[] = [];
-  for (const [text, at] of envelopeTexts(content)) {
+  for (const [text, at] of texts) {
     try {
       envelopes.push({ envelope: parseEnvelopeBlock(text, options), at });
     } catch (error) {
@@ -98,7 +107,7 @@ function findEnvelopes(
       odd.push({ code: error.code, message: error.message });
     }
   }
-  const isConflict = envelopes.length + odd.length > 1 && envelopes.length > 0;
+  const isConflict = texts.size > 1 && envelopes.length > 0;
   if (isConflict) {
     odd.push({ code: "conflicting_envelopes", message: "The result holds different envelope blocks." });
   }

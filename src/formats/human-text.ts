@@ -33,10 +33,10 @@ export function describeResult(result: ToolResult): string[] {
 
 /** The text blocks of a result, joined: what a host that shows only text shows. */
 export function joinText(blocks: readonly unknown[]): string {
-  const texts: string[] = [];
+  let joined: string | undefined;
   for (let i = 0; i < blocks.length; i++) {
     const text = textOf(blocks[i]);
-    if (text !== undefined) texts.push(text);
+    if (text !== undefined) joined = joined === undefined ? text : `${joined}\n\n${text}`;
   }
-  return texts.join("\n\n");
+  return joined ?? "";
 }

@@ -1,8 +1,8 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
 import type { ToolResult } from "../../core/result/tool-result.ts";
 import { type CallToolResult, textBlock, textOf } from "../call-tool-result.ts";
-import { type Carrier, isEmpty, readCarrier, unusualParts, writeCarrier } from "../carrier.ts";
-import { createCodec, type Decoded } from "../codec.ts";
+import { type Carrier, isUnusual, readCarrier, unusualParts, writeCarrier } from "../carrier.ts";
+import { createCodec, type Decoded, type Oddity } from "../codec.ts";
 import { describeResult } from "../human-text.ts";
 import { toJsonText, toJsonTextOrNone } from "../json-text.ts";
 
@@ -25,21 +25,22 @@ export const plainCodec = createCodec<CallToolResult>({
   },
 });
 
-/** Reads a result that no other format claims. */
+/** Reads a result that no other format claims; field by field, because most results are read here. */
 export function readPlain(carrier: Carrier): Decoded {
   const isError = carrier.flag === true;
-  const data = carrier.hasStructured ? { data: carrier.structured } : {};
-  const extra = unusualParts(carrier, flagOf(isError));
-  const bare: ToolResult = { isError, ...data, ...(carrier.meta && { _meta: carrier.meta }) };
-  const content = carrier.content as readonly MCPContentBlock[];
-  const isDerived = isDerivedContent(content, bare) || !carrier.hasContent;
-  const result: ToolResult = {
-    ...bare,
-    ...(!isDerived && { content }),
-    ...(!isEmpty(extra) && { extra: { mcp: extra } }),
-  };
-  return { result, obtained: carrier.hasStructured ? "structured-content" : "content", odd: [] };
+  const result: { -readonly [K in keyof ToolResult]: ToolResult[K] } = { isError };
+  if (carrier.hasStructured) result.data = carrier.structured;
+  if (carrier.hasContent && !isDerivedContent(carrier.content, result)) {
+    result.content = carrier.content as readonly MCPContentBlock[];
+  }
+  if (carrier.meta !== undefined) result._meta = carrier.meta;
+  if (isUnusual(carrier, flagOf(isError))) {
+    result.extra = { mcp: unusualParts(carrier, flagOf(isError)) };
+  }
+  return { result, obtained: carrier.hasStructured ? "structured-content" : "content", odd: NOTHING_ODD };
 }
+
+const NOTHING_ODD: readonly Oddity[] = Object.freeze([]);
 
 /** What people read when nobody wrote them a text: what the result says, and its data as JSON. */
 export function derivedContent(result: ToolResult): readonly MCPContentBlock[] {

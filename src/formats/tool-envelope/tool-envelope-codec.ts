@@ -54,16 +54,19 @@ export interface FoundEnvelope {
 
 /** Finds the distinct envelope blocks of a result, with their places; the first block is never one. */
 export function envelopeTexts(content: readonly unknown[]): ReadonlyMap<string, readonly number[]> {
-  const found = new Map<string, number[]>();
+  let found: Map<string, number[]> | undefined;
   for (let i = 1; i < content.length; i++) {
     const text = textOf(content[i]);
     if (text === undefined || !isEnvelopeBlock(text)) continue;
+    found ??= new Map();
     const places = found.get(text);
     if (places === undefined) found.set(text, [i]);
     else places.push(i);
   }
-  return found;
+  return found ?? NO_ENVELOPES;
 }
+
+const NO_ENVELOPES: ReadonlyMap<string, readonly number[]> = new Map();
 
 function findEnvelope({ content }: Carrier, options: ReadOptions): FoundEnvelope {
   const [first, ...others] = envelopeTexts(content);
