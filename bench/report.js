@@ -101,3 +101,16 @@ export function judgeTime(bench, comparison, { side, limit }) {
   const wording = `${side} within ${formatTime(limit)}`;
   return verdict(bench, wording, formatSpread(time, formatTime), time.median <= limit);
 }
+
+/**
+ * Judges "at most this many times its size in memory".
+ * @param {string} bench
+ * @param {{ side: string, peaks: readonly number[], size: number, times: number }} target
+ */
+export function judgeMemory(bench, { side, peaks, size, times }) {
+  const sorted = peaks.map((peak) => peak / size).sort((a, b) => a - b);
+  const [low = 0, high = 0] = [sorted[0], sorted.at(-1)];
+  const median = sorted[Math.floor(sorted.length / 2)] ?? 0;
+  const measured = formatSpread({ low, median, high }, formatRatio);
+  return verdict(bench, `${side} at most ${times}× its size in memory`, measured, median <= times);
+}

@@ -9,3 +9,8 @@ if (!existsSync(entry)) {
 
 /** The built package, exactly as a user gets it. */
 export const { compileSchema, defineOperation, OperationRegistry, Type } = await import(entry.href);
+
+/** What `waybill/formats` offers, likewise. */
+export const { decodeToolResult, parseEnvelopeBlock, toToolResult } = await import(
+  new URL("../dist/formats.js", import.meta.url).href
+);

@@ -130,10 +130,12 @@ export function writeCarrier(format: FormatName, result: ToolResult, written: Wr
 
 /** Adds fields a format does not define after those it does, which they never replace. */
 export function withUnknown<T extends object>(known: T, unknown: unknown): T {
-  if (!isPlainObject(unknown)) return known;
-  const result = { ...known };
+  if (unknown === undefined || !isPlainObject(unknown)) return known;
+  let result = known;
   for (const key of Object.keys(unknown)) {
-    if (!Object.hasOwn(known, key)) setOwn(result as Record<string, unknown>, key, unknown[key]);
+    if (Object.hasOwn(known, key)) continue;
+    if (result === known) result = { ...known };
+    setOwn(result as Record<string, unknown>, key, unknown[key]);
   }
   return result;
 }

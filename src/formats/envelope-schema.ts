@@ -39,7 +39,7 @@ export function createEnvelopeSchema<Envelope>(
   shape: EnvelopeShape,
 ): EnvelopeSchema<Envelope> {
   const data = toOperationSchema(schema, "output");
-  const { $schema, ...moved } = isObject(data.json) ? moveReferences(data.json) : {};
+  const { $schema, ...moved } = isObject(data.json) ? moveReferences(structuredClone(data.json)) : {};
   const json: JsonSchemaObject = {
     ...($schema !== undefined && { $schema }),
     type: "object",
@@ -77,7 +77,9 @@ function withStandard(
   json: JsonSchemaObject,
   validate: StandardSchemaV1.Props["validate"],
 ): JsonSchemaObject {
-  const jsonSchema = { input: () => json, output: () => json };
+  // Copies, because some validators write on the schemas they are given.
+  const copy = () => structuredClone(json);
+  const jsonSchema = { input: copy, output: copy };
   return Object.defineProperty(json, "~standard", {
     value: { version: 1, vendor: "waybill", validate, jsonSchema },
   });

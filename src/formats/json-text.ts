@@ -14,36 +14,29 @@ export function parseJsonText(text: string): unknown {
   } catch (cause) {
     throw new FormatError("bad_json", "The text is not JSON.", { cause });
   }
-  if (text.length >= HARMLESS_LENGTH && isDeeper(text, MAX_JSON_DEPTH)) {
+  if (text.length >= HARMLESS_LENGTH && isDeeper(value, MAX_JSON_DEPTH)) {
     throw new FormatError("bad_json", `The JSON is nested more than ${MAX_JSON_DEPTH} levels deep.`);
   }
   return value;
 }
 
-const QUOTE = 34;
-const BACKSLASH = 92;
-/** Square and curly brackets differ in one bit. */
-const BRACKET_BIT = 32;
-const OPENING = 123;
-const CLOSING = 125;
-
-/** Tells whether objects and arrays are nested more than so many levels deep in text that is known to be JSON. */
-function isDeeper(text: string, levels: number): boolean {
-  let depth = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === QUOTE) {
-      for (i++; text.charCodeAt(i) !== QUOTE; i++) if (text.charCodeAt(i) === BACKSLASH) i++;
-    } else if ((code | BRACKET_BIT) === OPENING) {
-      depth += 1;
-      if (depth > levels) return true;
-    } else if ((code | BRACKET_BIT) === CLOSING) depth -= 1;
+/** Tells whether objects and arrays are nested more than so many levels deep. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const item = value[i];
+      if (typeof item === "object" && isDeeper(item, levels - 1)) return true;
+    }
+    return false;
+  }
+  for (const key in value) {
+    const member = (value as Record<string, unknown>)[key];
+    if (typeof member === "object" && isDeeper(member, levels - 1)) return true;
   }
   return false;
 }
-
-/** What `JSON.stringify` writes in place of something it cannot hold; their absence proves that nothing was replaced. */
-const SUSPECTS = ["null", "{}", '{"0":'] as const;
 
 /** Writes a value as compact JSON; what JSON cannot hold is refused instead of becoming `null` or `{}`. */
 export function toJsonText(value: unknown): string {
@@ -54,8 +47,13 @@ export function toJsonText(value: unknown): string {
     throw notJson("it holds a bigint, refers to itself, is nested too deeply, or reading it throws", cause);
   }
   if (text === undefined) throw notJson("it is undefined, a function or a symbol");
-  if (SUSPECTS.some((suspect) => text.includes(suspect))) refuseForeign(value, 0);
+  if (isSuspect(text)) refuseForeign(value, 0);
   return text;
+}
+
+/** Looks for what `JSON.stringify` writes in place of something it cannot hold: without any, nothing was replaced. */
+function isSuspect(text: string): boolean {
+  return text.includes("null") || text.includes("{}") || text.includes('{"0":');
 }
 
 /** The same, or nothing where JSON cannot hold the value. */

@@ -1,40 +1,29 @@
-import { decodeBase64, encodeBase64 } from "../../core/wire/base64.ts";
+import { decodeBase64 } from "../../core/wire/base64.ts";
+import { native } from "./native-buffer.ts";
 
-/** Node's own byte routines, several times faster than portable ones; a browser does without. */
-const native = globalThis.process?.getBuiltinModule?.("node:buffer");
+/** Where UTF-8 is read by way of UTF-16, which Node converts faster: below, the extra copy costs more; above, its memory. */
+const LONG_BYTES = { from: 8_192, to: 1_048_576 } as const;
 
-/** Longest text that is written through one buffer kept for the purpose: allocating one each time costs more than the work. */
+/** Longest text that is read through one buffer kept for the purpose: allocating one each time costs as much as the work. */
 const SCRATCH_CHARACTERS = 65_536;
+const scratch = native?.Buffer.allocUnsafeSlow(SCRATCH_CHARACTERS) as Buffer;
 
-/** From here on UTF-8 is read by way of UTF-16, which Node converts faster; below it the extra copy costs more. */
-const LONG_BYTES = 8_192;
-
-/** UTF-8 takes at most three bytes for one UTF-16 unit. */
-const scratch = native?.Buffer.allocUnsafeSlow(SCRATCH_CHARACTERS * 3);
-
-const utf8 = new TextEncoder();
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Writes text as base64 of its UTF-8 bytes. */
-export function toBase64Text(text: string): string {
-  if (native === undefined || scratch === undefined) return encodeBase64(utf8.encode(text));
-  if (text.length <= SCRATCH_CHARACTERS) {
-    const { written } = utf8.encodeInto(text, scratch);
-    return scratch.toString("base64", 0, written);
-  }
-  return native.Buffer.from(text, "utf8").toString("base64");
-}
-
-/** Reads strict base64 (alphabet, padding, no stray bits); anything else gives undefined. */
+/** Reads strict base64 (alphabet, padding, no stray bits); anything else gives undefined. Good until the next call. */
 export function fromBase64Text(text: string): Uint8Array | undefined {
   if (native === undefined) return decodeBase64(text);
   const { length } = text;
   if (length % 4 !== 0) return undefined;
   // Node takes the URL alphabet for granted and passes over what it does not know, which shows in the length.
   if (text.includes("-") || text.includes("_")) return undefined;
-  const bytes = native.Buffer.from(text, "base64");
+  const bytes = length <= SCRATCH_CHARACTERS ? writeScratch(text) : native.Buffer.from(text, "base64");
   if (bytes.length !== (length / 4) * 3 - paddingOf(text)) return undefined;
   return hasStrayBits(text) ? undefined : bytes;
+}
+
+function writeScratch(text: string): Buffer {
+  return scratch.subarray(0, scratch.write(text, "base64"));
 }
 
 /** Counts the `=` at the end, two at most. */
@@ -55,8 +44,8 @@ export function hasStrayBits(text: string): boolean {
 export function fromUtf8(bytes: Uint8Array): string | undefined {
   if (native === undefined || !(bytes instanceof native.Buffer)) return fromPortableUtf8(bytes);
   if (!native.isUtf8(bytes)) return undefined;
-  if (native.isAscii(bytes)) return bytes.toString("latin1");
-  if (bytes.length < LONG_BYTES) return bytes.toString("utf8");
+  const isLong = bytes.length >= LONG_BYTES.from && bytes.length <= LONG_BYTES.to;
+  if (!isLong || native.isAscii(bytes)) return bytes.toString("utf8");
   return native.transcode(bytes, "utf8", "utf16le").toString("utf16le");
 }
 

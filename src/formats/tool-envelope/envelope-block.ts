@@ -1,8 +1,9 @@
-import { isPlainObject } from "../../core/json/json-value.ts";
+import { isObject } from "../../core/schema/json-schema.ts";
 import { withUnknown } from "../carrier.ts";
-import { FormatError, total } from "../format-error.ts";
-import { parseJsonText, toJsonText } from "../json-text.ts";
-import { fromBase64Text, fromUtf8, hasStrayBits, paddingOf, toBase64Text } from "./base64-text.ts";
+import { FormatError } from "../format-error.ts";
+import { parseJsonText } from "../json-text.ts";
+import { fromBase64Text, fromUtf8, hasStrayBits, paddingOf } from "./base64-text.ts";
+import { writeEnvelope } from "./write-envelope.ts";
 
 /** What the second block of a version 1 envelope begins with. */
 export const ENVELOPE_PREFIX = "__ENVELOPE_V1__:";
@@ -55,7 +56,7 @@ const BOM = "\uFEFF";
 
 /** Tells whether a text begins like an envelope block of any version. */
 export function isEnvelopeBlock(text: string): boolean {
-  return text.startsWith(MARKER) && PREFIX.test(text);
+  return versionOf(text) !== undefined;
 }
 
 /** Reads an envelope block; every way to fail has its own `FormatError` code. */
@@ -63,7 +64,7 @@ export function parseEnvelopeBlock<T = unknown>(
   text: string,
   options: EnvelopeBlockOptions = {},
 ): ParsedEnvelope<T> {
-  return total(() => readBlock(text, options)) as ParsedEnvelope<T>;
+  return readBlock(text, options) as ParsedEnvelope<T>;
 }
 
 /** Writes an envelope block; `meta.version` is 1, and unknown fields of `meta` come after the known. */
@@ -72,39 +73,51 @@ export function toEnvelopeBlock(
   meta: { readonly tool: string; readonly ts: string; readonly [unknown: string]: unknown },
   extra?: Readonly<Record<string, unknown>>,
 ): string {
-  const { tool, ts, version: _, ...rest } = meta;
-  const envelope = { payload, meta: { tool, ts, version: 1, ...rest } };
-  const json = toJsonText(extra === undefined ? envelope : withUnknown(envelope, extra));
-  if (!json.startsWith('{"payload":')) {
-    throw failure(
-      "not_json",
-      "An envelope needs a payload, and this one cannot be written as JSON; use null for none.",
-    );
+  if (payload === undefined || typeof payload === "function" || typeof payload === "symbol") {
+    throw failure("not_json", "An envelope needs a payload that JSON can hold; use null for none.");
   }
-  return ENVELOPE_PREFIX + toBase64Text(json);
+  const { tool, ts } = meta;
+  const known = { tool, ts, version: 1 };
+  const envelope = { payload, meta: isKnown(meta) ? known : withUnknown(known, meta) };
+  return writeEnvelope(ENVELOPE_PREFIX, extra === undefined ? envelope : withUnknown(envelope, extra));
+}
+
+/** Tells whether a meta has no fields but those every meta has. */
+function isKnown(meta: object): boolean {
+  for (const key in meta) if (key !== "tool" && key !== "ts" && key !== "version") return false;
+  return true;
 }
 
 function readBlock(text: string, options: EnvelopeBlockOptions): ParsedEnvelope {
   const { lenient = false, maxBytes = ENVELOPE_LIMITS.bytes, acceptVersion = isVersionOne } = options;
-  const prefix = typeof text === "string" && text.startsWith(MARKER) ? PREFIX.exec(text) : null;
-  if (prefix === null) throw failure("not_an_envelope", "not an envelope block");
-  const version = Number(prefix[1]);
+  const version = versionOf(text);
+  if (version === undefined) throw failure("not_an_envelope", "not an envelope block");
   if (!acceptVersion(version)) {
     throw failure(
       "unsupported_version",
       `Envelope version ${version} is not supported; pass acceptVersion to decide otherwise.`,
     );
   }
-  const encoded = text.slice(prefix[0].length);
+  const encoded = text.slice(text.indexOf(":") + 1);
   if (decodedLength(encoded) > maxBytes) {
     throw failure(
       "too_large",
       `The envelope block holds more than ${maxBytes} bytes; raise maxBytes to read it.`,
     );
   }
+  if (!lenient) return readShape(parseEnvelopeJson(readText(encoded, lenient, [])), version);
   const tolerated: Tolerated[] = [];
-  const json = readText(lenient ? straighten(encoded, tolerated) : encoded, lenient, tolerated);
-  return { ...readShape(parseEnvelopeJson(json), version), ...(tolerated.length > 0 && { tolerated }) };
+  const json = readText(straighten(encoded, tolerated), lenient, tolerated);
+  const envelope = readShape(parseEnvelopeJson(json), version);
+  return tolerated.length > 0 ? { ...envelope, tolerated } : envelope;
+}
+
+/** The version in the prefix of a block; nothing when it has none. */
+function versionOf(text: unknown): number | undefined {
+  if (typeof text !== "string" || !text.startsWith(MARKER)) return undefined;
+  if (text.startsWith(ENVELOPE_PREFIX)) return 1;
+  const prefix = PREFIX.exec(text);
+  return prefix === null ? undefined : Number(prefix[1]);
 }
 
 function isVersionOne(version: number): boolean {
@@ -173,10 +186,10 @@ function parseEnvelopeJson(json: string): unknown {
 }
 
 function readShape(value: unknown, version: number): ParsedEnvelope {
-  if (!isPlainObject(value) || !Object.hasOwn(value, "payload") || !Object.hasOwn(value, "meta")) {
+  if (!isObject(value) || !Object.hasOwn(value, "payload") || !Object.hasOwn(value, "meta")) {
     throw failure("bad_shape", 'The envelope is not an object with "payload" and "meta".');
   }
-  const { payload, meta, ...extra } = value;
+  const { payload, meta } = value;
   if (!isEnvelopeMeta(meta)) {
     throw failure(
       "bad_shape",
@@ -189,12 +202,17 @@ function readShape(value: unknown, version: number): ParsedEnvelope {
       `The block's prefix says version ${version}, its meta says ${meta.version}.`,
     );
   }
-  for (const _ in extra) return { payload, meta, extra };
+  for (const key in value) if (key !== "payload" && key !== "meta") return withExtra(value, meta);
   return { payload, meta };
 }
 
+function withExtra(value: Record<string, unknown>, checked: ToolEnvelopeMeta): ParsedEnvelope {
+  const { payload, meta: _, ...extra } = value;
+  return { payload, meta: checked, extra };
+}
+
 function isEnvelopeMeta(meta: unknown): meta is ToolEnvelopeMeta {
-  if (!isPlainObject(meta)) return false;
+  if (!isObject(meta)) return false;
   return hasOwn(meta, "tool", "string") && hasOwn(meta, "ts", "string") && hasOwn(meta, "version", "number");
 }
 

@@ -24,8 +24,9 @@ export interface ToolResultOptions<T = unknown> {
 export function toToolResult<T>(options: ToolResultOptions<T>): CallToolResult {
   const { payload, meta, isError = isMcpErrorPayload(payload) } = options;
   const { summaryMarkdown = defaultSummary(payload, meta.tool) } = options;
-  const { ts = new Date().toISOString(), ...rest } = meta;
-  const content = [textBlock(summaryMarkdown), textBlock(toEnvelopeBlock(payload, { ...rest, ts }))];
+  const stamped = meta.ts === undefined ? { ...meta, ts: new Date().toISOString() } : meta;
+  const block = toEnvelopeBlock(payload, stamped as { tool: string; ts: string });
+  const content = [textBlock(summaryMarkdown), textBlock(block)];
   return isError ? { content, isError } : { content };
 }
 
