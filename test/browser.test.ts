@@ -34,24 +34,29 @@ const PAGE = `
     .execute(greet, { name: "browser" }, { timeoutMs: 1000 })
     .then((envelope) => JSON.stringify({ data: unwrap(envelope), source: envelope.meta.source }));`;
 
+/** Bundles an entry of the package for a page, which must need nothing else. */
+async function bundleForPage(input: string): Promise<string> {
+  const warnings: string[] = [];
+  const build = await rolldown({
+    input,
+    cwd: ROOT,
+    platform: "browser",
+    onLog: (_level, log) => void warnings.push(log.message),
+  });
+  const { output } = await build.generate({ format: "iife", name: "waybill" });
+  await build.close();
+  expect(warnings).toEqual([]);
+  expect(output).toHaveLength(1);
+  expect(output[0].imports).toEqual([]);
+  expect(output[0].dynamicImports).toEqual([]);
+  return output[0].code;
+}
+
 describe("the root in a browser", () => {
   let bundle = "";
 
   beforeAll(async () => {
-    const warnings: string[] = [];
-    const build = await rolldown({
-      input: "waybill",
-      cwd: ROOT,
-      platform: "browser",
-      onLog: (_level, log) => void warnings.push(log.message),
-    });
-    const { output } = await build.generate({ format: "iife", name: "waybill" });
-    await build.close();
-    expect(warnings).toEqual([]);
-    expect(output).toHaveLength(1);
-    expect(output[0].imports).toEqual([]);
-    expect(output[0].dynamicImports).toEqual([]);
-    bundle = output[0].code;
+    bundle = await bundleForPage("waybill");
   });
 
   it.each([
@@ -66,5 +71,34 @@ describe("the root in a browser", () => {
     );
     const result = await runInContext(PAGE, context);
     expect(JSON.parse(result)).toEqual({ data: { text: "Hello browser" }, source: "local" });
+  });
+});
+
+const FORMATS_PAGE = `
+  const payload = { text: "é漢😀".repeat(20000), rows: Array.from({ length: 100 }, (_, i) => i) };
+  const result = waybill.toToolResult({ summaryMarkdown: "x", payload, meta: { tool: "t", ts: "" } });
+  const decoded = waybill.decodeToolResult(result);
+  const codes = ["__ENVELOPE_V1__:e3-_", "__ENVELOPE_V1__:/w==", "__ENVELOPE_V1__:e30="].map((text) => {
+    try {
+      waybill.parseEnvelopeBlock(text);
+    } catch (error) {
+      return error.code;
+    }
+  });
+  const same = JSON.stringify(decoded.data) === JSON.stringify(payload);
+  JSON.stringify({ format: decoded.format, same, codes, cut: waybill.cutText("a".repeat(3000)).truncated });`;
+
+describe("the formats in a browser", () => {
+  it("TE-3 write and read, with web globals alone", async () => {
+    const bundle = await bundleForPage("waybill/formats");
+    const globals = Object.fromEntries(WEB_GLOBALS.map((name) => [name, globalThis[name]]));
+    const context = createContext({ ...globals, console });
+    runInContext(`${bundle}; globalThis.waybill = waybill;`, context);
+    expect(JSON.parse(runInContext(FORMATS_PAGE, context))).toEqual({
+      format: "tool-envelope",
+      same: true,
+      codes: ["bad_base64", "bad_utf8", "bad_shape"],
+      cut: true,
+    });
   });
 });
