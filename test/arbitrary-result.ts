@@ -8,7 +8,7 @@ import {
 import { httpEnvelope, localEnvelope, mcpEnvelope, type ResponseEnvelope, toolError } from "../src/index.ts";
 
 /** JSON without `-0`, which JSON text cannot tell from `0`. */
-export const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown);
+const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown);
 
 const word = fc.string({ minLength: 0, maxLength: 12, unit: "grapheme" });
 const record = fc.dictionary(

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { HARDENED, ROOT, runNode } from "./run-node.ts";
 import { toJavaScript, typeErrors } from "./type-check.ts";
 
-const FOLDERS = [".", "docs", "docs/decisions", "bench"];
+const FOLDERS = [".", "docs", "docs/decisions", "bench", "python"];
 
 const documents = FOLDERS.flatMap((folder) =>
   readdirSync(join(ROOT, folder))
@@ -21,6 +21,7 @@ const programOf = (page: string) =>
 const README = read("README.md");
 const EXAMPLE = programOf(README);
 const CORE = programOf(read("docs/core.md"));
+const FORMATS = programOf(read("docs/formats.md"));
 
 describe("the README", () => {
   it("shows an example of twenty lines that prints what it says", async () => {
@@ -39,9 +40,12 @@ describe("the README", () => {
   });
 });
 
-describe("docs/core.md", () => {
+describe.each([
+  ["docs/core.md", CORE],
+  ["docs/formats.md", FORMATS],
+])("%s", (_, program) => {
   it("is one program that runs", async () => {
-    const ran = await runNode(["--input-type=module", "-"], { stdin: toJavaScript(CORE) });
+    const ran = await runNode(["--input-type=module", "-"], { stdin: toJavaScript(program) });
     expect(ran).toEqual({ code: 0, stdout: "", stderr: "" });
   });
 });
@@ -53,8 +57,13 @@ describe("the documents", () => {
     { timeout: 120_000 },
     () => {
       const broken = EXAMPLE.replace('{ title: "Ship it" }', "{ title: 7 }");
-      const errors = typeErrors({ readme: EXAMPLE, core: CORE, broken });
-      expect(errors).toEqual({ readme: [], core: [], broken: [expect.stringContaining("not assignable")] });
+      const errors = typeErrors({ readme: EXAMPLE, core: CORE, formats: FORMATS, broken });
+      expect(errors).toEqual({
+        readme: [],
+        core: [],
+        formats: [],
+        broken: [expect.stringContaining("not assignable")],
+      });
     },
   );
 

@@ -6,7 +6,7 @@ const OPTIONS: ts.CompilerOptions = {
   module: ts.ModuleKind.NodeNext,
   target: ts.ScriptTarget.ES2023,
   lib: ["lib.es2023.d.ts", "lib.dom.d.ts"],
-  types: [],
+  types: ["node"],
   strict: true,
   exactOptionalPropertyTypes: true,
   noUncheckedIndexedAccess: true,

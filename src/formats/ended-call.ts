@@ -41,7 +41,7 @@ function failedResult(error: CallError): ToolResult {
 }
 
 /** Says what a failed call may say on a wire. */
-export function toResultError(error: CallError): ResultError {
+function toResultError(error: CallError): ResultError {
   const { code, message, details, retryable, correctable } = error;
   return {
     message,
@@ -53,7 +53,7 @@ export function toResultError(error: CallError): ResultError {
 }
 
 /** The hints of an error that asks for a higher tier. */
-export function hintsOf({ code, details }: CallError): readonly UpgradeHint[] | undefined {
+function hintsOf({ code, details }: CallError): readonly UpgradeHint[] | undefined {
   if (code !== "UPGRADE_REQUIRED" || !isPlainObject(details)) return undefined;
   const { upgradeHints } = details;
   return isUpgradeHints(upgradeHints) ? (upgradeHints as unknown as readonly UpgradeHint[]) : undefined;

@@ -1,7 +1,7 @@
 import { FormatError, isFormatError } from "./format-error.ts";
 
 /** The deepest nesting that is read: the same in every language that reads these formats. */
-export const MAX_JSON_DEPTH = 512;
+const MAX_JSON_DEPTH = 512;
 
 /** Each level takes an opening and a closing character, so shorter text cannot be too deep. */
 const HARMLESS_LENGTH = (MAX_JSON_DEPTH + 1) * 2;

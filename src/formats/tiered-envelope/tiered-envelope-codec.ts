@@ -56,7 +56,7 @@ export const tieredEnvelopeCodec = createCodec<CallToolResult>({
 });
 
 /** Writes the nine fields; what the result does not say gets the lowest tier and the emptiest value. */
-export function toTieredEnvelope(result: ToolResult): TieredEnvelope {
+function toTieredEnvelope(result: ToolResult): TieredEnvelope {
   const { tier = "community", tool = "unknown", requestId = createRequestId(), durationMs } = result;
   const extra = result.extra?.[NAME] ?? {};
   const envelope: TieredEnvelope = {
