@@ -7,6 +7,8 @@ import { consumerErrors, toJavaScript } from "./type-check.ts";
 
 const CONSUMER = `
 import { defineOperation, OperationRegistry, type ResponseEnvelope, Type, unwrap } from "waybill";
+import { composeToolPayload, createToolResponseEnvelopeSchema, decodeToolResult, transcode } from "waybill/formats";
+import { plugin } from "waybill/lint";
 
 const double = defineOperation({
   namespace: "math", name: "double", version: "1.0.0", type: "query", description: "Doubles.",
@@ -19,7 +21,12 @@ const envelope: ResponseEnvelope<{ value: number }> = await registry.execute(dou
 const answer: number = unwrap(envelope).value;
 // @ts-expect-error the input is typed by its schema
 registry.execute(double, { value: "21" }).catch(() => undefined);
-console.log(answer, envelope.meta.source);
+const reply = composeToolPayload({ meta: { status: "ok", summary: "Doubled" }, data: unwrap(envelope) });
+const doubled: number = reply.structuredContent.data.value;
+const back: ResponseEnvelope = transcode(reply, "response-envelope");
+createToolResponseEnvelopeSchema(Type.Object({ value: Type.Number() }))["~standard"].validate(reply);
+console.log(answer, doubled, envelope.meta.source, back.meta.source, decodeToolResult(reply).format);
+console.log(Object.keys(plugin.rules).join());
 `;
 
 describe("the packed package", () => {
@@ -60,7 +67,11 @@ describe("the packed package", () => {
 
   it("imports by its name and runs an operation", async () => {
     const ran = await runNode(["consumer.js"], { cwd: folder });
-    expect(ran).toEqual({ code: 0, stdout: "42 local\n", stderr: "" });
+    expect(ran).toEqual({
+      code: 0,
+      stdout: "42 42 local mcp status-envelope\nno-raw-mcp-text\n",
+      stderr: "",
+    });
   });
 
   // Types do not depend on the flags of the second run.

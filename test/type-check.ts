@@ -6,26 +6,29 @@ const OPTIONS: ts.CompilerOptions = {
   module: ts.ModuleKind.NodeNext,
   target: ts.ScriptTarget.ES2023,
   lib: ["lib.es2023.d.ts", "lib.dom.d.ts"],
-  types: ["node"],
+  types: [],
   strict: true,
   exactOptionalPropertyTypes: true,
   noUncheckedIndexedAccess: true,
   noEmit: true,
 };
 
+/** Our own pages use Node; what a consumer gets must do without its types. */
+const WITH_NODE: ts.CompilerOptions = { ...OPTIONS, types: ["node"] };
+
 /** Type-checks programs as if they lay in the repository root, against the built package; what is wrong, by name. */
 export function typeErrors<Name extends string>(
   programs: Readonly<Record<Name, string>>,
 ): Record<Name, string[]> {
   const texts = new Map(Object.entries<string>(programs).map(([name, text]) => [pathOf(name), text]));
-  const host = ts.createCompilerHost(OPTIONS);
+  const host = ts.createCompilerHost(WITH_NODE);
   const { fileExists, getSourceFile } = host;
   host.fileExists = (file) => texts.has(file) || fileExists(file);
   host.getSourceFile = (file, version) => {
     const text = texts.get(file);
     return text === undefined ? getSourceFile(file, version) : ts.createSourceFile(file, text, version);
   };
-  const program = ts.createProgram([...texts.keys()], OPTIONS, host);
+  const program = ts.createProgram([...texts.keys()], WITH_NODE, host);
   const names = Object.keys(programs) as Name[];
   const found = names.map((name) => [name, errorsIn(program, program.getSourceFile(pathOf(name)))]);
   return Object.fromEntries(found);
