@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { refusal } from "../../../test/sample-results.ts";
 import { CallError, compileSchema } from "../../index.ts";
 import {
   decodeToolResult,
   ENVELOPE_LIMITS,
   ENVELOPE_PREFIX,
   FORMATS,
-  isFormatError,
   MCP_ERROR_CATEGORIES,
   McpErrorPayloadSchema,
   parseEnvelopeBlock,
@@ -23,15 +23,6 @@ const { examples } = JSON.parse(
 
 const block = (json: string) => ENVELOPE_PREFIX + Buffer.from(json).toString("base64");
 const META = '"meta":{"tool":"t","ts":"2025-01-01T00:00:00Z","version":1}';
-
-function refusal(run: () => unknown): string {
-  try {
-    run();
-  } catch (error) {
-    return isFormatError(error) ? error.code : `not a FormatError: ${String(error)}`;
-  }
-  return "accepted";
-}
 
 describe("the published examples", () => {
   it.each(examples)("TE-1 TE-2 are written byte for byte: $meta.tool", ({ payload, meta, block: text }) => {
