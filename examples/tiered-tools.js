@@ -21,7 +21,7 @@ const scan = defineOperation({
 });
 
 const callTool = createToolCaller(new OperationRegistry([scan]), { format: "tiered-envelope" });
-const call = async (/** @type {object} */ input, tier = "community") =>
+const call = async (/** @type {{ source: string, crossFile?: boolean }} */ input, tier = "community") =>
   parseTieredEnvelope(
     (await callTool(scan, input, { identity: { subject: "ada", tier } })).structuredContent,
   );

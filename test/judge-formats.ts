@@ -86,7 +86,7 @@ function judgeBlock(given: BlockCase): Verdict {
 
 function judgeResult(given: ResultCase): Verdict {
   const decoded = decodeToolResult(JSON.parse(given.json), readOptions(given));
-  const { format, isError, obtained, candidates, data, odd } = decoded;
+  const { format, isError, obtained, candidates, data = null, text, odd } = decoded;
   return {
     format,
     isError,
@@ -94,5 +94,6 @@ function judgeResult(given: ResultCase): Verdict {
     reason: fallbackReason(odd) ?? null,
     candidates: formatsOf(candidates),
     data,
+    text,
   };
 }

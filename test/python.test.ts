@@ -58,13 +58,10 @@ function startJudge() {
   };
 }
 
-/** What must agree; an ambiguous result and one that failed have their data in other places. */
-function comparable(verdict: Verdict, isBare: boolean): string {
-  const { data, obtained, ...others } = verdict;
-  if (verdict.format === undefined || verdict.format === "ambiguous") return canonicalJson(others);
-  // Where the data of an envelope by itself came from, only its source can say.
-  const place = isBare ? {} : { obtained };
-  return canonicalJson({ ...others, ...place, ...(verdict.isError ? {} : { data }) });
+/** What must agree. Where the data of an envelope by itself came from, only its source can say. */
+function comparable({ obtained, ...others }: Verdict, isBare: boolean): string {
+  const hasPlace = others.format !== "ambiguous" && !isBare;
+  return canonicalJson({ ...others, ...(hasPlace && { obtained }) });
 }
 
 function nextCase(random: Random): Case {

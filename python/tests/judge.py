@@ -43,6 +43,7 @@ def _result(result: Any, case: Dict[str, Any]) -> Dict[str, Any]:
         "reason": decoded.fallback_reason,
         "candidates": list(decoded.candidates),
         "data": decoded.data,
+        "text": decoded.text,
     }
 
 

@@ -25,9 +25,9 @@ class DecodeToolResult(unittest.TestCase):
         status = text('{"data":1,"meta":{"status":"ok","summary":"s"}}')
         self.assertEqual(decode_tool_result({"content": [status, text("b")]}).text, "b")
 
-    def test_te_9_an_ambiguous_result_has_the_data_of_plain_mcp(self) -> None:
+    def test_te_9_an_ambiguous_result_has_no_data(self) -> None:
         decoded = decode_tool_result({"content": [text("x"), text(BLOCK)], "structuredContent": 7})
-        self.assertEqual((decoded.format, decoded.data), ("ambiguous", 7))
+        self.assertEqual((decoded.format, decoded.data), ("ambiguous", None))
         self.assertEqual(decoded.candidates, ("tool-envelope", "mcp"))
 
     def test_te_9_values_only_python_can_hold_do_not_break_it(self) -> None:

@@ -25,7 +25,7 @@ class DecodedToolResult:
     format: str
     """tool-envelope, tiered-envelope, status-envelope, response-envelope, mcp or ambiguous."""
     data: Any
-    """The payload or data of the format; of an ambiguous result what plain MCP would say."""
+    """The payload or data of the format; None for an ambiguous result and for an error payload."""
     obtained: str
     """Where the data stood: envelope-block, structured-content, contract-json, content or return-value."""
     is_error: bool
@@ -35,6 +35,8 @@ class DecodedToolResult:
     """The formats an ambiguous result could be; empty otherwise."""
     text: str
     """The text blocks for people, joined by blank lines."""
+    error: Optional[Dict[str, Any]] = None
+    """The payload of a tool envelope that says it is an error."""
 
 
 class _Reading(NamedTuple):
@@ -74,15 +76,48 @@ def decode_tool_result(
         found = {"tool-envelope": blocks.readings[0], **found}
     name, candidates = _decide(result, found, blocks)
     chosen = found.get(name) or _plain_reading(result, content)
+    is_failure = name == "tool-envelope" and chosen.is_error
+    has_data = name != "ambiguous" and not is_failure
     return DecodedToolResult(
         format=name,
-        data=chosen.data,
+        data=chosen.data if has_data else None,
         obtained=chosen.obtained,
-        is_error=result.get("isError") is True or chosen.is_error,
+        is_error=_is_error(result, name, chosen),
         fallback_reason=blocks.reason,
         candidates=candidates,
-        text=_text_for_people(content, 1 if chosen.obtained == "contract-json" else 0),
+        text=_text_of_result(result, content, name, chosen),
+        error=chosen.data if is_failure else None,
     )
+
+
+def _is_error(result: Dict[str, Any], name: str, chosen: _Reading) -> bool:
+    if result.get("isError") is True:
+        return True
+    # Left out, the flag of a status envelope follows its status; said, it counts.
+    if name == "status-envelope" and isinstance(result.get("isError"), bool):
+        return False
+    return name != "ambiguous" and chosen.is_error
+
+
+def _text_of_result(result: Dict[str, Any], content: List[Any], name: str, chosen: _Reading) -> str:
+    if not _carries(result):
+        meta = result["meta"]
+        return _text_for_people(meta["content"] if meta["source"] == "mcp" else [], 0)
+    is_contract = name != "ambiguous" and chosen.obtained == "contract-json"
+    if is_contract or (name == "tiered-envelope" and _holds_json(content, result.get("structuredContent"))):
+        return _text_for_people(content, 1)
+    return _text_for_people(content, 0)
+
+
+def _holds_json(content: List[Any], value: Any) -> bool:
+    """Whether the first block is the JSON of a value, however it is spaced."""
+    text = _text_of(content[0]) if content else None
+    if text is None or not text.startswith("{"):
+        return False
+    try:
+        return json_equal(read_json(text), value)
+    except EnvelopeError:
+        return False
 
 
 def _is_tool_result(result: Dict[str, Any]) -> bool:
@@ -125,13 +160,15 @@ def _read_blocks(texts: List[str], parse: Callable[[str], Any], may_fail: bool) 
     readings: List[_Reading] = []
     reason: Optional[str] = None
     for text in texts:
+        # Two that can be read are enough to know that neither can be believed.
+        if len(readings) == 2:
+            break
         try:
             payload = parse(text)
         except EnvelopeError as error:
             reason = reason or error.code
             continue
-        if len(readings) < 2:
-            readings.append(_Reading(payload, "envelope-block", may_fail and is_error_payload(payload)))
+        readings.append(_Reading(payload, "envelope-block", may_fail and is_error_payload(payload)))
     return _Blocks(readings, len(texts) > 1 and len(readings) > 0, reason)
 
 
@@ -161,6 +198,8 @@ def _contract_value(result: Dict[str, Any], content: List[Any], max_bytes: int) 
 def _says_error(name: str, value: Dict[str, Any]) -> bool:
     if name == "tiered-envelope":
         return value["error"] is not None
+    if name == "status-envelope":
+        return value["meta"]["status"] == "error"
     return name == "response-envelope" and value["meta"].get("isError") is True
 
 
@@ -172,8 +211,10 @@ def _plain_reading(result: Dict[str, Any], content: List[Any]) -> _Reading:
 
 def _decide(result: Dict[str, Any], found: Dict[str, _Reading], blocks: _Blocks) -> Tuple[str, Tuple[str, ...]]:
     hint = _hinted_format(result)
-    if hint == "mcp" or (hint is not None and hint in found):
-        return hint, ()
+    # A claim does not settle which of two blocks is right, nor whether a block or the structured content is.
+    contested = blocks.conflict or "structuredContent" in result
+    if hint == "mcp" or (hint in found and not (hint == "tool-envelope" and contested)):
+        return str(hint), ()
     if len(blocks.readings) > 1:
         return "ambiguous", ("tool-envelope", *found)
     if len(found) > 1:

@@ -1,13 +1,40 @@
-import type { MCPContentBlock } from "../core/envelope/content-block.ts";
+/** What any block may carry. */
+interface BlockExtras {
+  annotations?: { audience?: ("user" | "assistant")[]; priority?: number; lastModified?: string };
+  _meta?: Record<string, unknown>;
+}
 
-/** What an MCP tool answers with, as the protocol defines it. */
+/** The contents of an embedded resource: text, or bytes as base64. */
+type ResourceContent = { uri: string; mimeType?: string; _meta?: Record<string, unknown> } & (
+  | { text: string }
+  | { blob: string }
+);
+
+/** One piece of a result as it is handed to an MCP SDK, whose types want it mutable. */
+export type ContentBlock = BlockExtras &
+  (
+    | { type: "text"; text: string }
+    | { type: "image" | "audio"; data: string; mimeType: string }
+    | { type: "resource"; resource: ResourceContent }
+    | {
+        type: "resource_link";
+        uri: string;
+        name: string;
+        title?: string;
+        description?: string;
+        mimeType?: string;
+        size?: number;
+      }
+  );
+
+/** What an MCP tool answers with, as the protocol defines it and its SDKs take it. */
 export interface CallToolResult {
-  readonly content: readonly MCPContentBlock[];
-  /** Any JSON value; before the 2026-07-28 revision an object. */
-  readonly structuredContent?: unknown;
-  readonly isError?: boolean;
-  readonly _meta?: Readonly<Record<string, unknown>>;
-  readonly [unknown: string]: unknown;
+  content: ContentBlock[];
+  /** An object; since the 2026-07-28 revision any JSON value, which the SDKs' types do not say. */
+  structuredContent?: Record<string, unknown>;
+  isError?: boolean;
+  _meta?: Record<string, unknown>;
+  [unknown: string]: unknown;
 }
 
 /** The key of `_meta` under which everything of ours rides. */
@@ -21,6 +48,6 @@ export function textOf(block: unknown): string | undefined {
 }
 
 /** Makes a text block. */
-export function textBlock(text: string): MCPContentBlock {
+export function textBlock(text: string): { type: "text"; text: string } {
   return { type: "text", text };
 }

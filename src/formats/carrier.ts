@@ -94,7 +94,7 @@ function hadMeta(residual: unknown): boolean {
 export function putResidual(
   meta: Readonly<Record<string, unknown>> | undefined,
   residual: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
+): Record<string, unknown> {
   const known =
     meta !== undefined && Object.hasOwn(meta, RESULT_META_KEY) ? meta[RESULT_META_KEY] : undefined;
   const written = {
@@ -118,7 +118,8 @@ export interface Written {
 /** Puts a tool result together, unusual fields of this format included. */
 export function writeCarrier(format: FormatName, result: ToolResult, written: Written): CallToolResult {
   const extra = result.extra?.[format] ?? {};
-  const flag = Object.hasOwn(extra, "isError") ? extra["isError"] : written.flag;
+  // Whatever anybody says about its layout: an error is written as one.
+  const flag = !result.isError && Object.hasOwn(extra, "isError") ? extra["isError"] : written.flag;
   const known = {
     ...(extra["noContent"] !== true && { content: written.content }),
     ...(written.structured !== undefined && { structuredContent: written.structured.value }),
@@ -142,13 +143,13 @@ export function withUnknown<T extends object>(known: T, unknown: unknown): T {
 
 /** Tells whether there is anything that `writeCarrier` would not write by itself. */
 export function isUnusual(carrier: Carrier, flag: boolean | undefined): boolean {
-  return carrier.flag !== flag || !carrier.hasContent || carrier.rest !== NOTHING;
+  return (carrier.flag !== flag && flag !== true) || !carrier.hasContent || carrier.rest !== NOTHING;
 }
 
 /** What `writeCarrier` would not write by itself, to be kept under `extra`; `flag` is what the format would write. */
 export function unusualParts(carrier: Carrier, flag: boolean | undefined): Record<string, unknown> {
   return {
-    ...(carrier.flag !== flag && { isError: carrier.flag ?? null }),
+    ...(carrier.flag !== flag && flag !== true && { isError: carrier.flag ?? null }),
     ...(!carrier.hasContent && { noContent: true }),
     ...(!isEmpty(carrier.rest) && { result: carrier.rest }),
   };

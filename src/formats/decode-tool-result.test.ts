@@ -80,7 +80,7 @@ describe("markers in ordinary text", () => {
     const broken = { content: [text("## Summary"), text(`${block}!`)] };
     expect(decodeToolResult(broken)).toMatchObject({
       format: "mcp",
-      text: `## Summary\n\n${block}!`,
+      text: "## Summary",
       odd: [{ code: "bad_base64" }],
     });
     expect(refusal(() => FORMATS["tool-envelope"].decode(broken))).toBe("bad_base64");

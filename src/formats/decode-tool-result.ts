@@ -8,6 +8,7 @@ import { joinText } from "./human-text.ts";
 import { type RecoverOptions, recoverJson } from "./recover-json.ts";
 import { writeData } from "./response-envelope/response-envelope-codec.ts";
 import { adviseRetry, type RetryAdvice } from "./retry-advice.ts";
+import { envelopeTexts, withoutBlocks } from "./tool-envelope/tool-envelope-codec.ts";
 
 /** How a result is read, and whether JSON is looked for in its text. */
 export interface DecodeOptions extends ReadOptions, RecoverOptions {}
@@ -51,8 +52,14 @@ function ambiguous(
   odd: readonly Oddity[],
 ): DecodedToolResult {
   const { isError, content } = value as { isError?: unknown; content?: unknown };
-  const text = Array.isArray(content) ? joinText(content) : "";
+  const text = Array.isArray(content) ? joinText(withoutEnvelopes(content)) : "";
   return { format: "ambiguous", isError: isError === true, text, odd, candidates };
+}
+
+/** What is for the machine is not for people, even where it cannot be read. */
+function withoutEnvelopes(content: readonly unknown[]): readonly unknown[] {
+  const texts = envelopeTexts(content);
+  return texts.size === 0 ? content : withoutBlocks(content, [...texts.values()].flat());
 }
 
 function describe(
@@ -62,7 +69,7 @@ function describe(
   options: DecodeOptions,
 ): DecodedToolResult {
   const { isError } = result;
-  const text = joinText(human);
+  const text = joinText(withoutEnvelopes(human));
   const decoded: { -readonly [K in keyof DecodedToolResult]: DecodedToolResult[K] } = {
     format,
     isError,

@@ -3,10 +3,12 @@ import type { ObtainedFrom, ResponseEnvelope } from "../core/envelope/response-m
 import { isPlainObject } from "../core/json/json-value.ts";
 import type { FormatName } from "../core/result/tool-result.ts";
 import { isEqual } from "../core/schema/compare-values.ts";
+import { textOf } from "./call-tool-result.ts";
 import { type Carrier, readCarrier } from "./carrier.ts";
 import type { Decoded, Oddity, ReadOptions } from "./codec.ts";
 import { type Contract, findContract } from "./contract.ts";
 import { isFormatError } from "./format-error.ts";
+import { parseJsonText } from "./json-text.ts";
 import { readPlain } from "./plain/plain-codec.ts";
 import { applyResidual } from "./residual.ts";
 import { readCarriedEnvelope } from "./response-envelope/carried-envelope.ts";
@@ -32,8 +34,8 @@ export interface Candidate {
 /** A candidate, and how to read the result that way. */
 interface Reading extends Candidate {
   read(): Decoded;
-  /** The blocks for people. */
-  readonly human: readonly unknown[];
+  /** The blocks for people; asked for once, of the reading that is taken. */
+  human(): readonly unknown[];
 }
 
 /** The one format that fits, or all that do. */
@@ -57,8 +59,10 @@ export function detect(value: unknown, options: ReadOptions): Detection {
   ];
   const chosen = choose(carrier, readings, isConflict);
   if (chosen === undefined) return { candidates: candidatesOf(carrier, readings), odd };
-  const { result, obtained, odd: noticed } = chosen.read();
-  return conclude(chosen.format, carrier, { result, obtained, odd: join(odd, noticed) }, chosen.human);
+  const { reading } = chosen;
+  const { result, obtained, odd: noticed } = reading.read();
+  const all = join(join(odd, noticed), chosen.odd);
+  return conclude(reading.format, carrier, { result, obtained, odd: all }, reading.human());
 }
 
 /** Restores what the residual holds. */
@@ -100,6 +104,8 @@ function readEnvelopes(
   const envelopes: FoundEnvelope[] = [];
   const odd: Oddity[] = [];
   for (const [text, at] of texts) {
+    // Two that can be read are enough to know that neither can be believed.
+    if (envelopes.length === 2) break;
     try {
       envelopes.push({ envelope: parseEnvelopeBlock(text, options), at });
     } catch (error) {
@@ -119,7 +125,7 @@ function envelopeReading(carrier: Carrier, found: FoundEnvelope): Reading {
     format: "tool-envelope",
     data: found.envelope.payload,
     obtained: "envelope-block",
-    human: withoutBlocks(carrier.content, found.at),
+    human: () => withoutBlocks(carrier.content, found.at),
     read: () => readToolEnvelope(carrier, found),
   };
 }
@@ -133,7 +139,7 @@ function contractReadings(carrier: Carrier, contract: Contract): readonly Readin
   const inText = obtained === "contract-json";
   const readings: Reading[] = [];
   if (isTieredEnvelope(value)) {
-    const human = isJsonText(content[0]) ? content.slice(1) : content;
+    const human = () => (holdsJson(content[0], value) ? content.slice(1) : content);
     readings.push({
       format: "tiered-envelope",
       data,
@@ -142,7 +148,7 @@ function contractReadings(carrier: Carrier, contract: Contract): readonly Readin
       read: () => readTieredEnvelope(carrier, contract),
     });
   }
-  const human = inText ? content.slice(1) : content;
+  const human = () => (inText ? content.slice(1) : content);
   if (isStatusEnvelope(value)) {
     readings.push({
       format: "status-envelope",
@@ -159,16 +165,44 @@ function contractReadings(carrier: Carrier, contract: Contract): readonly Readin
   return readings;
 }
 
-function isJsonText(block: unknown): boolean {
-  return isPlainObject(block) && typeof block["text"] === "string" && block["text"].startsWith("{");
+/** Tells whether a block is the JSON of a value, however it is spaced. */
+function holdsJson(block: unknown, value: unknown): boolean {
+  const text = textOf(block);
+  if (text === undefined || !text.startsWith("{")) return false;
+  try {
+    return isEqual(parseJsonText(text), value);
+  } catch (error) {
+    if (isFormatError(error)) return false;
+    throw error;
+  }
 }
 
-/** The reading that needs no guess: the one the residual names, or the only one. */
-function choose(carrier: Carrier, readings: readonly Reading[], isConflict: boolean): Reading | undefined {
+/** The reading that needs no guess: the only one, or the one the residual names where nothing contradicts it. */
+function choose(
+  carrier: Carrier,
+  readings: readonly Reading[],
+  isConflict: boolean,
+): { readonly reading: Reading; readonly odd: readonly Oddity[] } | undefined {
+  const alone = onlyReading(carrier, readings, isConflict);
   const hint = isPlainObject(carrier.residual) ? carrier.residual["format"] : undefined;
-  const hinted = hint === "mcp" ? plainReading(carrier) : readings.filter(({ format }) => format === hint);
-  if (!Array.isArray(hinted)) return hinted;
-  if (hinted.length === 1) return hinted[0];
+  if (hint === undefined || hint === alone?.format) return alone && { reading: alone, odd: [] };
+  const claimed = hint === "mcp" ? plainReading(carrier) : readings.find(({ format }) => format === hint);
+  // A claim does not settle which of two blocks is right, nor whether a block or the structured content is.
+  const isContested = hint === "tool-envelope" && (isConflict || carrier.hasStructured);
+  const reading = isContested ? alone : (claimed ?? alone);
+  return reading && { reading, odd: reading === alone ? [] : [FORMAT_CLAIMED] };
+}
+
+const FORMAT_CLAIMED: Oddity = {
+  code: "format_claimed",
+  message: "The residual says in which format the result is; by itself it would be read otherwise.",
+};
+
+function onlyReading(
+  carrier: Carrier,
+  readings: readonly Reading[],
+  isConflict: boolean,
+): Reading | undefined {
   const [only, second] = readings;
   if (only === undefined) return plainReading(carrier);
   if (second !== undefined || isConflict) return undefined;
@@ -181,7 +215,7 @@ function plainReading(carrier: Carrier): Reading {
     format: "mcp",
     data: carrier.hasStructured ? carrier.structured : carrier.content,
     obtained: carrier.hasStructured ? "structured-content" : "content",
-    human: carrier.content,
+    human: () => carrier.content,
     read: () => readPlain(carrier),
   };
 }

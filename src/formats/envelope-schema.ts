@@ -7,12 +7,7 @@ import {
   toOperationSchema,
 } from "../core/schema/any-schema.ts";
 import { compileSchema } from "../core/schema/compile-schema.ts";
-import {
-  forEachSubschema,
-  isObject,
-  type JsonSchema,
-  type JsonSchemaObject,
-} from "../core/schema/json-schema.ts";
+import { isObject, isSchema, type JsonSchema, type JsonSchemaObject } from "../core/schema/json-schema.ts";
 
 /** A schema of an envelope: plain JSON Schema to advertise, and a Standard Schema for whoever takes one. */
 export type EnvelopeSchema<Envelope> = JsonSchemaObject & StandardSchema<Envelope>;
@@ -26,6 +21,21 @@ export interface EnvelopeShape {
   /** Tells an error when the data is checked by its own library. */
   isFailed(envelope: Readonly<Record<string, unknown>>): boolean;
 }
+
+const REFERENCES: ReadonlySet<string> = new Set(["$ref", "$dynamicRef", "$recursiveRef"]);
+
+/** Keywords whose value is data, whatever it looks like. */
+const VALUES: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
+
+/** Keywords whose value maps names to schemas. */
+const MAPS: ReadonlySet<string> = new Set([
+  "$defs",
+  "definitions",
+  "dependencies",
+  "dependentSchemas",
+  "patternProperties",
+  "properties",
+]);
 
 /** Where the schema of the data stands in the schema of the envelope. */
 const PLACE = "#/$defs/data";
@@ -53,6 +63,17 @@ export function createEnvelopeSchema<Envelope>(
     if (!own.check(value)) return { issues: own.errors(value).map(toIssue) };
     return checkData(data, value as Record<string, unknown>, shape);
   }) as EnvelopeSchema<Envelope>;
+}
+
+/** Makes what an operation declares advertisable: plain JSON Schema, and a Standard Schema at once. */
+export function createDataSchema(schema: AnySchema): EnvelopeSchema<unknown> | undefined {
+  const data = toOperationSchema(schema, "output");
+  if (!isObject(data.json)) return undefined;
+  const json: JsonSchemaObject = structuredClone(data.json);
+  return withStandard(json, async (value) => {
+    if (!data.check(value)) return { issues: data.errors(value).map(toIssue) };
+    return data.validate === undefined ? { value } : data.validate(value);
+  }) as EnvelopeSchema<unknown>;
 }
 
 /** Asks the library the schema came from: it may know rules that JSON Schema cannot express. */
@@ -88,20 +109,41 @@ function withStandard(
 /** Copies a schema with its local references pointing to its new place; below an `$id` of its own they stay right. */
 function moveReferences(schema: JsonSchemaObject): Record<string, unknown> {
   const copy: Record<string, unknown> = {};
-  for (const keyword of Object.keys(schema)) setOwn(copy, keyword, moved(keyword, schema));
-  if (schema["$id"] !== undefined) return copy;
-  forEachSubschema(schema, (subschema, keyword, key) => {
-    const inner = isObject(subschema) ? moveReferences(subschema) : subschema;
-    if (key === undefined) copy[keyword] = inner;
-    else setOwn(copy[keyword] as Record<string | number, unknown>, key as string, inner);
-  });
+  if (schema["$id"] !== undefined) return { ...schema };
+  for (const keyword of Object.keys(schema)) {
+    const value = schema[keyword];
+    const reference = REFERENCES.has(keyword) ? movedReference(value) : undefined;
+    // The older keyword may point nowhere but to the root.
+    if (reference !== undefined) copy[keyword === "$recursiveRef" ? "$ref" : keyword] = reference;
+    else setOwn(copy, keyword, movedKeyword(keyword, value));
+  }
   return copy;
 }
 
-function moved(keyword: string, schema: JsonSchemaObject): unknown {
-  const value = schema[keyword];
-  const isReference = keyword === "$ref" && typeof value === "string" && schema["$id"] === undefined;
-  if (isReference && (value === "#" || value.startsWith("#/"))) return PLACE + value.slice(1);
-  if (Array.isArray(value)) return [...value];
-  return isObject(value) ? { ...value } : value;
+function movedKeyword(keyword: string, value: unknown): unknown {
+  if (VALUES.has(keyword)) return value;
+  return MAPS.has(keyword) && isObject(value) ? moveMembers(value) : moveInside(value);
+}
+
+/** A reference may lead anywhere in a schema, so everything in it but plain values is looked through. */
+function moveInside(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(moveInside);
+  if (!isObject(value)) return value;
+  return isMap(value) ? moveMembers(value) : moveReferences(value);
+}
+
+/** Below a keyword nobody knows, names and schemas can only be told apart by what they hold. */
+function isMap(value: Record<string, unknown>): boolean {
+  return Object.values(value).every(isSchema);
+}
+
+function moveMembers(value: Record<string, unknown>): Record<string, unknown> {
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) setOwn(copy, key, moveInside(value[key]));
+  return copy;
+}
+
+function movedReference(value: unknown): string | undefined {
+  if (typeof value !== "string" || !(value === "#" || value.startsWith("#/"))) return undefined;
+  return PLACE + value.slice(1);
 }

@@ -25,5 +25,5 @@ export type CodecOf<F extends FormatName> = F extends "response-envelope"
 /** Looks a codec up; a name that is none throws at once. */
 export function codecOf<F extends FormatName>(name: F): CodecOf<F> {
   if (Object.hasOwn(FORMATS, name)) return FORMATS[name] as unknown as CodecOf<F>;
-  throw new TypeError(`There is no format "${name}"; there are ${Object.keys(FORMATS).join(", ")}.`);
+  throw new TypeError(`There is no format "${String(name)}"; there are ${Object.keys(FORMATS).join(", ")}.`);
 }

@@ -1,3 +1,4 @@
+import { isPlainObject } from "../core/json/json-value.ts";
 import { FormatError, isFormatError } from "./format-error.ts";
 
 /** The deepest nesting that is read: the same in every language that reads these formats. */
@@ -71,9 +72,6 @@ function refuseForeign(value: unknown, depth: number): void {
     case "number":
       if (!Number.isFinite(value)) throw notJson(`it holds ${value}`);
       return;
-    case "function":
-    case "symbol":
-      throw notJson(`it holds a ${typeof value}`);
     case "object":
       if (value !== null) refuseForeignObject(value, depth);
       return;
@@ -85,22 +83,26 @@ function refuseForeignObject(value: object, depth: number): void {
   if (depth > MAX_JSON_DEPTH) throw notJson(`it is nested more than ${MAX_JSON_DEPTH} levels deep`);
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
-      if (value[i] === undefined) throw notJson("an array in it holds undefined");
+      if (isLeftOut(value[i]))
+        throw notJson(
+          `an array in it holds ${value[i] === undefined ? "undefined" : "a function or symbol"}`,
+        );
       refuseForeign(value[i], depth + 1);
     }
     return;
   }
   // Whoever says how to be written is taken at their word: a date, for one.
   if (typeof (value as { toJSON?: unknown }).toJSON === "function") return;
+  if (value instanceof Error) throw notJson("it holds an error");
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
     throw notJson("it holds bytes; send them as base64");
-  if (Object.keys(value).length === 0 && !isEmptyRecord(value)) throw notJson(`it holds a ${kindOf(value)}`);
+  if (Object.keys(value).length === 0 && !isPlainObject(value)) throw notJson(`it holds a ${kindOf(value)}`);
   for (const member of Object.values(value)) refuseForeign(member, depth + 1);
 }
 
-function isEmptyRecord(value: object): boolean {
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
+/** What JSON leaves out of an object. */
+export function isLeftOut(value: unknown): boolean {
+  return value === undefined || typeof value === "function" || typeof value === "symbol";
 }
 
 function kindOf(value: object): string {
@@ -109,4 +111,21 @@ function kindOf(value: object): string {
 
 function notJson(what: string, cause?: unknown): FormatError {
   return new FormatError("not_json", `The value cannot be written as JSON: ${what}.`, { cause });
+}
+
+/** Tells whether a value is what `JSON.parse` makes, all the way down and however deep. */
+export function isPlainJson(value: unknown): boolean {
+  const open: unknown[] = [value];
+  const seen = new Set<object>();
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next === "object" && next !== null) {
+      if (seen.has(next)) continue;
+      seen.add(next);
+      const isArray = Array.isArray(next);
+      if (!(isArray || isPlainObject(next))) return false;
+      for (const member of isArray ? next : Object.values(next)) open.push(member);
+    } else if (!(next === null || ["string", "number", "boolean"].includes(typeof next))) return false;
+  }
+  return true;
 }

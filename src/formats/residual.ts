@@ -65,38 +65,52 @@ export function applyResidual(
   if (!isPlainObject(residual)) return { result, odd: [refusal("")] };
   const restored: Record<string, unknown> = { ...result };
   const { set = {}, unset = [] } = residual;
+  const read: Readonly<Record<string, unknown>> = { ...result };
   for (const pointer of Array.isArray(unset) ? unset : [unset]) {
-    if (mayUnset(restored, pointer)) remove(restored, pointer);
-    else refused(String(pointer));
+    if (mayUnset(read, pointer)) remove(restored, pointer);
+    else refused(typeof pointer === "string" ? pointer : "");
   }
   for (const [pointer, value] of Object.entries(isPlainObject(set) ? set : { "": set })) {
-    if (maySet(restored, pointer, value)) put(restored, pointer, value);
-    else refused(pointer);
+    if (!maySet(read, pointer, value)) {
+      refused(pointer);
+      continue;
+    }
+    put(restored, pointer, value);
+    if (pointer === "/content" && read["content"] !== undefined) odd.push(CONTENT_REPLACED);
   }
   return { result: restored as unknown as ToolResult, odd };
 }
+
+/** Legitimate where a format has no place for a block, and worth a word: what is shown and what is passed on differ. */
+const CONTENT_REPLACED: Oddity = {
+  code: "content_replaced",
+  message: "The residual holds other content than the result shows.",
+};
 
 function refusal(pointer: string): Oddity {
   const what = pointer === "" ? "The residual" : `The residual of "${pointer.slice(0, 80)}"`;
   return { code: "residual_refused", message: `${what} is malformed, or says what a residual may not say.` };
 }
 
-/** Data a format makes up where there is none. */
-function isMadeUp(data: unknown): boolean {
-  if (data === null) return true;
-  return isPlainObject(data) && Object.keys(data).join() === "errorCode";
-}
+/** What a format makes up where the result says nothing. */
+const MADE_UP: Readonly<Record<string, (value: unknown) => boolean>> = {
+  "/data": (data) => data === null || (isPlainObject(data) && Object.keys(data).join() === "errorCode"),
+  "/tier": (tier) => tier === "community",
+};
 
-function mayUnset(result: Readonly<Record<string, unknown>>, pointer: unknown): pointer is string {
+function mayUnset(read: Readonly<Record<string, unknown>>, pointer: unknown): pointer is string {
   if (typeof pointer !== "string" || valueFieldOf(pointer) === undefined) return false;
-  return pointer !== "/data" || isMadeUp(result["data"]);
+  const isMadeUp = Object.hasOwn(MADE_UP, pointer) ? MADE_UP[pointer] : undefined;
+  return isMadeUp === undefined || isMadeUp(read[pointer.slice(1)]);
 }
 
-/** A residual refines: it never says whether a result failed, and never replaces the data or the tier that are there. */
-function maySet(result: Readonly<Record<string, unknown>>, pointer: string, value: unknown): boolean {
-  if ((pointer === "/data" || pointer === "/tier") && result[pointer.slice(1)] !== undefined) return false;
-  const check = valueFieldOf(pointer);
-  return check?.(value) === true;
+/** What a result itself says of these is never replaced. */
+const KEPT: readonly string[] = ["/data", "/tier", "/tool", "/requestId"];
+
+/** A residual refines: it never says whether a result failed, and fills in what is missing. */
+function maySet(read: Readonly<Record<string, unknown>>, pointer: string, value: unknown): boolean {
+  if (KEPT.includes(pointer) && read[pointer.slice(1)] !== undefined) return false;
+  return valueFieldOf(pointer)?.(value) === true;
 }
 
 /** The check of the field a pointer names, if a residual may speak of it at all. */

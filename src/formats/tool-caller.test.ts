@@ -123,8 +123,10 @@ const callTool = createToolCaller(registry, {
 function envelopeOf(result: CallToolResult): TieredEnvelope {
   const [first] = result.content as unknown as { text: string }[];
   expect(JSON.parse(String(first?.text))).toEqual(result.structuredContent);
-  expect(result.isError === true).toBe((result.structuredContent as TieredEnvelope).error !== null);
-  return result.structuredContent as TieredEnvelope;
+  expect(result.isError === true).toBe(
+    (result.structuredContent as unknown as TieredEnvelope).error !== null,
+  );
+  return result.structuredContent as unknown as TieredEnvelope;
 }
 
 const call = async (name: string, input: unknown = {}, options = {}) =>
@@ -211,7 +213,7 @@ describe("a wrapped operation", () => {
         isError: true,
         error: { message: "timeout not found", code },
       });
-      expect((encoded.structuredContent as TieredEnvelope).error?.error_code).toBe(tieredCode);
+      expect((encoded.structuredContent as unknown as TieredEnvelope).error?.error_code).toBe(tieredCode);
       expect(TIERED_ERROR_CODES).toContain(tieredCode);
     }
   });

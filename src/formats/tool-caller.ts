@@ -1,19 +1,20 @@
-import { toCallError } from "../core/errors/errors.ts";
+import { CallError, toCallError } from "../core/errors/errors.ts";
 import { isRequestId } from "../core/execution/call-scope.ts";
 import { monotonicNow } from "../core/execution/deadline.ts";
-import type { AnyOperation } from "../core/operation/operation-types.ts";
+import { isTurnedDown } from "../core/execution/turned-down.ts";
+import type { AnyOperation, CallArguments } from "../core/operation/operation-types.ts";
 import type { ExecuteOptions, Executor } from "../core/registry/executor.ts";
 import type { FormatName, ToolResult } from "../core/result/tool-result.ts";
-import { toOperationSchema } from "../core/schema/any-schema.ts";
-import type { JsonSchemaObject } from "../core/schema/json-schema.ts";
 import type { CallToolResult } from "./call-tool-result.ts";
 import { type EndedCall, fromEndedCall } from "./ended-call.ts";
+import { createDataSchema, type EnvelopeSchema } from "./envelope-schema.ts";
 import { codecOf } from "./formats.ts";
 import { createToolResponseEnvelopeSchema } from "./status-envelope/response-schema.ts";
 import { createRequestId } from "./tiered-envelope/request-id.ts";
 import { type ExposeError, withSafeError } from "./tiered-envelope/safe-error.ts";
 import { ENVELOPE_CAPABILITY } from "./tiered-envelope/tiered-envelope.ts";
 import { createTieredEnvelopeSchema } from "./tiered-envelope/tiered-schema.ts";
+import { encodeResult } from "./transcode.ts";
 
 /** A format that rides in a tool result. */
 export type ToolFormat = Exclude<FormatName, "response-envelope">;
@@ -23,40 +24,49 @@ export interface ToolCallerOptions {
   readonly format: ToolFormat;
   /** What the tools can do beyond the format itself; for the tiered envelope. */
   readonly capabilities?: readonly string[] | undefined;
+  /** Keeps what the format cannot hold in `_meta`, for readers who know it. @default true */
+  readonly residual?: boolean | undefined;
   /** Lets messages and details of errors through; for the tiered envelope, which keeps both back. */
   readonly exposeError?: ExposeError | undefined;
 }
 
 /** Calls an operation and writes what comes of it as a tool result; failures too, so that it never throws for one. */
-export type ToolCaller = (
-  target: AnyOperation | string,
-  input?: unknown,
-  options?: ExecuteOptions,
+export type ToolCaller = <const T extends AnyOperation | string>(
+  target: T,
+  ...rest: CallArguments<T, ExecuteOptions>
 ) => Promise<CallToolResult>;
 
 /** Wraps the operations of a registry so that every call answers in one of the published formats. */
 export function createToolCaller(executor: Executor, options: ToolCallerOptions): ToolCaller {
-  const codec = codecOf(options.format);
-  return async (target, input, callOptions = {}) => {
+  const { format, residual = true } = options;
+  if ((format as string) === "response-envelope") {
+    throw new TypeError(
+      "A response envelope is no tool result; call execute() for one, or choose another format.",
+    );
+  }
+  codecOf(format);
+  return async (target, ...rest) => {
+    const [input, callOptions = {}] = rest as [unknown, ExecuteOptions?];
     const call = await end(executor, target, input, callOptions);
-    return codec.encode(prepare(call, options));
+    return writeCall(call, options, (result) => encodeResult(result, format, { residual }));
   };
 }
 
-/** The schema to advertise for an operation whose results are written in a format; nothing where there is none. */
+/**
+ * The schema to advertise for an operation whose results are written in a format: plain JSON Schema, and a Standard Schema for
+ * SDKs that take one. Nothing for a format without structured content, or an operation without a schema.
+ */
 export function toolOutputSchema(
   { outputSchema }: AnyOperation,
   format: ToolFormat,
-): JsonSchemaObject | undefined {
+): EnvelopeSchema<unknown> | undefined {
   switch (format) {
     case "tiered-envelope":
       return createTieredEnvelopeSchema(outputSchema ?? {});
     case "status-envelope":
       return createToolResponseEnvelopeSchema(outputSchema ?? {});
-    case "mcp": {
-      const json = outputSchema === undefined ? undefined : toOperationSchema(outputSchema, "output").json;
-      return typeof json === "object" ? json : undefined;
-    }
+    case "mcp":
+      return outputSchema === undefined ? undefined : createDataSchema(outputSchema);
     case "tool-envelope":
       return undefined;
   }
@@ -91,11 +101,42 @@ async function execute(
   }
 }
 
+/** Data that cannot be written is a failure like any other, and is told as one. */
+function writeCall(
+  call: EndedCall,
+  options: ToolCallerOptions,
+  write: (result: ToolResult) => CallToolResult,
+): CallToolResult {
+  try {
+    return write(prepare(call, options));
+  } catch (cause) {
+    const error = new CallError("OUTPUT_INVALID", "The result cannot be written as JSON.", { cause });
+    // Without what the author wanted to expose: that may be what failed.
+    return write(prepare({ ...call, outcome: { error } }, { ...options, exposeError: undefined }));
+  }
+}
+
 function prepare(call: EndedCall, { format, capabilities = [], exposeError }: ToolCallerOptions): ToolResult {
-  const result = fromEndedCall(call);
-  if (format !== "tiered-envelope") return result;
-  return {
-    ...withSafeError(result, call.operation, exposeError),
-    capabilities: [ENVELOPE_CAPABILITY, ...capabilities.filter((name) => name !== ENVELOPE_CAPABILITY)],
-  };
+  const { operation, operationId, outcome } = call;
+  // Where a result came from, headers and cookies among it, is not for the next one to know.
+  const { tier, extra, http: _, facts: __, ...result } = fromEndedCall(call);
+  const isWired = extra?.["response-envelope"]?.["wire"] === true;
+  const bare: ToolResult = { ...result, ...(isWired && { extra: { "response-envelope": { wire: true } } }) };
+  switch (format) {
+    case "tool-envelope":
+    case "status-envelope":
+      return bare;
+    case "mcp":
+      // Clients check structured content against the schema of a success, and throw an error away that misses it.
+      return bare.isError ? { ...bare, extra: { ...bare.extra, mcp: { textOnly: true } } } : bare;
+    case "tiered-envelope": {
+      const isOwnRefusal = "error" in outcome && isTurnedDown(outcome.error, operationId);
+      return {
+        ...withSafeError(bare, { operation, isOwnRefusal, expose: exposeError }),
+        ...(operation === undefined && { tool: "unknown" }),
+        ...(tier !== undefined && { tier }),
+        capabilities: [ENVELOPE_CAPABILITY, ...capabilities.filter((name) => name !== ENVELOPE_CAPABILITY)],
+      };
+    }
+  }
 }

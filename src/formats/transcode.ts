@@ -1,4 +1,4 @@
-import { isMarkedEnvelope, mcpEnvelope } from "../core/envelope/envelope.ts";
+import { isMarkedEnvelope, isResponseEnvelope, mcpEnvelope } from "../core/envelope/envelope.ts";
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
 import type { FormatName, ToolResult } from "../core/result/tool-result.ts";
 import type { CallToolResult } from "./call-tool-result.ts";
@@ -31,6 +31,9 @@ export function transcode<F extends FormatName>(
   to: F,
   options: TranscodeOptions = {},
 ): CarrierOf<F> {
+  // Before anything is read: a misspelt name is a mistake of the caller's, not of the result.
+  codecOf(to);
+  if (options.from !== undefined) codecOf(options.from);
   return total(() => encodeResult(readResult(value, options), to, options));
 }
 
@@ -66,11 +69,13 @@ function withResidual(
   carrier: CallToolResult | ResponseEnvelope,
   residual: Readonly<Record<string, unknown>>,
 ): CallToolResult | ResponseEnvelope {
-  if (!isMarkedEnvelope(carrier)) {
+  if (!isResponseEnvelope(carrier)) {
     const result = carrier as CallToolResult;
     return { ...result, _meta: putResidual(result._meta, residual) };
   }
   const { data, meta } = carrier;
+  // The other sources are only written where they lose nothing.
   if (meta.source !== "mcp") return carrier;
-  return mcpEnvelope(data, { ...meta, _meta: putResidual(meta._meta, residual) });
+  const written = mcpEnvelope(data, { ...meta, _meta: putResidual(meta._meta, residual) });
+  return isMarkedEnvelope(carrier) ? written : { ...written };
 }

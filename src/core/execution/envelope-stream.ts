@@ -67,8 +67,8 @@ export class EnvelopeStream implements AsyncIterableIterator<ResponseEnvelope, u
 
   #checkedInput(): unknown {
     const { validate } = this.#entry.input;
-    if (validate === undefined) return checkedInput(this.#entry, this.#input);
-    return parsedInput(this.#entry, this.#input, validate);
+    if (validate === undefined) return checkedInput(this.#entry, this.#input, this.#context);
+    return parsedInput(this.#entry, this.#input, validate, this.#context);
   }
 
   async #open(input: unknown): Promise<AsyncIterator<unknown>> {

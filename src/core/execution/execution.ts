@@ -28,8 +28,9 @@ export function run(
   cancellation?: Cancellation,
 ): EnvelopeOrPromise {
   const { validate } = entry.input;
-  if (validate === undefined) return invoke(entry, checkedInput(entry, input), context, cancellation);
-  const pending = parsedInput(entry, input, validate).then((parsed) => {
+  if (validate === undefined)
+    return invoke(entry, checkedInput(entry, input, context), context, cancellation);
+  const pending = parsedInput(entry, input, validate, context).then((parsed) => {
     // A parser may take its time, and nobody may be waiting any more when it is done.
     if (isOver(context)) throw new CallError("ABORTED");
     return invoke(entry, parsed, context);

@@ -11,6 +11,11 @@ export function turnDown(error: CallError, operationId: string): CallError {
   return error;
 }
 
+/** Tells whether the runtime itself turned this very call down; what a handler throws never counts. */
+export function isTurnedDown(error: CallError, operationId: string): boolean {
+  return failedCalls.get(error) === operationId;
+}
+
 /** Tells whether an error speaks of a call of some other operation than this one. */
 export function isOfAnotherCall(error: CallError, operationId: string): boolean {
   return (failedCalls.get(error) ?? operationId) !== operationId;

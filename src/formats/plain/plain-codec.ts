@@ -11,7 +11,7 @@ export const plainCodec = createCodec<CallToolResult>({
   name: "mcp",
 
   write(result) {
-    const hasData = result.data !== undefined;
+    const hasData = result.data !== undefined && result.extra?.mcp?.["textOnly"] !== true;
     return writeCarrier("mcp", result, {
       content: result.content ?? derivedContent(result),
       ...(hasData && { structured: { value: result.data } }),

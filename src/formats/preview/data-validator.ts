@@ -66,8 +66,8 @@ function passesOwnRules(compiled: CompiledSchema & { readonly validate?: unknown
   if (typeof validate !== "function") return true;
   try {
     const answer: unknown = validate(value);
-    if (answer instanceof Promise) {
-      answer.catch(() => undefined);
+    if (isObject(answer) && typeof answer["then"] === "function") {
+      Promise.resolve(answer).catch(() => undefined);
       return false;
     }
     return isObject(answer) && !answer["issues"];

@@ -1,4 +1,3 @@
-import type { MCPResourceContent } from "../../core/envelope/content-block.ts";
 import type { RangeRequest } from "./result-range.ts";
 
 /** A text to keep for later. */
@@ -40,7 +39,8 @@ export interface ResultStore {
 
 /** What an MCP server answers to `resources/read`. */
 export interface ReadResourceResult {
-  readonly contents: readonly MCPResourceContent[];
+  contents: { uri: string; mimeType: string; text: string }[];
+  [unknown: string]: unknown;
 }
 
 /** Reads from a store what MCP's `resources/read` answers; undefined for a URI the store does not know. */

@@ -1,21 +1,22 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
-import { isResponseEnvelope, mcpEnvelope } from "../../core/envelope/envelope.ts";
+import { isResponseEnvelope, type MCPEnvelopeMeta, mcpEnvelope } from "../../core/envelope/envelope.ts";
 import { isContentBlock } from "../../core/envelope/is-response-envelope.ts";
 import type {
   HTTPResponseMeta,
   LocalResponseMeta,
   MCPResponseMeta,
   ResponseEnvelope,
+  ResponseSource,
   ResultFacts,
 } from "../../core/envelope/response-meta.ts";
 import type { ToolResult } from "../../core/result/tool-result.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
 import { fromWire, toWire } from "../../core/wire/wire.ts";
 import { textBlock } from "../call-tool-result.ts";
-import { isEmpty, takeResidual } from "../carrier.ts";
+import { isEmpty, takeResidual, withUnknown } from "../carrier.ts";
 import { createCodec, type Decoded } from "../codec.ts";
 import { FormatError } from "../format-error.ts";
-import { toJsonText } from "../json-text.ts";
+import { isPlainJson, toJsonText } from "../json-text.ts";
 import { derivedContent, isDerivedContent } from "../plain/plain-codec.ts";
 import { differences } from "../residual.ts";
 
@@ -31,9 +32,10 @@ export const responseEnvelopeCodec = createCodec<ResponseEnvelope>({
   name: NAME,
 
   write(result) {
-    const own = writeOwnSource(result);
+    const known = writeOwnSource(result);
+    const own = known && withUnknownFields(known, result);
     if (own !== undefined && differences(result, readEnvelope(own).result).length === 0) return own;
-    return writeMcp(result);
+    return withUnknownFields(writeMcp(result), result);
   },
 
   read(value) {
@@ -44,6 +46,14 @@ export const responseEnvelopeCodec = createCodec<ResponseEnvelope>({
 
 /** Reads a checked envelope of any source. */
 export function readEnvelope(envelope: ResponseEnvelope): Read {
+  const read = readKnown(envelope);
+  const unknown = unknownFields(envelope);
+  if (isEmpty(unknown)) return read;
+  const extra = { ...read.result.extra, [NAME]: { ...read.result.extra?.[NAME], ...unknown } };
+  return { ...read, result: { ...read.result, extra } };
+}
+
+function readKnown(envelope: ResponseEnvelope): Read {
   switch (envelope.meta.source) {
     case "local":
       return readLocal(envelope.data, envelope.meta);
@@ -52,6 +62,31 @@ export function readEnvelope(envelope: ResponseEnvelope): Read {
     case "mcp":
       return readMcp(envelope.data, envelope.meta);
   }
+}
+
+/** The fields each source defines. */
+const META_FIELDS: Readonly<Record<ResponseSource, readonly string[]>> = {
+  local: ["source", "operationId", "timestamp", "isError", "waybill"],
+  http: ["source", "statusCode", "headers", "contentType", "setCookie", "isError", "waybill"],
+  mcp: ["source", "isError", "content", "structuredContent", "_meta", "waybill"],
+};
+
+/** What an envelope says beyond its definition. */
+function unknownFields(envelope: ResponseEnvelope): { readonly envelope?: object; readonly meta?: object } {
+  const known = META_FIELDS[envelope.meta.source];
+  const around = Object.entries(envelope).filter(([key]) => key !== "data" && key !== "meta");
+  const meta = Object.entries(envelope.meta).filter(([key]) => !known.includes(key));
+  return {
+    ...(around.length > 0 && { envelope: Object.fromEntries(around) }),
+    ...(meta.length > 0 && { meta: Object.fromEntries(meta) }),
+  };
+}
+
+/** Adds what an envelope once said beyond its definition; it is then no longer one that we made. */
+function withUnknownFields(envelope: ResponseEnvelope, { extra }: ToolResult): ResponseEnvelope {
+  const { envelope: around, meta } = extra?.[NAME] ?? {};
+  if (around === undefined && meta === undefined) return envelope;
+  return withUnknown({ data: envelope.data, meta: withUnknown(envelope.meta, meta) }, around);
 }
 
 function readLocal(data: unknown, meta: LocalResponseMeta): Read {
@@ -106,9 +141,8 @@ function readData(
   extra: Readonly<Record<string, unknown>>,
 ): Pick<ToolResult, "data" | "extra"> {
   if (data === undefined) return withExtra(extra);
-  const wired = toWire(data);
-  if (isEqual(wired, data)) return { data, ...withExtra(extra) };
-  return { data: wired, ...withExtra({ ...extra, wire: true }) };
+  if (isPlainJson(data)) return { data, ...withExtra(extra) };
+  return { data: toWire(data), ...withExtra({ ...extra, wire: true }) };
 }
 
 function withExtra(extra: Readonly<Record<string, unknown>>): Pick<ToolResult, "extra"> {
@@ -151,13 +185,20 @@ function writeMcp(result: ToolResult): ResponseEnvelope {
   const data = writeData(result);
   const structuredContent = "structured" in extra ? extra["structured"] : data;
   const hasStructured = result.data !== undefined && extra["noStructured"] !== true;
-  return mcpEnvelope(result.data === undefined ? content : data, {
+  const make = result.facts === undefined ? mcpEnvelope : unmarkedEnvelope;
+  return make(result.data === undefined ? content : data, {
     isError: result.isError,
     content,
     ...(hasStructured && { structuredContent }),
     ...(result._meta !== undefined && { _meta: result._meta }),
     ...writeFacts(result),
   });
+}
+
+/** Facts are for whoever ran the call to tell: an envelope whose facts somebody else told does not pass for one of ours. */
+function unmarkedEnvelope(data: unknown, meta: MCPEnvelopeMeta): ResponseEnvelope {
+  const { data: kept, meta: built } = mcpEnvelope(data, meta);
+  return { data: kept, meta: built };
 }
 
 /** A kind of block that MCP does not define becomes text holding its JSON. */
@@ -167,7 +208,13 @@ function toKnownBlock(block: unknown): MCPContentBlock {
 
 /** The data as it was before it took its wire form. */
 export function writeData({ data, extra }: ToolResult): unknown {
-  return extra?.[NAME]?.["wire"] === true ? fromWire(data) : data;
+  if (extra?.[NAME]?.["wire"] !== true) return data;
+  try {
+    return fromWire(data) ?? data;
+  } catch {
+    // Anybody may say that data is in its wire form.
+    return data;
+  }
 }
 
 function writeFacts({ facts, durationMs, error }: ToolResult): { readonly waybill?: ResultFacts } {

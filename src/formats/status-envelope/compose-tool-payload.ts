@@ -1,5 +1,6 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
-import { textBlock } from "../call-tool-result.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { type ContentBlock, textBlock } from "../call-tool-result.ts";
 import { headline, isBlank, nextStepsText } from "../human-text.ts";
 import type { ComposeToolPayloadOptions, ToolPayload, ToolResponseMeta } from "./types.ts";
 
@@ -10,12 +11,19 @@ const SUMMARY_CHARACTERS = 80;
 export function composeToolPayload<T>(options: ComposeToolPayloadOptions<T>): ToolPayload<T> {
   const { data, additionalText = [], resourceLinks = [], omitMetaDetails = false } = options;
   const meta = withoutUndefined(options.meta);
+  assertMeta(meta);
   const { isError = meta.status === "error", onWarning = console.warn } = options;
   warnOfSummary(meta.summary, onWarning);
+  if (isError && meta.status !== "error") {
+    onWarning(
+      `A tool response with isError says "${meta.status}"; some clients then check its data like a success.`,
+    );
+  }
   const texts = additionalText.filter((text) => !isBlank(text)).map(textBlock);
   return {
-    content: layOut(meta, [...texts, ...resourceLinks], omitMetaDetails),
-    structuredContent: { meta, data },
+    content: layOut(meta, [...texts, ...resourceLinks], omitMetaDetails) as ContentBlock[],
+    // An envelope without data would be none.
+    structuredContent: { meta, data: data === undefined ? (null as T) : data },
     isError,
   };
 }
@@ -48,8 +56,21 @@ export function linksFrom(blocks: readonly MCPContentBlock[]): number {
 
 /** Optional fields are absent on the wire, not undefined. */
 function withoutUndefined(meta: ToolResponseMeta): ToolResponseMeta {
-  const entries = Object.entries(meta).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as unknown as ToolResponseMeta;
+  return Object.fromEntries(
+    Object.entries(meta)
+      .filter(([, value]) => value !== undefined)
+      .map(([key, value]) => [key, isPlainObject(value) ? withoutUndefined(value as never) : value]),
+  ) as unknown as ToolResponseMeta;
+}
+
+/** Programs without types make these mistakes, and hosts would show them. */
+function assertMeta({ status, summary }: ToolResponseMeta): void {
+  if (!["ok", "error", "info", "warn"].includes(status)) {
+    throw new TypeError(
+      `meta.status must be "ok", "error", "info" or "warn"; it is ${JSON.stringify(status)}.`,
+    );
+  }
+  if (typeof summary !== "string") throw new TypeError("meta.summary must be a string.");
 }
 
 function warnOfSummary(summary: string, warn: (message: string) => void): void {

@@ -8,6 +8,7 @@ import { createCodec, type Decoded, type Oddity } from "../codec.ts";
 import { type Contract, findContract } from "../contract.ts";
 import { FormatError } from "../format-error.ts";
 import { isStatusMeta } from "../result-fields.ts";
+import { adviseRetry } from "../retry-advice.ts";
 import { layOut, linksFrom } from "./compose-tool-payload.ts";
 import type { ToolResponseEnvelope, ToolResponseMeta } from "./types.ts";
 
@@ -76,12 +77,16 @@ function inventSummary({ error, tool = "The tool", isError }: ToolResult): strin
   return error?.message ?? (isError ? `${tool} failed.` : `${tool} answered.`);
 }
 
-/** What an error suggests is the next step. */
+/** What an error suggests is the next step, or what is known about errors of its kind. */
 function inventSteps({ error }: ToolResult): readonly string[] | undefined {
-  const { suggestedAction, nextTool } = error ?? {};
+  if (error === undefined) return undefined;
+  const { suggestedAction, nextTool } = error;
   const steps = [suggestedAction, nextTool === undefined ? undefined : `Call ${nextTool}.`];
   const given = steps.filter((step) => step !== undefined);
-  return given.length > 0 ? given : undefined;
+  if (given.length > 0) return given;
+  const { retryable, correctable } = adviseRetry(error);
+  if (retryable === true) return ["Try again later with the same input."];
+  return correctable === true ? ["Correct the input and try again."] : undefined;
 }
 
 /** Reads a result whose status envelope has been found. */
@@ -90,7 +95,8 @@ export function readStatusEnvelope(carrier: Carrier, { value, obtained }: Contra
   const { meta, data, ...unknown } = envelope as ToolResponseEnvelope & Record<string, unknown>;
   const known = META_KEYS.filter((key) => meta[key] !== undefined).map((key) => [key, meta[key]]);
   const unknownMeta = Object.entries(meta).filter(([key]) => !META_KEYS.some((name) => name === key));
-  const isError = carrier.flag === true;
+  // Left out, the flag follows the status.
+  const isError = carrier.flag ?? meta.status === "error";
   const layout = readLayout(meta, carrier.content as readonly MCPContentBlock[]);
   const extra = {
     ...unusualParts(carrier, isError),
@@ -136,7 +142,7 @@ function oddities(isError: boolean, meta: ToolResponseMeta): readonly Oddity[] {
   if (isError !== (meta.status === "error")) {
     odd.push({ code: "flag_mismatch", message: `isError does not go with the status "${meta.status}".` });
   }
-  if (meta.summary.length > 80 || /[\r\n]/.test(meta.summary)) {
+  if ([...meta.summary].length > 80 || /[\r\n]/.test(meta.summary)) {
     odd.push({ code: "long_summary", message: "The summary is over 80 characters, or more than one line." });
   }
   return odd;

@@ -1,4 +1,5 @@
-import type { MCPContentBlock, MCPResourceLinkBlock } from "../../core/envelope/content-block.ts";
+import type { MCPResourceLinkBlock } from "../../core/envelope/content-block.ts";
+import type { ContentBlock } from "../call-tool-result.ts";
 
 /** How a tool fared, as its headline shows it. */
 export type ToolResponseStatus = "ok" | "error" | "info" | "warn";
@@ -29,18 +30,18 @@ export interface ToolResponseMeta {
   readonly rateLimit?: RateLimit;
 }
 
-/** A tool's data with its status. */
-export interface ToolResponseEnvelope<T = unknown> {
+/** A tool's data with its status; a type rather than an interface, so that MCP SDKs take it for a record. */
+export type ToolResponseEnvelope<T = unknown> = {
   readonly meta: ToolResponseMeta;
   readonly data: T;
-}
+};
 
 /** What a tool returns to its MCP server: blocks for people, the envelope for programs. */
-export interface ToolPayload<T = unknown> {
-  readonly content: readonly MCPContentBlock[];
+export type ToolPayload<T = unknown> = {
+  readonly content: ContentBlock[];
   readonly structuredContent: ToolResponseEnvelope<T>;
   readonly isError: boolean;
-}
+};
 
 /** What `composeToolPayload` is told. */
 export interface ComposeToolPayloadOptions<T = unknown> {

@@ -28,3 +28,25 @@ export function toTieredCode(code: string | undefined, category: string | undefi
     ? BY_CATEGORY[category as ErrorCategory]
     : "internal_error";
 }
+
+/** The category of the tool envelope for each tiered code. */
+const CATEGORIES: Readonly<Record<TieredErrorCode, ErrorCategory>> = {
+  invalid_argument: "validation",
+  invalid_path: "validation",
+  forbidden: "authorization",
+  not_found: "not_found",
+  timeout: "timeout",
+  too_large: "validation",
+  resource_exhausted: "rate_limit",
+  not_implemented: "execution",
+  upgrade_required: "authorization",
+  dependency_unavailable: "network",
+  internal_error: "internal",
+};
+
+/** Chooses the category of an error from its code, of whichever table it is. */
+export function toCategory(code: string | undefined): ErrorCategory {
+  if (isErrorCode(code)) return ERROR_CODES[code].category;
+  const tiered = TIERED_ERROR_CODES.find((known) => known === code);
+  return tiered === undefined ? "execution" : CATEGORIES[tiered];
+}

@@ -15,6 +15,14 @@ export interface ExposedError {
 /** Decides what of an error leaves, beyond what is always safe; it sees the error as it is. */
 export type ExposeError = (error: ResultError) => ExposedError | undefined;
 
+/** What is known about a failed call. */
+export interface SafetyOptions {
+  readonly operation: AnyOperation | undefined;
+  /** The registry itself turned the call down, so that the details are its own. */
+  readonly isOwnRefusal: boolean;
+  readonly expose: ExposeError | undefined;
+}
+
 /** Most issues shown. */
 const MAX_ISSUES = 20;
 
@@ -25,27 +33,48 @@ const MAX_ISSUES = 20;
  */
 export function withSafeError(
   result: ToolResult,
-  operation: AnyOperation | undefined,
-  expose: ExposeError | undefined,
+  { operation, isOwnRefusal, expose }: SafetyOptions,
 ): ToolResult {
   if (!result.isError) return result;
-  const { error, content: _, facts: __, _meta: ___, ...kept } = result;
-  const given = error ?? { message: "", code: "EXECUTION_ERROR" };
-  const { code = "EXECUTION_ERROR", category = errorTraits(code).category, recoverable } = given;
-  const exposed = expose?.(given) ?? {};
-  const details = exposed.details ?? safeDetails(given, operation);
-  const hints = kept.upgradeHints ?? requiredHints(code, operation);
+  const { error, isError, data, durationMs, requestId, tool, toolVersion, upgradeHints } = result;
+  const given = error ?? { message: "" };
+  const code = safeCode(given.code, operation);
+  const { recoverable } = given;
+  const exposed = exposedOf(given, expose);
+  const details = exposed.details ?? (isOwnRefusal ? safeDetails(given, operation) : undefined);
+  const hints = code === "UPGRADE_REQUIRED" ? safeHints(upgradeHints ?? [], operation) : undefined;
+  // Field by field: nothing that is added to results one day gets out by itself.
   return {
-    ...kept,
+    isError,
+    ...(data !== undefined && { data }),
+    ...(tool !== undefined && { tool }),
+    ...(toolVersion !== undefined && { toolVersion }),
+    ...(requestId !== undefined && { requestId }),
+    ...(durationMs !== undefined && { durationMs }),
     error: {
       message: exposed.message ?? sentenceFor(code, operation),
       code,
-      category,
+      category: errorTraits(code).category,
       ...(details !== undefined && { details }),
       ...(recoverable !== undefined && { recoverable }),
     },
-    ...(hints !== undefined && { upgradeHints: hints }),
+    upgradeHints: hints ?? [],
   };
+}
+
+/** An author's function that fails exposes nothing. */
+function exposedOf(error: ResultError, expose: ExposeError | undefined): ExposedError {
+  try {
+    return expose?.(error) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** A code that is neither in the table nor declared is text like any other. */
+function safeCode(code: string | undefined, operation: AnyOperation | undefined): string {
+  const isKnown = isErrorCode(code) || (code !== undefined && declarationOf(code, operation) !== undefined);
+  return isKnown ? code : "EXECUTION_ERROR";
 }
 
 /** The sentence of the table, or what the operation's author declared about a code of their own. */
@@ -64,15 +93,22 @@ function declarationOf(
   return Object.hasOwn(byCode, code) ? byCode[code] : undefined;
 }
 
-/** An error that asks for a higher tier always says for what. */
-function requiredHints(
-  code: string,
+/** An error that asks for a higher tier always says for what, in the words of the declaration. */
+function safeHints(
+  given: readonly UpgradeHint[],
   operation: AnyOperation | undefined,
-): readonly UpgradeHint[] | undefined {
-  if (code !== "UPGRADE_REQUIRED") return undefined;
-  const tier = operation?.tier ?? "pro";
-  const feature = operation?.id ?? "unknown";
-  return [{ feature, tier, reason: ERROR_CODES.UPGRADE_REQUIRED.message }];
+): readonly UpgradeHint[] {
+  const { id = "unknown", tier = "pro", features = [] } = operation ?? {};
+  const whole = { feature: id, tier, reason: `"${id}" is part of the ${tier} tier.` };
+  const declared = features.map(
+    ({ name, tier: needed, reason = `"${name}" is part of the ${needed} tier.` }) => ({
+      feature: name,
+      tier: needed,
+      reason,
+    }),
+  );
+  const known = declared.filter(({ feature }) => given.some((hint) => hint.feature === feature));
+  return known.length > 0 ? known : [whole];
 }
 
 /** Where an input is wrong, and what was expected there: both in the words of the schema. */
@@ -84,8 +120,12 @@ function safeDetails(
   const issues = isPlainObject(details) ? details["issues"] : undefined;
   if (!Array.isArray(issues)) return undefined;
   const names = propertyNames(toOperationSchema(operation.inputSchema, "input").json);
-  const known = issues.filter(isPlainObject).slice(0, MAX_ISSUES);
-  return { issues: known.map(({ pointer }) => ({ pointer: safePointer(String(pointer), names) })) };
+  const pointers = issues
+    .map((issue: unknown) => (isPlainObject(issue) ? issue["pointer"] : undefined))
+    .filter((pointer) => typeof pointer === "string");
+  return {
+    issues: pointers.slice(0, MAX_ISSUES).map((pointer) => ({ pointer: safePointer(pointer, names) })),
+  };
 }
 
 /** A name that only the input knows may be anything. */

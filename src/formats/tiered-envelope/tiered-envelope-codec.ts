@@ -57,16 +57,22 @@ export const tieredEnvelopeCodec = createCodec<CallToolResult>({
 
 /** Writes the nine fields; what the result does not say gets the lowest tier and the emptiest value. */
 function toTieredEnvelope(result: ToolResult): TieredEnvelope {
-  const { tier = "community", tool = "unknown", requestId = createRequestId(), durationMs } = result;
+  const {
+    tier = "community",
+    tool = "unknown",
+    toolVersion,
+    requestId = createRequestId(),
+    durationMs,
+  } = result;
   const extra = result.extra?.[NAME] ?? {};
   const envelope: TieredEnvelope = {
     tier,
-    tool_version: toVersion(result, extra),
+    tool_version: isSemanticVersion(toolVersion) ? toolVersion : "0.0.0",
     tool_id: tool,
     request_id: requestId,
-    capabilities: toCapabilities(result, extra),
+    capabilities: toCapabilities(result),
     ...(extra["omitsDuration"] !== true && { duration_ms: durationMs ?? 0 }),
-    error: result.isError && extra["omitsError"] !== true ? toTieredError(result, extra) : null,
+    error: result.isError ? toTieredError(result, extra) : null,
     upgrade_hints: result.upgradeHints ?? [],
     data: result.data ?? null,
   };
@@ -75,13 +81,8 @@ function toTieredEnvelope(result: ToolResult): TieredEnvelope {
 
 type Extra = Readonly<Record<string, unknown>>;
 
-function toVersion({ toolVersion = "0.0.0" }: ToolResult, extra: Extra): string {
-  return isSemanticVersion(toolVersion) || extra["oddVersion"] === true ? toolVersion : "0.0.0";
-}
-
-function toCapabilities({ capabilities = [] }: ToolResult, extra: Extra): readonly string[] {
-  const isComplete = capabilities.includes(ENVELOPE_CAPABILITY) || extra["lacksCapability"] === true;
-  return isComplete ? capabilities : [ENVELOPE_CAPABILITY, ...capabilities];
+function toCapabilities({ capabilities = [] }: ToolResult): readonly string[] {
+  return capabilities.includes(ENVELOPE_CAPABILITY) ? capabilities : [ENVELOPE_CAPABILITY, ...capabilities];
 }
 
 function toTieredError(result: ToolResult, extra: Extra): TieredError {
@@ -105,19 +106,15 @@ export function readTieredEnvelope(carrier: Carrier, { value, obtained }: Contra
   const envelope = value as TieredEnvelope;
   const { error } = envelope;
   const isError = error !== null || carrier.flag === true;
-  const isCompact = isJsonOf(carrier.content[0], envelope);
-  const content = (isCompact ? carrier.content.slice(1) : carrier.content) as readonly MCPContentBlock[];
-  const extra = {
+  const extra: Record<string, unknown> = {
     ...unusualParts(carrier, isError ? true : undefined),
-    ...(!isCompact && { verbatim: true }),
     ...(obtained === "contract-json" && { inText: true }),
-    ...unusualFields(envelope, isError),
+    ...unusualFields(envelope),
   };
-  const result: ToolResult = {
+  const bare: ToolResult = {
     isError,
     data: envelope.data,
     ...(error !== null && { error: toResultError(error) }),
-    ...(content.length > 0 && { content }),
     tool: envelope.tool_id,
     toolVersion: envelope.tool_version,
     requestId: envelope.request_id,
@@ -126,24 +123,29 @@ export function readTieredEnvelope(carrier: Carrier, { value, obtained }: Contra
     capabilities: envelope.capabilities,
     upgradeHints: envelope.upgrade_hints,
     ...(carrier.meta && { _meta: carrier.meta }),
+  };
+  // Spaced otherwise, or with its fields in another order, the text is kept as it stands.
+  const isDerived = isJsonOf(carrier.content[0], toTieredEnvelope({ ...bare, extra: { [NAME]: extra } }));
+  if (!isDerived) extra["verbatim"] = true;
+  const content = (isDerived ? carrier.content.slice(1) : carrier.content) as readonly MCPContentBlock[];
+  const result: ToolResult = {
+    ...bare,
+    ...(content.length > 0 && { content }),
     ...(!isEmpty(extra) && { extra: { [NAME]: extra } }),
   };
   return { result, obtained, odd: oddities(carrier, envelope) };
 }
 
 /** What `toTieredEnvelope` would write otherwise. */
-function unusualFields(envelope: TieredEnvelope, isError: boolean): Extra {
-  const { tool_version, capabilities, duration_ms, error } = envelope;
+function unusualFields(envelope: TieredEnvelope): Extra {
+  const { duration_ms, error } = envelope;
   const unknown = Object.entries(envelope).filter(([key]) => !KNOWN.includes(key));
   const code = error?.error_code;
   return {
     ...(unknown.length > 0 && { envelope: Object.fromEntries(unknown) }),
     ...(duration_ms === undefined && { omitsDuration: true }),
-    ...(isError && error === null && { omitsError: true }),
     ...(code !== undefined && toTieredCode(code, undefined) !== code && { errorCode: code }),
     ...(error !== null && error.error_details === undefined && { omitsDetails: true }),
-    ...(!isSemanticVersion(tool_version) && { oddVersion: true }),
-    ...(!capabilities.includes(ENVELOPE_CAPABILITY) && { lacksCapability: true }),
   };
 }
 

@@ -17,6 +17,8 @@ export function fromBase64Text(text: string): Uint8Array | undefined {
   if (length % 4 !== 0) return undefined;
   // Node takes the URL alphabet for granted and passes over what it does not know, which shows in the length.
   if (text.includes("-") || text.includes("_")) return undefined;
+  // Of a wide character it would take the lower half.
+  if (native.Buffer.byteLength(text) !== length) return undefined;
   const bytes = length <= SCRATCH_CHARACTERS ? writeScratch(text) : native.Buffer.from(text, "base64");
   if (bytes.length !== (length / 4) * 3 - paddingOf(text)) return undefined;
   return hasStrayBits(text) ? undefined : bytes;

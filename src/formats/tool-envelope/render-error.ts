@@ -1,10 +1,12 @@
 import type { ResultError } from "../../core/result/tool-result.ts";
+import { toJsonText } from "../json-text.ts";
 
 /** Renders an error for people: `❌ Validation error [CODE]: message`, then details and suggestion where there are any. */
 export function renderToolError(error: ResultError): string {
   const { category = "execution", code, message, details, suggestedAction } = error;
   const lines = [`❌ ${titleOf(category)} error${code === undefined ? "" : ` [${code}]`}: ${message}`];
-  if (typeof details === "string") lines.push(`Details: ${details}`);
+  if (details !== undefined)
+    lines.push(`Details: ${typeof details === "string" ? details : toJsonText(details)}`);
   if (suggestedAction !== undefined) lines.push(`Suggestion: ${suggestedAction}`);
   return lines.join("\n");
 }

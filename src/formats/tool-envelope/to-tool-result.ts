@@ -23,6 +23,8 @@ export interface ToolResultOptions<T = unknown> {
 /** Writes a result as a tool envelope: Markdown for people, then the block for programs. */
 export function toToolResult<T>(options: ToolResultOptions<T>): CallToolResult {
   const { payload, meta, isError = isMcpErrorPayload(payload) } = options;
+  if (typeof meta?.tool !== "string")
+    throw new TypeError("A tool envelope needs meta.tool, the name of the tool.");
   const { summaryMarkdown = defaultSummary(payload, meta.tool) } = options;
   const stamped = meta.ts === undefined ? { ...meta, ts: new Date().toISOString() } : meta;
   const block = toEnvelopeBlock(payload, stamped as { tool: string; ts: string });

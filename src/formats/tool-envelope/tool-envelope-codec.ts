@@ -2,12 +2,14 @@ import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { ResultError, ToolResult } from "../../core/result/tool-result.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
-import { type CallToolResult, textBlock, textOf } from "../call-tool-result.ts";
+import { type CallToolResult, type ContentBlock, textBlock, textOf } from "../call-tool-result.ts";
 import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
 import { createCodec, type Decoded, type Oddity, type ReadOptions } from "../codec.ts";
 import { FormatError } from "../format-error.ts";
 import { describeResult } from "../human-text.ts";
 import { toJsonText } from "../json-text.ts";
+import { adviseRetry } from "../retry-advice.ts";
+import { toCategory } from "../tiered-envelope/error-code.ts";
 import {
   isEnvelopeBlock,
   type ParsedEnvelope,
@@ -29,7 +31,8 @@ export const toolEnvelopeCodec = createCodec<CallToolResult>({
     const { tool = "unknown", timestamp = new Date().toISOString() } = result;
     const meta = { ...recordOrNone(extra["meta"]), tool, ts: timestamp };
     const payload = payloadOf(result);
-    const block = textBlock(toEnvelopeBlock(payload, meta, recordOrNone(extra["envelope"])));
+    const text = toEnvelopeBlock(payload, meta, recordOrNone(extra["envelope"]));
+    const block = withUnknown<ContentBlock>(textBlock(text), extra["block"]);
     const human =
       result.content?.filter((item, i) => i === 0 || !isEnvelopeText(item)) ?? derivedContent(result);
     return writeCarrier(NAME, result, {
@@ -100,6 +103,7 @@ export function readToolEnvelope(carrier: Carrier, { envelope, at }: FoundEnvelo
     ...(!isEmpty(unknownMeta) && { meta: unknownMeta }),
     ...(envelope.extra && { envelope: envelope.extra }),
     ...(!isEqual(at, USUAL_PLACE) && { at }),
+    ...blockExtras(carrier.content[at[0] ?? 0]),
     ...(carrier.hasStructured && { structured: carrier.structured }),
   };
   const result: ToolResult = {
@@ -112,6 +116,12 @@ export function readToolEnvelope(carrier: Carrier, { envelope, at }: FoundEnvelo
     obtained: "envelope-block",
     odd: oddities(tolerated, at, isFailure && carrier.flag !== true),
   };
+}
+
+/** What the envelope block says beside its text. */
+function blockExtras(block: unknown): { readonly block?: Record<string, unknown> } {
+  const { type: _, text: __, ...extras } = block as Record<string, unknown>;
+  return isEmpty(extras) ? {} : { block: extras };
 }
 
 /** The blocks for people: all but the machine's. */
@@ -173,10 +183,17 @@ function payloadOf({ isError, data, error, summary }: ToolResult): unknown {
   return withUnknown(known, extra);
 }
 
+function isRecoverable(error: ResultError | undefined): boolean {
+  const { retryable, correctable } = error === undefined ? {} : adviseRetry(error);
+  return retryable === true || correctable === true;
+}
+
 /** What people read when nobody wrote them a text. */
 function derivedContent(result: ToolResult): readonly MCPContentBlock[] {
   const texts = describeResult(result);
-  if (texts.length === 0) texts.push(`Result of \`${result.tool ?? "the tool"}\`, in the block below.`);
+  const { tool = "the tool", isError } = result;
+  if (texts.length === 0)
+    texts.push(isError ? `❌ \`${tool}\` failed.` : `Result of \`${tool}\`, in the block below.`);
   return [textBlock(texts.join("\n\n"))];
 }
 
@@ -209,8 +226,11 @@ function insert(
   return content;
 }
 
+/** Most copies of an envelope block that are written again. */
+const MAX_COPIES = 16;
+
 function placesIn(at: unknown): readonly unknown[] {
-  return Array.isArray(at) && at.length > 0 ? at : USUAL_PLACE;
+  return Array.isArray(at) && at.length > 0 && at.length <= MAX_COPIES ? at : USUAL_PLACE;
 }
 
 function recordOrNone(value: unknown): Record<string, unknown> | undefined {

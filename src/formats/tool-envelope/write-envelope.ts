@@ -1,5 +1,5 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
-import { toJsonText } from "../json-text.ts";
+import { isLeftOut, toJsonText } from "../json-text.ts";
 import { Base64Writer, toBase64Text } from "./base64-writer.ts";
 
 /** Items from which on a list is written in parts. */
@@ -19,19 +19,30 @@ export function writeEnvelope(
   return writer.finish();
 }
 
-/** Is a long list, or holds one. */
+/** Is a long list, or holds one, and nothing on the way says itself how it is written. */
 function hasLongList(value: unknown): boolean {
   return isLongList(value) || holdsLongList(value);
 }
 
 function holdsLongList(value: unknown): boolean {
-  if (!isPlainObject(value)) return false;
-  for (const key in value) if (isLongList(value[key])) return !("toJSON" in value);
-  return false;
+  if (!isPlainObject(value) || "toJSON" in value) return false;
+  let isLong = false;
+  for (const key in value) {
+    const member = value[key];
+    if (isWriter(member)) return false;
+    isLong ||= isLongList(member);
+  }
+  return isLong;
 }
 
 function isLongList(value: unknown): value is readonly unknown[] {
-  return Array.isArray(value) && value.length >= LONG_LIST && !("toJSON" in value);
+  if (!Array.isArray(value) || value.length < LONG_LIST) return false;
+  return Object.getPrototypeOf(value) === Array.prototype && !("toJSON" in value) && !value.some(isWriter);
+}
+
+/** Says itself how it is written, and may ask under which key: which the pieces of a list do not know. */
+function isWriter(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "toJSON" in value;
 }
 
 /** Writes an object member by member, so many levels down. */
@@ -53,20 +64,12 @@ function writeMembers(
   writer.add(separator === "{" ? "{}" : "}");
 }
 
-/** Tells whether JSON has no place for a member, which it leaves out of an object. */
-function isLeftOut(member: unknown): boolean {
-  if (typeof member !== "object" || member === null) {
-    return member === undefined || typeof member === "function" || typeof member === "symbol";
-  }
-  return "toJSON" in member && JSON.stringify(member) === undefined;
-}
-
 /** Writes a list some items at a time, as many as make a part of the right length. */
 function writeList(writer: Base64Writer, list: readonly unknown[]): void {
   let separator = "[";
   let count = LONG_LIST;
   for (let from = 0; from < list.length; ) {
-    const text = toJsonText(list.slice(from, from + count));
+    const text = toJsonText(Array.prototype.slice.call(list, from, from + count));
     // Apart, because joining them would copy the longer one.
     writer.add(separator);
     writer.add(text.slice(1, -1));
