@@ -93,7 +93,7 @@ export function spoilJson(random: Random, json: string): string {
     case 3:
       return json.replace(/[,}]/, `,"deep":${nested(random, random.pick([510, 511, 512, 513, 600]))}$&`);
     case 4:
-      return json.replace(/\}$/, `,"a":${nested(random, random.pick([1, 511]))},"a":1}`);
+      return json.replace(/\}$/, `,"a":${nested(random, random.pick([511, 512]))},"a":1}`);
     case 5:
       return json.slice(0, at) + random.pick(JSON_PIECES) + json.slice(at + 1);
     default:

@@ -1,8 +1,8 @@
 import type { ObtainedFrom } from "../core/envelope/response-meta.ts";
 import { isPlainObject } from "../core/json/json-value.ts";
 import type { FormatName, ResultError, ToolResult } from "../core/result/tool-result.ts";
-import type { Decoded, Oddity, ReadOptions } from "./codec.ts";
-import { type Candidate, detect } from "./detect.ts";
+import type { Oddity, ReadOptions } from "./codec.ts";
+import { type Candidate, type Detection, detect } from "./detect.ts";
 import { total } from "./format-error.ts";
 import { joinText } from "./human-text.ts";
 import { type RecoverOptions, recoverJson } from "./recover-json.ts";
@@ -42,9 +42,11 @@ export function decodeToolResult(value: unknown, options: DecodeOptions = {}): D
   return total(() => {
     const found = detect(value, options);
     if ("candidates" in found) return ambiguous(value, found.candidates, found.odd);
-    return describe(found.format, found.decoded, found.human, options);
+    return describe(found, options);
   });
 }
+
+type Found = Exclude<Detection, { readonly candidates: unknown }>;
 
 function ambiguous(
   value: unknown,
@@ -52,24 +54,22 @@ function ambiguous(
   odd: readonly Oddity[],
 ): DecodedToolResult {
   const { isError, content } = value as { isError?: unknown; content?: unknown };
-  const text = Array.isArray(content) ? joinText(withoutEnvelopes(content)) : "";
+  const text = Array.isArray(content) ? joinText(forPeople(content, false)) : "";
   return { format: "ambiguous", isError: isError === true, text, odd, candidates };
 }
 
-/** What is for the machine is not for people, even where it cannot be read. */
-function withoutEnvelopes(content: readonly unknown[]): readonly unknown[] {
+/** The blocks for people: what is for the machine is not, even where it cannot be read. */
+function forPeople(content: readonly unknown[], hidesFirst: boolean): readonly unknown[] {
   const texts = envelopeTexts(content);
-  return texts.size === 0 ? content : withoutBlocks(content, [...texts.values()].flat());
+  if (texts.size === 0) return hidesFirst ? content.slice(1) : content;
+  return withoutBlocks(content, [...(hidesFirst ? [0] : []), ...[...texts.values()].flat()]);
 }
 
-function describe(
-  format: FormatName,
-  { result, obtained, odd }: Decoded,
-  human: readonly unknown[],
-  options: DecodeOptions,
-): DecodedToolResult {
+function describe(found: Found, options: DecodeOptions): DecodedToolResult {
+  const { format, decoded: read, data, content, hidesFirst } = found;
+  const { result, obtained, odd } = read;
   const { isError } = result;
-  const text = joinText(withoutEnvelopes(human));
+  const text = joinText(forPeople(content, hidesFirst));
   const decoded: { -readonly [K in keyof DecodedToolResult]: DecodedToolResult[K] } = {
     format,
     isError,
@@ -80,13 +80,13 @@ function describe(
   };
   if (isError) decoded.error = errorOf(result, text);
   const recovered =
-    obtained === "content" && result.data === undefined ? recoverJson(human, options) : undefined;
+    obtained === "content" && result.data === undefined ? recoverJson(content, options) : undefined;
   if (recovered !== undefined) {
     decoded.data = recovered.data;
     decoded.obtained = "text-json";
   } else if (result.data !== undefined) decoded.data = writeData(result);
   // An error payload is the error, and no data besides.
-  else if (obtained !== "envelope-block") decoded.data = human;
+  else if (obtained !== "envelope-block") decoded.data = data;
   return decoded;
 }
 

@@ -17,12 +17,7 @@ import { isStatusEnvelope, readStatusEnvelope } from "./status-envelope/status-e
 import { isTieredEnvelope } from "./tiered-envelope/tiered-envelope.ts";
 import { readTieredEnvelope } from "./tiered-envelope/tiered-envelope-codec.ts";
 import { parseEnvelopeBlock } from "./tool-envelope/envelope-block.ts";
-import {
-  envelopeTexts,
-  type FoundEnvelope,
-  readToolEnvelope,
-  withoutBlocks,
-} from "./tool-envelope/tool-envelope-codec.ts";
+import { envelopeTexts, type FoundEnvelope, readToolEnvelope } from "./tool-envelope/tool-envelope-codec.ts";
 
 /** One way to read a result that can be read in several. */
 export interface Candidate {
@@ -34,13 +29,22 @@ export interface Candidate {
 /** A candidate, and how to read the result that way. */
 interface Reading extends Candidate {
   read(): Decoded;
-  /** The blocks for people; asked for once, of the reading that is taken. */
-  human(): readonly unknown[];
+  /** Tells whether the first block is for the machine; asked once, of the reading that is taken. */
+  hidesFirst?(): boolean;
 }
 
 /** The one format that fits, or all that do. */
 export type Detection =
-  | { readonly format: FormatName; readonly decoded: Decoded; readonly human: readonly unknown[] }
+  | {
+      readonly format: FormatName;
+      readonly decoded: Decoded;
+      /** The data as it stood there. */
+      readonly data: unknown;
+      /** Every block, as it came. */
+      readonly content: readonly unknown[];
+      /** The first block is for the machine. */
+      readonly hidesFirst: boolean;
+    }
   | { readonly candidates: readonly Candidate[]; readonly odd: readonly Oddity[] };
 
 /** Finds the format of a result; what is no result at all throws a `FormatError`. */
@@ -51,7 +55,7 @@ export function detect(value: unknown, options: ReadOptions): Detection {
   const contract = findContract(carrier, options);
   // Most results are neither, and need no more than this.
   if (texts.size === 0 && contract === undefined)
-    return conclude("mcp", carrier, readPlain(carrier), carrier.content);
+    return conclude(plainReading(carrier), carrier, readPlain(carrier));
   const { envelopes, odd, isConflict } = readEnvelopes(texts, options);
   const readings = [
     ...envelopes.map((found) => envelopeReading(carrier, found)),
@@ -62,19 +66,25 @@ export function detect(value: unknown, options: ReadOptions): Detection {
   const { reading } = chosen;
   const { result, obtained, odd: noticed } = reading.read();
   const all = join(join(odd, noticed), chosen.odd);
-  return conclude(reading.format, carrier, { result, obtained, odd: all }, reading.human());
+  return conclude(reading, carrier, { result, obtained, odd: all }, reading.hidesFirst?.());
 }
 
 /** Restores what the residual holds. */
 function conclude(
-  format: FormatName,
-  { residual }: Pick<Carrier, "residual">,
+  { format, data }: Pick<Candidate, "format" | "data">,
+  { residual, content }: Pick<Carrier, "residual" | "content">,
   decoded: Decoded,
-  human: readonly unknown[],
+  hidesFirst = false,
 ): Detection {
-  if (residual === undefined) return { format, decoded, human };
+  if (residual === undefined) return { format, decoded, data, content, hidesFirst };
   const { result, odd } = applyResidual(decoded.result, residual);
-  return { format, decoded: { result, obtained: decoded.obtained, odd: join(decoded.odd, odd) }, human };
+  return {
+    format,
+    decoded: { result, obtained: decoded.obtained, odd: join(decoded.odd, odd) },
+    data,
+    content,
+    hidesFirst,
+  };
 }
 
 function join(some: readonly Oddity[], more: readonly Oddity[]): readonly Oddity[] {
@@ -88,8 +98,9 @@ function isBareEnvelope(value: unknown): value is ResponseEnvelope {
 
 function detectBare(envelope: ResponseEnvelope): Detection {
   const read = readEnvelope(envelope);
-  const human = envelope.meta.source === "mcp" ? envelope.meta.content : [];
-  return conclude("response-envelope", read, read, human);
+  const content = envelope.meta.source === "mcp" ? envelope.meta.content : [];
+  const { data } = envelope;
+  return conclude({ format: "response-envelope", data }, { residual: read.residual, content }, read);
 }
 
 /** The envelope blocks that can be read, and why others cannot. */
@@ -125,7 +136,6 @@ function envelopeReading(carrier: Carrier, found: FoundEnvelope): Reading {
     format: "tool-envelope",
     data: found.envelope.payload,
     obtained: "envelope-block",
-    human: () => withoutBlocks(carrier.content, found.at),
     read: () => readToolEnvelope(carrier, found),
   };
 }
@@ -133,34 +143,22 @@ function envelopeReading(carrier: Carrier, found: FoundEnvelope): Reading {
 /** Each envelope that a value is the shape of. */
 function contractReadings(carrier: Carrier, contract: Contract): readonly Reading[] {
   const { value, obtained } = contract;
-  const { content } = carrier;
   if (!isPlainObject(value) || !Object.hasOwn(value, "data")) return [];
   const { data } = value;
-  const inText = obtained === "contract-json";
   const readings: Reading[] = [];
   if (isTieredEnvelope(value)) {
-    const human = () => (holdsJson(content[0], value) ? content.slice(1) : content);
-    readings.push({
-      format: "tiered-envelope",
-      data,
-      obtained,
-      human,
-      read: () => readTieredEnvelope(carrier, contract),
-    });
+    const hidesFirst = () => holdsJson(carrier.content[0], value);
+    const read = () => readTieredEnvelope(carrier, contract);
+    readings.push({ format: "tiered-envelope", data, obtained, hidesFirst, read });
   }
-  const human = () => (inText ? content.slice(1) : content);
+  const hidesFirst = () => obtained === "contract-json";
   if (isStatusEnvelope(value)) {
-    readings.push({
-      format: "status-envelope",
-      data,
-      obtained,
-      human,
-      read: () => readStatusEnvelope(carrier, contract),
-    });
+    const read = () => readStatusEnvelope(carrier, contract);
+    readings.push({ format: "status-envelope", data, obtained, hidesFirst, read });
   }
   if (isResponseEnvelope(value)) {
     const read = () => readCarriedEnvelope(carrier, value, obtained);
-    readings.push({ format: "response-envelope", data, obtained, human, read });
+    readings.push({ format: "response-envelope", data, obtained, hidesFirst, read });
   }
   return readings;
 }
@@ -215,7 +213,6 @@ function plainReading(carrier: Carrier): Reading {
     format: "mcp",
     data: carrier.hasStructured ? carrier.structured : carrier.content,
     obtained: carrier.hasStructured ? "structured-content" : "content",
-    human: () => carrier.content,
     read: () => readPlain(carrier),
   };
 }

@@ -1,42 +1,19 @@
 import { isPlainObject } from "../core/json/json-value.ts";
 import { FormatError, isFormatError } from "./format-error.ts";
+import { isTooDeep, MAX_JSON_DEPTH } from "./json-depth.ts";
 
-/** The deepest nesting that is read: the same in every language that reads these formats. */
-const MAX_JSON_DEPTH = 512;
-
-/** Each level takes an opening and a closing character, so shorter text cannot be too deep. */
-const HARMLESS_LENGTH = (MAX_JSON_DEPTH + 1) * 2;
-
-/** Reads JSON text; anything else, or anything nested too deeply, is a `bad_json` error. */
-export function parseJsonText(text: string): unknown {
+/** Reads JSON text; anything else, or anything nested too deeply, is a `bad_json` error. See `isTooDeep` for `openings`. */
+export function parseJsonText(text: string, openings?: number): unknown {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (cause) {
     throw new FormatError("bad_json", "The text is not JSON.", { cause });
   }
-  if (text.length >= HARMLESS_LENGTH && isDeeper(value, MAX_JSON_DEPTH)) {
+  if (isTooDeep(text, value, openings)) {
     throw new FormatError("bad_json", `The JSON is nested more than ${MAX_JSON_DEPTH} levels deep.`);
   }
   return value;
-}
-
-/** Tells whether objects and arrays are nested more than so many levels deep. */
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) {
-      const item = value[i];
-      if (typeof item === "object" && isDeeper(item, levels - 1)) return true;
-    }
-    return false;
-  }
-  for (const key in value) {
-    const member = (value as Record<string, unknown>)[key];
-    if (typeof member === "object" && isDeeper(member, levels - 1)) return true;
-  }
-  return false;
 }
 
 /** Writes a value as compact JSON; what JSON cannot hold is refused instead of becoming `null` or `{}`. */

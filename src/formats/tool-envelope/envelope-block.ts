@@ -1,6 +1,7 @@
 import { isObject } from "../../core/schema/json-schema.ts";
 import { withUnknown } from "../carrier.ts";
 import { FormatError } from "../format-error.ts";
+import { countOpenings } from "../json-depth.ts";
 import { parseJsonText } from "../json-text.ts";
 import { fromBase64Text, fromUtf8, hasStrayBits, paddingOf } from "./base64-text.ts";
 import { writeEnvelope } from "./write-envelope.ts";
@@ -105,10 +106,9 @@ function readBlock(text: string, options: EnvelopeBlockOptions): ParsedEnvelope 
       `The envelope block holds more than ${maxBytes} bytes; raise maxBytes to read it.`,
     );
   }
-  if (!lenient) return readShape(parseEnvelopeJson(readText(encoded, lenient, [])), version);
   const tolerated: Tolerated[] = [];
-  const json = readText(straighten(encoded, tolerated), lenient, tolerated);
-  const envelope = readShape(parseEnvelopeJson(json), version);
+  const json = readJson(lenient ? straighten(encoded, tolerated) : encoded, lenient, tolerated);
+  const envelope = readShape(json, version);
   return tolerated.length > 0 ? { ...envelope, tolerated } : envelope;
 }
 
@@ -130,7 +130,16 @@ function decodedLength(encoded: string): number {
   return Math.floor((length * 3) / 4) - paddingOf(encoded);
 }
 
-function readText(encoded: string, lenient: boolean, tolerated: Tolerated[]): string {
+function readJson(encoded: string, lenient: boolean, tolerated: Tolerated[]): unknown {
+  const { text, openings } = readText(encoded);
+  if (!text.startsWith(BOM)) return parseEnvelopeJson(text, openings);
+  if (!lenient) throw failure("bad_utf8", "The JSON of the envelope block begins with a byte order mark.");
+  tolerated.push("bom");
+  return parseEnvelopeJson(text.slice(1), openings);
+}
+
+/** Apart from the parsing, so that the bytes are gone by then. */
+function readText(encoded: string): { readonly text: string; readonly openings: number | undefined } {
   const bytes = fromBase64Text(encoded);
   if (bytes === undefined) {
     throw failure(
@@ -140,10 +149,7 @@ function readText(encoded: string, lenient: boolean, tolerated: Tolerated[]): st
   }
   const text = fromUtf8(bytes);
   if (text === undefined) throw failure("bad_utf8", "The envelope block does not hold UTF-8.");
-  if (!text.startsWith(BOM)) return text;
-  if (!lenient) throw failure("bad_utf8", "The JSON of the envelope block begins with a byte order mark.");
-  tolerated.push("bom");
-  return text.slice(1);
+  return { text, openings: countOpenings(bytes) };
 }
 
 /** Rewrites base64 the way RFC 4648 wants it, naming what had to be changed; what cannot be saved is left as it is. */
@@ -177,9 +183,9 @@ function clearStrayBits(text: string): string {
   return text.slice(0, at) + ALPHABET.charAt(value & (padding === 1 ? ~3 : ~15)) + "=".repeat(padding);
 }
 
-function parseEnvelopeJson(json: string): unknown {
+function parseEnvelopeJson(json: string, openings: number | undefined): unknown {
   try {
-    return parseJsonText(json);
+    return parseJsonText(json, openings);
   } catch (cause) {
     throw failure("bad_json", `The envelope block does not hold JSON. ${(cause as Error).message}`, cause);
   }

@@ -9,7 +9,6 @@ import { FormatError } from "../format-error.ts";
 import { describeResult } from "../human-text.ts";
 import { toJsonText } from "../json-text.ts";
 import { adviseRetry } from "../retry-advice.ts";
-import { toCategory } from "../tiered-envelope/error-code.ts";
 import {
   isEnvelopeBlock,
   type ParsedEnvelope,
@@ -183,7 +182,7 @@ function payloadOf({ isError, data, error, summary }: ToolResult): unknown {
   return withUnknown(known, extra);
 }
 
-function isRecoverable(error: ResultError | undefined): boolean {
+function _isRecoverable(error: ResultError | undefined): boolean {
   const { retryable, correctable } = error === undefined ? {} : adviseRetry(error);
   return retryable === true || correctable === true;
 }
