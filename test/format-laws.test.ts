@@ -13,6 +13,9 @@ import {
 import { type ResponseEnvelope, toWire } from "../src/index.ts";
 import { CARRIERS } from "./arbitrary-result.ts";
 
+/** How many results each law is tried on; fewer when every mutant has to go through it. */
+const RUNS = Number(process.env["WAYBILL_LAW_RUNS"] ?? 150);
+
 const PAIRS = FORMAT_NAMES.flatMap((from) => FORMAT_NAMES.map((to) => [from, to] as const));
 
 const residualOf = (carrier: unknown) => {
@@ -48,7 +51,7 @@ describe.each(FORMAT_NAMES)("%s", (name: FormatName) => {
       fc.property(CARRIERS[name], (carrier) => {
         expect(opened(codec.encode(codec.decode(carrier).result))).toEqual(opened(flagged(name, carrier)));
       }),
-      { numRuns: 500 },
+      { numRuns: RUNS * 3 },
     );
   });
 });
@@ -63,7 +66,7 @@ describe.each(PAIRS)("from %s to %s and back", (from, to) => {
         const { set = {}, unset = [] } = (residualOf(there) ?? {}) as { set?: object; unset?: string[] };
         expect([...Object.keys(set), ...unset].sort()).toEqual(FORMATS[to].losses(result));
       }),
-      { numRuns: 150 },
+      { numRuns: RUNS },
     );
   });
 
@@ -85,7 +88,7 @@ describe.each(PAIRS)("from %s to %s and back", (from, to) => {
         expect(strip(back)).toEqual(strip(result));
         expect(back.isError).toBe(result.isError);
       }),
-      { numRuns: 100 },
+      { numRuns: RUNS },
     );
   });
 });

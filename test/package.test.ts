@@ -56,6 +56,7 @@ describe("the packed package", () => {
       "README.md",
       "docs",
       "examples",
+      "python",
     ];
     expect(shipped.sort()).toEqual([...documents, "dist", "package.json"].sort());
   });

@@ -90,19 +90,35 @@ function notJson(what: string, cause?: unknown): FormatError {
   return new FormatError("not_json", `The value cannot be written as JSON: ${what}.`, { cause });
 }
 
-/** Tells whether a value is what `JSON.parse` makes, all the way down and however deep. */
+/** Tells whether a value is made of what `JSON.parse` makes, all the way down, however deep, and without a circle. */
 export function isPlainJson(value: unknown): boolean {
-  const open: unknown[] = [value];
-  const seen = new Set<object>();
-  while (open.length > 0) {
-    const next = open.pop();
-    if (typeof next === "object" && next !== null) {
-      if (seen.has(next)) continue;
-      seen.add(next);
+  const left: unknown[] = [value];
+  const inside = new Set<object>();
+  const done = new Set<object>();
+  while (left.length > 0) {
+    const next = left.at(-1);
+    if (typeof next !== "object" || next === null) {
+      if (!isScalar(next)) return false;
+      left.pop();
+    } else if (inside.delete(next) || done.has(next)) {
+      // All it holds has been looked at: it was on top of it.
+      done.add(next);
+      left.pop();
+    } else {
+      inside.add(next);
       const isArray = Array.isArray(next);
-      if (!(isArray || isPlainObject(next))) return false;
-      for (const member of isArray ? next : Object.values(next)) open.push(member);
-    } else if (!(next === null || ["string", "number", "boolean"].includes(typeof next))) return false;
+      if (!isArray && !isPlainObject(next)) return false;
+      for (const member of isArray ? next : Object.values(next)) {
+        if (typeof member === "object" && member !== null && inside.has(member)) return false;
+        left.push(member);
+      }
+    }
   }
   return true;
+}
+
+function isScalar(value: unknown): boolean {
+  return (
+    value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+  );
 }

@@ -1,10 +1,11 @@
+import { isPlainObject } from "../../core/json/json-value.ts";
 import { CutSearch } from "./cut-search.ts";
 import { PREVIEW_CHARACTERS } from "./cut-text.ts";
 import { type DataSchema, DataValidator } from "./data-validator.ts";
 import { isWithinTokens } from "./estimate-tokens.ts";
 import { measureJson } from "./measure-json.ts";
 import { readLimit } from "./read-limit.ts";
-import type { DataCut } from "./shorten-data.ts";
+import { type DataCut, FLAG } from "./shorten-data.ts";
 
 /** Bounds on the work of `cutData`. */
 export const CUT_DATA_LIMITS = {
@@ -53,6 +54,14 @@ export function cutData<T>(value: T, options: CutDataOptions = {}): CutData<T> {
   if (found === undefined) return whole;
   const cuts = found.cuts.map(({ pointer, kind, kept, total }): DataCut => ({ pointer, kind, kept, total }));
   return { data: found.data as T, truncated: true, cuts };
+}
+
+/** Says in the data that the reply shows less than there is, where the schema has a place for it. */
+export function flagTruncated<T>(data: T, schema: DataSchema | undefined): T {
+  if (schema === undefined || !isPlainObject(data)) return data;
+  const validator = new DataValidator(schema, 1);
+  const flagged = { ...data, [FLAG]: true };
+  return validator.declaresFlag && validator.accepts(flagged) ? flagged : data;
 }
 
 /** The JSON whose tokens count; not written where nobody asks. */

@@ -7,7 +7,7 @@ import type {
   ToolPayload,
   ToolResponseMeta,
 } from "../status-envelope/types.ts";
-import { type CutData, cutData } from "./cut-data.ts";
+import { type CutData, cutData, flagTruncated } from "./cut-data.ts";
 import { PREVIEW_CHARACTERS } from "./cut-text.ts";
 import { cutTexts } from "./cut-texts.ts";
 import type { DataSchema } from "./data-validator.ts";
@@ -65,7 +65,7 @@ export async function previewToolPayload<T>(options: PreviewToolPayloadOptions<T
   const sent: ComposeToolPayloadOptions<T> = {
     ...whole,
     meta: truncatedMeta(whole.meta, stored),
-    data: cut.data,
+    data: cut.truncated ? cut.data : flagTruncated(whole.data, schema),
     additionalText: texts.texts,
     resourceLinks: [...(whole.resourceLinks ?? []), toLink(stored)],
   };
