@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { META, TIERED, text } from "../../test/sample-results.ts";
-import { decodeToolResult, toToolResult } from "./index.ts";
+import { ERROR_CODES } from "../index.ts";
+import { decodeToolResult, FORMATS, TIERED_ERROR_CODES, toToolResult, transcode } from "./index.ts";
 
 describe("errors", () => {
   const failed = (category: string, recoverable: boolean, code = "X") =>
@@ -48,6 +49,30 @@ describe("errors", () => {
     const result = { content: [], structuredContent: { ...TIERED, error }, isError: true };
     expect(advice(decodeToolResult(result).error)).toEqual(wanted);
   });
+
+  it.each(TIERED_ERROR_CODES)(
+    "X-5 %s says the same about a retry as a tool envelope, without a residual",
+    (error_code) => {
+      const error = { error: "m", error_code, error_details: null };
+      const tiered = { content: [], structuredContent: { ...TIERED, error }, isError: true };
+      const envelope = transcode(tiered, "tool-envelope", { residual: false });
+      expect(advice(decodeToolResult(envelope).error)).toEqual(advice(decodeToolResult(tiered).error));
+    },
+  );
+
+  it.each(Object.entries(ERROR_CODES))(
+    "X-5 %s keeps its category and advice in a tool envelope",
+    (code, traits) => {
+      const { error } = decodeToolResult(
+        FORMATS["tool-envelope"].encode({ isError: true, error: { message: "m", code } }),
+      );
+      expect(error).toMatchObject({
+        category: traits.category,
+        retryable: traits.retryable,
+        correctable: traits.correctable,
+      });
+    },
+  );
 
   it("X-2 takes the text of a plain error for its message", () => {
     expect(decodeToolResult({ content: [text("no such table")], isError: true })).toMatchObject({

@@ -9,6 +9,7 @@ import { FormatError } from "../format-error.ts";
 import { describeResult } from "../human-text.ts";
 import { toJsonText } from "../json-text.ts";
 import { adviseRetry } from "../retry-advice.ts";
+import { toCategory } from "../tiered-envelope/error-code.ts";
 import {
   isEnvelopeBlock,
   type ParsedEnvelope,
@@ -163,12 +164,9 @@ function toResultError(payload: object): ResultError {
 
 function payloadOf({ isError, data, error, summary }: ToolResult): unknown {
   if (!isError || (error === undefined && data !== undefined)) return data ?? null;
-  const {
-    message = summary ?? "The tool failed.",
-    code = "TOOL_ERROR",
-    category = "execution",
-  } = error ?? {};
-  const { details, recoverable = false, suggestedAction, nextTool, extra } = error ?? {};
+  const { message = summary ?? "The tool failed.", code = "TOOL_ERROR" } = error ?? {};
+  const { category = toCategory(error?.code), recoverable = isRecoverable(error) } = error ?? {};
+  const { details, suggestedAction, nextTool, extra } = error ?? {};
   const text = details === undefined || typeof details === "string" ? details : toJsonText(details);
   const known = {
     category,
@@ -182,7 +180,8 @@ function payloadOf({ isError, data, error, summary }: ToolResult): unknown {
   return withUnknown(known, extra);
 }
 
-function _isRecoverable(error: ResultError | undefined): boolean {
+/** What is known about errors of a kind, where this one says nothing. */
+function isRecoverable(error: ResultError | undefined): boolean {
   const { retryable, correctable } = error === undefined ? {} : adviseRetry(error);
   return retryable === true || correctable === true;
 }
