@@ -2,6 +2,7 @@
 // An MCP server on the official SDK whose tools answer in three of the published formats, and a client that reads them.
 import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/client";
+import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
 import { InMemoryTransport, McpServer, ResourceTemplate } from "@modelcontextprotocol/server";
 import { defineOperation, OperationRegistry, Type } from "waybill";
 import {
@@ -76,7 +77,9 @@ server.registerTool("scan", { outputSchema: toolOutputSchema(scan, "tiered-envel
 );
 
 const [near, far] = InMemoryTransport.createLinkedPair();
-const client = new Client({ name: "buyer", version: "1.0.0" });
+// The usual validator compiles schemas to code; this one also works where that is forbidden.
+const jsonSchemaValidator = new CfWorkerJsonSchemaValidator();
+const client = new Client({ name: "buyer", version: "1.0.0" }, { jsonSchemaValidator });
 await Promise.all([server.connect(far), client.connect(near)]);
 await client.listTools();
 
