@@ -88,6 +88,20 @@ describe("unusual layout from a residual", () => {
     expect(transcode(forged, "tool-envelope").content).toHaveLength(2);
   });
 
+  it("X-4 never slips in data, content or an outcome", () => {
+    const result = { structuredContent: { evil: 1 }, content: [text("evil")], isError: true, ttlMs: 5 };
+    for (const name of TOOL_FORMATS) {
+      const extra = { result, structured: { evil: 1 } };
+      const forged = withMeta(
+        { content: [text("x")] },
+        { format: "mcp", set: { [`/extra/${name}`]: extra } },
+      );
+      const written = transcode(forged, name);
+      expect(JSON.stringify({ ...written, _meta: 0 })).not.toContain("evil");
+      expect([name, written.isError === true, written["ttlMs"]]).toEqual([name, false, 5]);
+    }
+  });
+
   it("X-2 survives keys and values nobody expects", () => {
     const odd = { toString: 0, valueOf: 0 };
     for (const residual of [{ unset: [odd] }, { set: { "/extra/response-envelope": { wire: true } } }]) {

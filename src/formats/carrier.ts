@@ -126,7 +126,16 @@ export function writeCarrier(format: FormatName, result: ToolResult, written: Wr
     ...(typeof flag === "boolean" && { isError: flag }),
     ...(result._meta !== undefined && { _meta: result._meta }),
   };
-  return withUnknown(known, extra["result"]) as CallToolResult;
+  return withUnknown(known, foreignParts(extra["result"])) as CallToolResult;
+}
+
+/** What is left of fields once those are gone that would be read as content, data or outcome. */
+function foreignParts(fields: unknown): Record<string, unknown> | undefined {
+  if (!isPlainObject(fields)) return undefined;
+  const { structuredContent: _, ...parts } = fields;
+  if (Array.isArray(parts["content"])) delete parts["content"];
+  if (typeof parts["isError"] === "boolean") delete parts["isError"];
+  return parts;
 }
 
 /** Adds fields a format does not define after those it does, which they never replace. */

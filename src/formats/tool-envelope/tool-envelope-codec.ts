@@ -37,7 +37,9 @@ export const toolEnvelopeCodec = createCodec<CallToolResult>({
       result.content?.filter((item, i) => i === 0 || !isEnvelopeText(item)) ?? derivedContent(result);
     return writeCarrier(NAME, result, {
       content: insert(human, block, placesIn(extra["at"])),
-      ...("structured" in extra && { structured: { value: extra["structured"] } }),
+      // Next to another value than the payload, nobody could tell which to believe.
+      ...("structured" in extra &&
+        isEqual(extra["structured"], payload) && { structured: { value: payload } }),
       flag: flagOf(result.isError, payload),
     });
   },
