@@ -2,8 +2,7 @@ import type { MCPContentBlock } from "../core/envelope/content-block.ts";
 import { textOf } from "./call-tool-result.ts";
 import type { Carrier } from "./carrier.ts";
 import type { ReadOptions } from "./codec.ts";
-import { isFormatError } from "./format-error.ts";
-import { parseJsonText, toJsonTextOrNone } from "./json-text.ts";
+import { parseJsonTextOrNone, toJsonTextOrNone } from "./json-text.ts";
 import { ENVELOPE_LIMITS } from "./tool-envelope/envelope-block.ts";
 
 /** A value that may be an envelope, and where it stood. */
@@ -18,12 +17,8 @@ export function findContract(carrier: Carrier, options: ReadOptions): Contract |
   const text = textOf(carrier.content[0]);
   const { maxBytes = ENVELOPE_LIMITS.bytes } = options;
   if (text === undefined || !text.startsWith("{") || text.length > maxBytes) return undefined;
-  try {
-    return { value: parseJsonText(text), obtained: "contract-json" };
-  } catch (error) {
-    if (isFormatError(error)) return undefined;
-    throw error;
-  }
+  const value = parseJsonTextOrNone(text);
+  return value === undefined ? undefined : { value, obtained: "contract-json" };
 }
 
 /** Tells whether a block is exactly the compact JSON of a value. */

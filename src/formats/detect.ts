@@ -8,7 +8,7 @@ import { type Carrier, readCarrier } from "./carrier.ts";
 import type { Decoded, Oddity, ReadOptions } from "./codec.ts";
 import { type Contract, findContract } from "./contract.ts";
 import { isFormatError } from "./format-error.ts";
-import { parseJsonText } from "./json-text.ts";
+import { parseJsonTextOrNone } from "./json-text.ts";
 import { readPlain } from "./plain/plain-codec.ts";
 import { applyResidual } from "./residual.ts";
 import { readCarriedEnvelope } from "./response-envelope/carried-envelope.ts";
@@ -166,13 +166,7 @@ function contractReadings(carrier: Carrier, contract: Contract): readonly Readin
 /** Tells whether a block is the JSON of a value, however it is spaced. */
 function holdsJson(block: unknown, value: unknown): boolean {
   const text = textOf(block);
-  if (text === undefined || !text.startsWith("{")) return false;
-  try {
-    return isEqual(parseJsonText(text), value);
-  } catch (error) {
-    if (isFormatError(error)) return false;
-    throw error;
-  }
+  return text?.startsWith("{") === true && isEqual(parseJsonTextOrNone(text), value);
 }
 
 /** The reading that needs no guess: the only one, or the one the residual names where nothing contradicts it. */

@@ -16,6 +16,11 @@ export function parseJsonText(text: string, openings?: number): unknown {
   return value;
 }
 
+/** The same, or nothing where the text is no JSON. */
+export function parseJsonTextOrNone(text: string): unknown {
+  return orNone(() => parseJsonText(text));
+}
+
 /** Writes a value as compact JSON; what JSON cannot hold is refused instead of becoming `null` or `{}`. */
 export function toJsonText(value: unknown): string {
   let text: string | undefined;
@@ -36,8 +41,12 @@ function isSuspect(text: string): boolean {
 
 /** The same, or nothing where JSON cannot hold the value. */
 export function toJsonTextOrNone(value: unknown): string | undefined {
+  return orNone(() => toJsonText(value));
+}
+
+function orNone<T>(run: () => T): T | undefined {
   try {
-    return toJsonText(value);
+    return run();
   } catch (error) {
     if (isFormatError(error)) return undefined;
     throw error;

@@ -1,7 +1,6 @@
 import { type AnySchema, toOperationSchema } from "../core/schema/any-schema.ts";
 import { textOf } from "./call-tool-result.ts";
-import { isFormatError } from "./format-error.ts";
-import { parseJsonText } from "./json-text.ts";
+import { parseJsonTextOrNone } from "./json-text.ts";
 
 /** When JSON in a text block counts as data. */
 export interface RecoverOptions {
@@ -19,7 +18,7 @@ export function recoverJson(
   if (!isWanted && schema === undefined) return undefined;
   const text = content.length === 1 ? textOf(content[0]) : undefined;
   if (text === undefined) return undefined;
-  const data = parseOrNothing(text);
+  const data = parseJsonTextOrNone(text);
   if (data === undefined) return undefined;
   const fits =
     schema === undefined ? typeof data === "object" && data !== null : fitsSchema(data, text, schema);
@@ -30,13 +29,4 @@ export function recoverJson(
 function fitsSchema(data: unknown, text: string, schema: AnySchema): boolean {
   const compiled = toOperationSchema(schema, "output");
   return compiled.check(data) && !compiled.check(text);
-}
-
-function parseOrNothing(text: string): unknown {
-  try {
-    return parseJsonText(text);
-  } catch (error) {
-    if (isFormatError(error)) return undefined;
-    throw error;
-  }
 }
