@@ -81,7 +81,9 @@ export function takeResidual(given: Readonly<Record<string, unknown>>): {
 }
 
 function keptUnderOurKey(residual: unknown, others: Record<string, unknown>): unknown {
-  if (isPlainObject(residual) && Object.hasOwn(residual, "replaced")) return residual["replaced"];
+  // An object would not have had to make room, and could hold a residual of its own.
+  const replaced = isPlainObject(residual) ? residual["replaced"] : undefined;
+  if (replaced !== undefined && !isPlainObject(replaced)) return replaced;
   return isEmpty(others) && !(isPlainObject(residual) && residual["shared"] === true) ? undefined : others;
 }
 

@@ -6,6 +6,7 @@ import type { CallError } from "../core/errors/errors.ts";
 import { isPlainObject } from "../core/json/json-value.ts";
 import type { AnyOperation } from "../core/operation/operation-types.ts";
 import type { ResultError, ToolResult, UpgradeHint } from "../core/result/tool-result.ts";
+import { toWire } from "../core/wire/wire.ts";
 import { isPlainJson, toJsonTextOrNone } from "./json-text.ts";
 import { readEnvelope } from "./response-envelope/response-envelope-codec.ts";
 import { isUpgradeHints } from "./result-fields.ts";
@@ -27,7 +28,7 @@ export interface EndedCall {
 export function fromEndedCall(call: EndedCall): ToolResult {
   const { operationId, operation, requestId, identity, durationMs, outcome } = call;
   return {
-    ...("envelope" in outcome ? readEnvelope(asJson(outcome.envelope)).result : failedResult(outcome.error)),
+    ...("envelope" in outcome ? readOutcome(outcome.envelope) : failedResult(outcome.error)),
     tool: operationId,
     ...(operation !== undefined && { toolVersion: operation.version }),
     requestId,
@@ -40,11 +41,16 @@ export function fromEndedCall(call: EndedCall): ToolResult {
  * Data as JSON writes it: a member that is undefined is left out, a date is text. That is what the schema of a tool describes;
  * only what JSON cannot hold at all takes its wire form.
  */
-function asJson(envelope: ResponseEnvelope): ResponseEnvelope {
-  const { data, meta } = envelope;
-  if (data === undefined || isPlainJson(data)) return envelope;
+export function asJson(data: unknown): unknown {
+  if (isPlainJson(data)) return data;
   const text = toJsonTextOrNone(data);
-  return text === undefined ? envelope : { data: JSON.parse(text), meta };
+  return text === undefined ? toWire(data) : JSON.parse(text);
+}
+
+/** What takes its wire form says so, which `readEnvelope` sees to. */
+function readOutcome({ data, meta }: ResponseEnvelope): ToolResult {
+  const isWritten = data !== undefined && toJsonTextOrNone(data) !== undefined;
+  return readEnvelope({ data: isWritten ? asJson(data) : data, meta }).result;
 }
 
 function failedResult(error: CallError): ToolResult {

@@ -16,6 +16,11 @@ export function isTooDeep(text: string, value: unknown, openings: number | undef
   return counted !== openings && isTextDeeper(text, MAX_JSON_DEPTH);
 }
 
+/** Tells whether a value is nested more deeply than what is read; only for what JSON has been written of, which has no circle. */
+export function isValueTooDeep(value: unknown, writtenLength: number): boolean {
+  return writtenLength >= HARMLESS_LENGTH && countContainers(value, MAX_JSON_DEPTH) === TOO_DEEP;
+}
+
 const TOO_DEEP = Number.NEGATIVE_INFINITY;
 
 /** Counts the objects and arrays of a value; `TOO_DEEP` when they are nested more than so many levels deep. */

@@ -1,6 +1,6 @@
 import { isPlainObject } from "../core/json/json-value.ts";
 import { FormatError, isFormatError } from "./format-error.ts";
-import { isTooDeep, MAX_JSON_DEPTH } from "./json-depth.ts";
+import { isTooDeep, isValueTooDeep, MAX_JSON_DEPTH } from "./json-depth.ts";
 
 /** Reads JSON text; anything else, or anything nested too deeply, is a `bad_json` error. See `isTooDeep` for `openings`. */
 export function parseJsonText(text: string, openings?: number): unknown {
@@ -31,6 +31,8 @@ export function toJsonText(value: unknown): string {
   }
   if (text === undefined) throw notJson("it is undefined, a function or a symbol");
   if (isSuspect(text)) refuseForeign(value, 0);
+  if (isValueTooDeep(value, text.length))
+    throw notJson(`it is nested more than ${MAX_JSON_DEPTH} levels deep`);
   return text;
 }
 
@@ -127,7 +129,5 @@ export function isPlainJson(value: unknown): boolean {
 }
 
 function isScalar(value: unknown): boolean {
-  return (
-    value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean"
-  );
+  return value === null || typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
 }

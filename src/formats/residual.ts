@@ -2,7 +2,7 @@ import { isPlainObject, setOwn } from "../core/json/json-value.ts";
 import type { FormatName, ToolResult } from "../core/result/tool-result.ts";
 import { isEqual } from "../core/schema/compare-values.ts";
 import type { Oddity } from "./codec.ts";
-import { isField, isNestedField } from "./result-fields.ts";
+import { maySet, mayUnset } from "./residual-policy.ts";
 
 /** What a format had no place for, and what it had to make up: it travels beside the result and restores it. */
 export interface Residual {
@@ -60,25 +60,40 @@ export function applyResidual(
   result: ToolResult,
   residual: unknown,
 ): { readonly result: ToolResult; readonly odd: readonly Oddity[] } {
-  const odd: Oddity[] = [];
-  const refused = (pointer: string) => odd.push(refusal(pointer));
   if (!isPlainObject(residual)) return { result, odd: [refusal("")] };
-  const restored: Record<string, unknown> = { ...result };
-  const { set = {}, unset = [] } = residual;
+  const odd: Oddity[] = [];
   const read: Readonly<Record<string, unknown>> = { ...result };
+  const restored: Record<string, unknown> = { ...result };
+  const { set: given = {}, unset = [] } = residual;
   for (const pointer of Array.isArray(unset) ? unset : [unset]) {
     if (mayUnset(read, pointer)) remove(restored, pointer);
-    else refused(typeof pointer === "string" ? pointer : "");
+    else odd.push(refusal(typeof pointer === "string" ? pointer : ""));
   }
-  for (const [pointer, value] of Object.entries(isPlainObject(set) ? set : { "": set })) {
-    if (!maySet(read, pointer, value)) {
-      refused(pointer);
-      continue;
-    }
-    put(restored, pointer, value);
-    if (pointer === "/content" && read["content"] !== undefined) odd.push(CONTENT_REPLACED);
+  const set = isPlainObject(given) ? given : { "": given };
+  for (const pointer of Object.keys(set)) {
+    if (maySet(read, set, pointer)) put(restored, pointer, set[pointer]);
+    else odd.push(refusal(pointer));
   }
+  odd.push(...surprises(restored, set, odd.length === 0));
   return { result: restored as unknown as ToolResult, odd };
+}
+
+/** What is legitimate where a format has no place for something, and yet worth a word. */
+function surprises(
+  { status, isError }: Readonly<Record<string, unknown>>,
+  set: Readonly<Record<string, unknown>>,
+  isClean: boolean,
+): readonly Oddity[] {
+  const odd: Oddity[] = [];
+  if (isClean && Object.hasOwn(set, "/content")) odd.push(CONTENT_REPLACED);
+  if (Object.hasOwn(set, "/status") && status !== undefined && (status === "error") !== isError) {
+    odd.push({ code: "flag_mismatch", message: "The residual's status does not go with isError." });
+  }
+  const layout = set["/extra/response-envelope"] ?? set["/extra"];
+  if (JSON.stringify(layout)?.includes('"structured"')) {
+    odd.push({ code: "structured_claimed", message: "The residual holds structured content of its own." });
+  }
+  return odd;
 }
 
 /** Legitimate where a format has no place for a block, and worth a word: what is shown and what is passed on differ. */
@@ -90,34 +105,6 @@ const CONTENT_REPLACED: Oddity = {
 function refusal(pointer: string): Oddity {
   const what = pointer === "" ? "The residual" : `The residual of "${pointer.slice(0, 80)}"`;
   return { code: "residual_refused", message: `${what} is malformed, or says what a residual may not say.` };
-}
-
-/** What a format makes up where the result says nothing. */
-const MADE_UP: Readonly<Record<string, (value: unknown) => boolean>> = {
-  "/data": (data) => data === null || (isPlainObject(data) && Object.keys(data).join() === "errorCode"),
-  "/tier": (tier) => tier === "community",
-};
-
-function mayUnset(read: Readonly<Record<string, unknown>>, pointer: unknown): pointer is string {
-  if (typeof pointer !== "string" || valueFieldOf(pointer) === undefined) return false;
-  const isMadeUp = Object.hasOwn(MADE_UP, pointer) ? MADE_UP[pointer] : undefined;
-  return isMadeUp === undefined || isMadeUp(read[pointer.slice(1)]);
-}
-
-/** What a result itself says of these is never replaced. */
-const KEPT: readonly string[] = ["/data", "/tier", "/tool", "/requestId"];
-
-/** A residual refines: it never says whether a result failed, and fills in what is missing. */
-function maySet(read: Readonly<Record<string, unknown>>, pointer: string, value: unknown): boolean {
-  if (KEPT.includes(pointer) && read[pointer.slice(1)] !== undefined) return false;
-  return valueFieldOf(pointer)?.(value) === true;
-}
-
-/** The check of the field a pointer names, if a residual may speak of it at all. */
-function valueFieldOf(pointer: string): ((value: unknown) => boolean) | undefined {
-  const [start, field = "", inner, ...more] = pointer.split("/");
-  if (start !== "" || more.length > 0 || field === "isError") return undefined;
-  return inner === undefined ? isField(field) : NESTED.has(field) ? isNestedField(field, inner) : undefined;
 }
 
 function remove(result: Record<string, unknown>, pointer: string): void {

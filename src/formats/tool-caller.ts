@@ -1,14 +1,17 @@
 import { CallError, toCallError } from "../core/errors/errors.ts";
 import { isRequestId } from "../core/execution/call-scope.ts";
 import { monotonicNow } from "../core/execution/deadline.ts";
+import { idOf } from "../core/execution/lookup.ts";
 import { isTurnedDown } from "../core/execution/turned-down.ts";
 import type { AnyOperation, CallArguments } from "../core/operation/operation-types.ts";
 import type { ExecuteOptions, Executor } from "../core/registry/executor.ts";
 import type { FormatName, ToolResult } from "../core/result/tool-result.ts";
+import { toOperationSchema } from "../core/schema/any-schema.ts";
 import type { CallToolResult } from "./call-tool-result.ts";
-import { type EndedCall, fromEndedCall } from "./ended-call.ts";
+import { asJson, type EndedCall, fromEndedCall } from "./ended-call.ts";
 import { createDataSchema, type EnvelopeSchema } from "./envelope-schema.ts";
 import { codecOf } from "./formats.ts";
+import { isPlainJson } from "./json-text.ts";
 import { createToolResponseEnvelopeSchema } from "./status-envelope/response-schema.ts";
 import { createRequestId } from "./tiered-envelope/request-id.ts";
 import { type ExposeError, withSafeError } from "./tiered-envelope/safe-error.ts";
@@ -46,8 +49,8 @@ export function createToolCaller(executor: Executor, options: ToolCallerOptions)
   }
   codecOf(format);
   return async (target, ...rest) => {
-    const [input, callOptions = {}] = rest as [unknown, ExecuteOptions?];
-    const call = await end(executor, target, input, callOptions);
+    const [input, callOptions] = rest as [unknown, ExecuteOptions?];
+    const call = await end(executor, idOf(target), input, callOptions ?? {});
     return writeCall(call, options, (result) => encodeResult(result, format, { residual }));
   };
 }
@@ -74,11 +77,10 @@ export function toolOutputSchema(
 
 async function end(
   executor: Executor,
-  target: AnyOperation | string,
+  operationId: string,
   input: unknown,
   options: ExecuteOptions,
 ): Promise<EndedCall> {
-  const operationId = typeof target === "string" ? target : target.id;
   const requestId = isRequestId(options.requestId) ? options.requestId : createRequestId();
   const startedAt = monotonicNow();
   const outcome = await execute(executor, operationId, input, { ...options, requestId });
@@ -108,6 +110,7 @@ function writeCall(
   write: (result: ToolResult) => CallToolResult,
 ): CallToolResult {
   try {
+    assertAdvertised(call);
     return write(prepare(call, options));
   } catch (cause) {
     const error = new CallError("OUTPUT_INVALID", "The result cannot be written as JSON.", { cause });
@@ -116,7 +119,16 @@ function writeCall(
   }
 }
 
-function prepare(call: EndedCall, { format, capabilities = [], exposeError }: ToolCallerOptions): ToolResult {
+/** Data that JSON writes otherwise than the handler returned it may have passed its schema, and not pass it any more. */
+function assertAdvertised({ operation, outcome }: EndedCall): void {
+  if (operation?.outputSchema === undefined || !("envelope" in outcome)) return;
+  const { data, meta } = outcome.envelope;
+  if (data === undefined || meta.isError === true || isPlainJson(data)) return;
+  const schema = toOperationSchema(operation.outputSchema, "output");
+  if (schema.check(data) && !schema.check(asJson(data))) throw new CallError("OUTPUT_INVALID");
+}
+
+function prepare(call: EndedCall, { format, capabilities, exposeError }: ToolCallerOptions): ToolResult {
   const { operation, operationId, outcome } = call;
   // Where a result came from, headers and cookies among it, is not for the next one to know.
   const { tier, extra, http: _, facts: __, ...result } = fromEndedCall(call);
@@ -133,9 +145,13 @@ function prepare(call: EndedCall, { format, capabilities = [], exposeError }: To
       const isOwnRefusal = "error" in outcome && isTurnedDown(outcome.error, operationId);
       return {
         ...withSafeError(bare, { operation, isOwnRefusal, expose: exposeError }),
+        ...(bare.extra && { extra: bare.extra }),
         ...(operation === undefined && { tool: "unknown" }),
         ...(tier !== undefined && { tier }),
-        capabilities: [ENVELOPE_CAPABILITY, ...capabilities.filter((name) => name !== ENVELOPE_CAPABILITY)],
+        capabilities: [
+          ENVELOPE_CAPABILITY,
+          ...(capabilities ?? []).filter((name) => name !== ENVELOPE_CAPABILITY),
+        ],
       };
     }
   }

@@ -95,7 +95,7 @@ function holdsResource({ resources }: HeldIdentity, { path, type }: ResourcePath
 }
 
 /** Follows own data properties only: no getter runs, nothing inherited counts, and nothing thrown gets out. */
-export function readOwn(value: unknown, path: readonly string[]): unknown {
+function readOwn(value: unknown, path: readonly string[]): unknown {
   let current = value;
   try {
     for (const key of path) {

@@ -72,6 +72,39 @@ describe("gated features", () => {
     });
   });
 
+  it.each([
+    [
+      "an accessor",
+      {
+        get export() {
+          return "csv";
+        },
+      },
+    ],
+    ["an inherited property", Object.create({ export: "csv" })],
+    [
+      "an accessor on the way",
+      {
+        get options() {
+          return { deep: true };
+        },
+      },
+    ],
+    [
+      "a proxy that throws",
+      new Proxy(
+        {},
+        {
+          has: () => {
+            throw new Error("no");
+          },
+        },
+      ),
+    ],
+  ])("CS-9 takes %s for asking", async (_, input) => {
+    await expect(call(input)).rejects.toMatchObject({ code: "UPGRADE_REQUIRED" });
+  });
+
   it("CS-8 hints at every feature that is missing", async () => {
     await expect(call({ options: { deep: 1 }, export: "csv" })).rejects.toMatchObject({
       details: { upgradeHints: [{ feature: "deep" }, { feature: "export" }] },
@@ -86,7 +119,6 @@ describe("gated features", () => {
     ["enterprise", { options: { deep: true }, export: "csv" }],
     ["community", { options: { deep: false }, export: null }],
     ["community", { options: "deep" }],
-    ["community", Object.create({ export: "csv" })],
     ["community", undefined],
   ])("CS-9 lets a %s caller ask for %j", async (tier, input) => {
     expect(await call(input, tier)).toMatchObject({ data: "scanned" });

@@ -1,7 +1,6 @@
 import { CallError } from "../errors/errors.ts";
 import { parsePointer } from "../json/json-pointer.ts";
 import type { GatedFeature, Tier } from "../operation/operation-types.ts";
-import { readOwn } from "./access.ts";
 import type { Identity } from "./identity.ts";
 
 /** The plans, lowest first. */
@@ -69,10 +68,20 @@ function includes(held: Tier, wanted: Tier): boolean {
   return TIERS.indexOf(held) >= TIERS.indexOf(wanted);
 }
 
-/** Something is there, and it does not say no. */
+/** Something is there, and it does not say no; what cannot be seen without running code counts as there. */
 function isAskedFor(input: unknown, { path }: Gate): boolean {
   if (path === undefined) return false;
-  const value = readOwn(input, path);
+  let value = input;
+  try {
+    for (const key of path) {
+      if (typeof value !== "object" || value === null || !(key in value)) return false;
+      const own = Object.getOwnPropertyDescriptor(value, key);
+      if (own === undefined || !("value" in own)) return true;
+      value = own.value;
+    }
+  } catch {
+    return true;
+  }
   return value !== undefined && value !== null && value !== false;
 }
 

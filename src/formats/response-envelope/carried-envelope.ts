@@ -14,8 +14,9 @@ export function readCarriedEnvelope(
   obtained: Contract["obtained"],
 ): Decoded {
   const { result: inner, odd: noticed, residual } = readEnvelope(envelope);
-  const { result, odd } =
-    residual === undefined ? { result: inner, odd: [] } : applyResidual(inner, residual);
+  // One of them at most: what one takes away the other must not put in again.
+  const isLeft = residual === undefined || carrier.residual !== undefined;
+  const { result, odd } = isLeft ? { result: inner, odd: [] } : applyResidual(inner, residual);
   const isJson = obtained === "contract-json" || isJsonOf(carrier.content[0], envelope);
   const content = (isJson ? carrier.content.slice(1) : carrier.content) as readonly MCPContentBlock[];
   const isShown = result.content === undefined && content.length > 0;

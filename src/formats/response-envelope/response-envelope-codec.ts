@@ -185,7 +185,8 @@ function writeMcp(result: ToolResult): ResponseEnvelope {
   const data = writeData(result);
   const structuredContent = "structured" in extra ? extra["structured"] : data;
   const hasStructured = result.data !== undefined && extra["noStructured"] !== true;
-  const make = result.facts === undefined ? mcpEnvelope : unmarkedEnvelope;
+  const saysMore = writeFacts(result).waybill !== undefined || "structured" in extra;
+  const make = saysMore ? unmarkedEnvelope : mcpEnvelope;
   return make(result.data === undefined ? content : data, {
     isError: result.isError,
     content,
@@ -195,7 +196,7 @@ function writeMcp(result: ToolResult): ResponseEnvelope {
   });
 }
 
-/** Facts are for whoever ran the call to tell: an envelope whose facts somebody else told does not pass for one of ours. */
+/** Facts are for whoever ran the call to tell: an envelope that says more than an MCP result does not pass for one of ours. */
 function unmarkedEnvelope(data: unknown, meta: MCPEnvelopeMeta): ResponseEnvelope {
   const { data: kept, meta: built } = mcpEnvelope(data, meta);
   return { data: kept, meta: built };

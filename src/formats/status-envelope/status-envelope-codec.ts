@@ -7,6 +7,7 @@ import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCar
 import { createCodec, type Decoded, type Oddity } from "../codec.ts";
 import { type Contract, findContract } from "../contract.ts";
 import { FormatError } from "../format-error.ts";
+import { toJsonText } from "../json-text.ts";
 import { isStatusMeta } from "../result-fields.ts";
 import { adviseRetry } from "../retry-advice.ts";
 import { layOut, linksFrom } from "./compose-tool-payload.ts";
@@ -30,6 +31,8 @@ export const statusEnvelopeCodec = createCodec<CallToolResult>({
   write(result) {
     const extra = result.extra?.[NAME] ?? {};
     const envelope = toStatusEnvelope(result);
+    // Refuses what JSON cannot hold: nobody could send it.
+    toJsonText(envelope.data);
     const human = result.content ?? [];
     const omitDetails = extra["omitsDetails"] === true;
     return writeCarrier(NAME, result, {

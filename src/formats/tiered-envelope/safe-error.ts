@@ -62,10 +62,14 @@ export function withSafeError(
   };
 }
 
-/** An author's function that fails exposes nothing. */
+/** What an author's function says, as far as it is what it should be; one that fails exposes nothing. */
 function exposedOf(error: ResultError, expose: ExposeError | undefined): ExposedError {
   try {
-    return expose?.(error) ?? {};
+    const { message, details }: ExposedError = expose?.(error) ?? {};
+    return {
+      ...(typeof message === "string" && { message }),
+      ...(isPlainObject(details) && { details }),
+    };
   } catch {
     return {};
   }

@@ -2,12 +2,13 @@ import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
 import type { ResultError, ToolResult } from "../../core/result/tool-result.ts";
-import { type CallToolResult, textBlock } from "../call-tool-result.ts";
+import { isEqual } from "../../core/schema/compare-values.ts";
+import { type CallToolResult, textBlock, textOf } from "../call-tool-result.ts";
 import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
 import { createCodec, type Decoded, type Oddity } from "../codec.ts";
 import { type Contract, findContract, isJsonOf } from "../contract.ts";
 import { FormatError } from "../format-error.ts";
-import { toJsonText } from "../json-text.ts";
+import { parseJsonTextOrNone, toJsonText } from "../json-text.ts";
 import { toTieredCode } from "./error-code.ts";
 import { createRequestId } from "./request-id.ts";
 import {
@@ -124,8 +125,10 @@ export function readTieredEnvelope(carrier: Carrier, { value, obtained }: Contra
     upgradeHints: envelope.upgrade_hints,
     ...(carrier.meta && { _meta: carrier.meta }),
   };
-  // Spaced otherwise, or with its fields in another order, the text is kept as it stands.
-  const isDerived = isJsonOf(carrier.content[0], toTieredEnvelope({ ...bare, extra: { [NAME]: extra } }));
+  const rewritten = toTieredEnvelope({ ...bare, extra: { [NAME]: extra } });
+  // Spaced otherwise, or with its fields in another order, the text is kept as it stands, unless it would no longer be true.
+  const isStale = !isEqual(rewritten, envelope) && isEqual(jsonOf(carrier.content[0]), envelope);
+  const isDerived = isStale || isJsonOf(carrier.content[0], rewritten);
   if (!isDerived) extra["verbatim"] = true;
   const content = (isDerived ? carrier.content.slice(1) : carrier.content) as readonly MCPContentBlock[];
   const result: ToolResult = {
@@ -134,6 +137,11 @@ export function readTieredEnvelope(carrier: Carrier, { value, obtained }: Contra
     ...(!isEmpty(extra) && { extra: { [NAME]: extra } }),
   };
   return { result, obtained, odd: oddities(carrier, envelope) };
+}
+
+function jsonOf(block: unknown): unknown {
+  const text = textOf(block);
+  return text === undefined ? undefined : parseJsonTextOrNone(text);
 }
 
 /** What `toTieredEnvelope` would write otherwise. */

@@ -1,4 +1,6 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { FormatError } from "../format-error.ts";
+import { isValueTooDeep } from "../json-depth.ts";
 import { isLeftOut, toJsonText } from "../json-text.ts";
 import { Base64Writer, toBase64Text } from "./base64-writer.ts";
 
@@ -16,7 +18,10 @@ export function writeEnvelope(
   if (!hasLongList(envelope.payload)) return toBase64Text(prefix, toJsonText(envelope));
   const writer = new Base64Writer(prefix);
   writeMembers(writer, envelope, 2);
-  return writer.finish();
+  const written = writer.finish();
+  // Each piece is within the limit by itself.
+  if (!isValueTooDeep(envelope, written.length)) return written;
+  throw new FormatError("not_json", "The value cannot be written: it is nested too deeply to be read again.");
 }
 
 /** Is a long list, or holds one, and nothing on the way says itself how it is written. */
