@@ -99,6 +99,55 @@ describe("markers in ordinary text", () => {
   });
 });
 
+describe("people's text", () => {
+  const block = (envelope(1).content[1] as { text: string }).text;
+  const json = (value: object) => text(JSON.stringify(value));
+  const local = { data: 1, meta: { source: "local", operationId: "a.b", timestamp: 1 } };
+  const mcp = {
+    data: 1,
+    meta: { source: "mcp", isError: false, content: [text("inner")], structuredContent: 1 },
+  };
+
+  it.each([
+    ["a status envelope in text", { content: [json(STATUS), text("more")] }, "more"],
+    ["a response envelope in text", { content: [json(local), text("more")] }, "more"],
+    [
+      "a status envelope beside text",
+      { content: [text("one"), text("two")], structuredContent: STATUS },
+      "one\n\ntwo",
+    ],
+    [
+      "a status envelope and a broken block",
+      { content: [json(STATUS), text(`${block}!`), text("more")] },
+      "more",
+    ],
+    ["an envelope by itself", mcp, "inner"],
+    ["a local envelope by itself", local, ""],
+    [
+      "a tiered envelope beside other JSON",
+      { content: [text('{"a":1}')], structuredContent: TIERED },
+      '{"a":1}',
+    ],
+    ["a tiered envelope beside broken JSON", { content: [text("{")], structuredContent: TIERED }, "{"],
+    ["an ambiguous result", { content: [text("one"), text(block)], structuredContent: TIERED }, "one"],
+    ["structured content alone", { structuredContent: 1 }, ""],
+  ])("TE-6 of %s", (_, result, expected) => {
+    expect(decodeToolResult(result).text).toBe(expected);
+  });
+
+  it("X-2 of a failure that only reads like one is noticed in plain results alone", () => {
+    const failing = { ...STATUS, meta: { status: "warn", summary: "s" } };
+    expect(
+      decodeToolResult({ content: [text("Error: x")], structuredContent: failing, isError: false }).odd,
+    ).toEqual([]);
+    expect(decodeToolResult({ content: [text("Error: x")], isError: true }).odd).toEqual([]);
+    expect(decodeToolResult({ content: [text("fine")] })).not.toHaveProperty("error");
+    expect(
+      decodeToolResult({ content: [], structuredContent: { errorCode: 7 }, isError: true }).error,
+    ).not.toHaveProperty("code");
+  });
+});
+
 describe("ambiguity", () => {
   const two = { content: [...envelope(1).content, ...envelope(2).content.slice(1)] };
 
@@ -111,6 +160,14 @@ describe("ambiguity", () => {
       ],
     });
     expect(decodeToolResult(two)).not.toHaveProperty("data");
+    expect(decodeToolResult(two).odd).toEqual([
+      { code: "conflicting_envelopes", message: "The result holds different envelope blocks." },
+    ]);
+    const broken = { content: [text("x"), text("__ENVELOPE_V1__:!"), text("__ENVELOPE_V1__:?")] };
+    expect(decodeToolResult(broken)).toMatchObject({
+      format: "mcp",
+      odd: [{ code: "bad_base64" }, { code: "bad_base64" }],
+    });
     expect(refusal(() => FORMATS["tool-envelope"].decode(two))).toBe("conflicting_envelopes");
     expect(refusal(() => transcode(two, "mcp"))).toBe("ambiguous");
   });

@@ -75,6 +75,54 @@ describe("reading a block", () => {
     expect(refusal(() => parseEnvelopeBlock(text))).toBe(code);
   });
 
+  it.each([
+    ["not_an_envelope", "hello", "not an envelope block"],
+    ["unsupported_version", "__ENVELOPE_V2__:e30=", "version 2 is not supported; pass acceptVersion"],
+    ["bad_base64", `${ENVELOPE_PREFIX}!`, "not RFC 4648 base64"],
+    ["bad_utf8", `${ENVELOPE_PREFIX}/w==`, "does not hold UTF-8"],
+    ["bad_utf8", block(`\uFEFF{"payload":1,${META}}`), "begins with a byte order mark"],
+    ["bad_json", block("{"), "does not hold JSON. The text is not JSON."],
+    ["bad_shape", block("[]"), 'not an object with "payload" and "meta"'],
+    ["bad_shape", block('{"payload":1,"meta":{}}'), 'lacks "tool" (text), "ts" (text) or "version" (number)'],
+    [
+      "version_mismatch",
+      block('{"payload":1,"meta":{"tool":"t","ts":"","version":2}}'),
+      "prefix says version 1, its meta says 2",
+    ],
+  ])("TE-4 says in words what is wrong, and of which format: %s", (code, text, words) => {
+    expect(() => parseEnvelopeBlock(text)).toThrow(
+      expect.objectContaining({ code, format: "tool-envelope", message: expect.stringContaining(words) }),
+    );
+  });
+
+  it("TE-4 keeps the parser's complaint as the cause, and only there", () => {
+    const thrown = (text: string) => {
+      try {
+        return parseEnvelopeBlock(text);
+      } catch (error) {
+        return error as Error;
+      }
+    };
+    expect(thrown(block("{"))).toHaveProperty("cause.cause", expect.any(SyntaxError));
+    expect(thrown("hello")).not.toHaveProperty("cause");
+    expect(() => parseEnvelopeBlock(`${ENVELOPE_PREFIX}AAAA`, { maxBytes: 1 })).toThrow(
+      "more than 1 bytes; raise maxBytes",
+    );
+  });
+
+  it.each([undefined, null, 7, {}, ["__ENVELOPE_V1__:"]])("TE-3 takes %j for no envelope block", (value) => {
+    expect(refusal(() => parseEnvelopeBlock(value as never))).toBe("not_an_envelope");
+  });
+
+  it.each(["A", "AAAAA", "AAAAB", "A===", "AA=", "AAA==", "====", "AAAA=", "A=AA", "AA=A", "AAAA!", "!AAA"])(
+    "TE-4 leaves %s refused when it reads leniently",
+    (encoded) => {
+      expect(refusal(() => parseEnvelopeBlock(ENVELOPE_PREFIX + encoded, { lenient: true }))).toBe(
+        "bad_base64",
+      );
+    },
+  );
+
   it("TE-4 reads a later version when the policy says so", () => {
     const text = block('{"payload":1,"meta":{"tool":"t","ts":"","version":2}}').replace("V1", "V2");
     expect(parseEnvelopeBlock(text, { acceptVersion: (version) => version <= 2 })).toMatchObject({
