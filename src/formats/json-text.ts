@@ -21,8 +21,16 @@ export function parseJsonTextOrNone(text: string): unknown {
   return orNone(() => parseJsonText(text));
 }
 
-/** Writes a value as compact JSON; what JSON cannot hold is refused instead of becoming `null` or `{}`. */
+/** Writes a value as compact JSON; what JSON cannot hold, or nobody would read, is refused. */
 export function toJsonText(value: unknown): string {
+  const text = toJsonPiece(value);
+  if (isValueTooDeep(value, text.length))
+    throw notJson(`it is nested more than ${MAX_JSON_DEPTH} levels deep`);
+  return text;
+}
+
+/** The same for a piece of a value whose depth is looked at as a whole; nothing becomes `null` or `{}` that is not. */
+export function toJsonPiece(value: unknown): string {
   let text: string | undefined;
   try {
     text = JSON.stringify(value);
@@ -31,8 +39,6 @@ export function toJsonText(value: unknown): string {
   }
   if (text === undefined) throw notJson("it is undefined, a function or a symbol");
   if (isSuspect(text)) refuseForeign(value, 0);
-  if (isValueTooDeep(value, text.length))
-    throw notJson(`it is nested more than ${MAX_JSON_DEPTH} levels deep`);
   return text;
 }
 

@@ -1,7 +1,7 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { FormatError } from "../format-error.ts";
 import { isValueTooDeep } from "../json-depth.ts";
-import { isLeftOut, toJsonText } from "../json-text.ts";
+import { isLeftOut, toJsonPiece, toJsonText } from "../json-text.ts";
 import { Base64Writer, toBase64Text } from "./base64-writer.ts";
 
 /** Items from which on a list is written in parts. */
@@ -64,7 +64,7 @@ function writeMembers(
     separator = ",";
     if (isLongList(member)) writeList(writer, member);
     else if (levels > 1 && holdsLongList(member)) writeMembers(writer, member as typeof value, levels - 1);
-    else writer.add(toJsonText(member));
+    else writer.add(toJsonPiece(member));
   }
   writer.add(separator === "{" ? "{}" : "}");
 }
@@ -74,7 +74,7 @@ function writeList(writer: Base64Writer, list: readonly unknown[]): void {
   let separator = "[";
   let count = LONG_LIST;
   for (let from = 0; from < list.length; ) {
-    const text = toJsonText(Array.prototype.slice.call(list, from, from + count));
+    const text = toJsonPiece(Array.prototype.slice.call(list, from, from + count));
     // Apart, because joining them would copy the longer one.
     writer.add(separator);
     writer.add(text.slice(1, -1));
