@@ -18,6 +18,13 @@ const RUNS = Number(process.env["WAYBILL_LAW_RUNS"] ?? 150);
 
 const PAIRS = FORMAT_NAMES.flatMap((from) => FORMAT_NAMES.map((to) => [from, to] as const));
 
+/** Every way home by two other formats. */
+const TRIPLES = PAIRS.filter(([from, first]) => from !== first).flatMap(([from, first]) =>
+  FORMAT_NAMES.filter((second) => second !== from && second !== first).map(
+    (second) => [from, first, second] as const,
+  ),
+);
+
 const residualOf = (carrier: unknown) => {
   const { _meta, meta } = carrier as {
     _meta?: Record<string, unknown>;
@@ -89,6 +96,18 @@ describe.each(PAIRS)("from %s to %s and back", (from, to) => {
         expect(back.isError).toBe(result.isError);
       }),
       { numRuns: RUNS },
+    );
+  });
+});
+
+describe.each(TRIPLES)("from %s by way of %s and %s", (from, first, second) => {
+  it("X-3 comes home exactly", () => {
+    fc.assert(
+      fc.property(CARRIERS[from], (carrier) => {
+        const there = transcode(transcode(carrier, first, { from }), second);
+        expect(opened(transcode(there, from))).toEqual(opened(flagged(from, carrier)));
+      }),
+      { numRuns: Math.ceil(RUNS / 3) },
     );
   });
 });
