@@ -142,6 +142,30 @@ describe("gated features", () => {
   });
 
   it.each([
+    ["/deeep", true],
+    ["/deep", false],
+    ["/options/dry", false],
+    ["/options/dri", true],
+    ["/any/thing", false],
+    ["/list/0", false],
+  ])("CS-9 refuses a pointer its schema does not know: %s (%s)", (pointer, isRefused) => {
+    const inputSchema = Type.Object({
+      deep: Type.Optional(Type.Boolean()),
+      options: Type.Optional(Type.Object({ dry: Type.Boolean() })),
+      any: Type.Optional(Type.Any()),
+      list: Type.Optional(Type.Array(Type.String())),
+    });
+    const spec = {
+      ...withoutId(scan),
+      inputSchema,
+      features: [{ name: "x", tier: "pro" as const, pointer }],
+    };
+    const register = () => new OperationRegistry([defineOperation(spec as never)]);
+    if (isRefused) expect(register).toThrow("leads to nothing its inputSchema knows");
+    else expect(register).not.toThrow();
+  });
+
+  it.each([
     [[{ name: "x", tier: "pro", pointr: "/x" }], 'a feature has no "pointr"'],
     [[{ name: "", tier: "pro" }], "a feature needs a name"],
     [[{ name: "x", tier: "gold" }], 'the tier of feature "x" must be one of community, pro, enterprise'],

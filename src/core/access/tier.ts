@@ -1,6 +1,7 @@
 import { CallError } from "../errors/errors.ts";
 import { parsePointer } from "../json/json-pointer.ts";
 import type { GatedFeature, Tier } from "../operation/operation-types.ts";
+import { isObject, type JsonSchema } from "../schema/json-schema.ts";
 import type { Identity } from "./identity.ts";
 
 /** The plans, lowest first. */
@@ -28,11 +29,11 @@ export class TierRule {
   readonly #tier: Tier;
   readonly #gates: ReadonlyMap<string, Gate>;
 
-  constructor(tier: Tier = "community", features: readonly GatedFeature[], id: string) {
+  constructor(tier: Tier = "community", features: readonly GatedFeature[], id: string, input: JsonSchema) {
     if (!Array.isArray(features)) throw new TypeError(`Operation "${id}": features must be a list.`);
     this.#id = id;
     this.#tier = tier;
-    this.#gates = new Map(features.map((feature) => [feature.name, readGate(feature, id)]));
+    this.#gates = new Map(features.map((feature) => [feature.name, readGate(feature, id, input)]));
     if (this.#gates.size < features.length)
       throw new TypeError(`Operation "${id}": a feature is listed twice.`);
   }
@@ -97,7 +98,7 @@ function refused(id: string, upgradeHints: readonly Hint[]): CallError {
 
 const FIELDS = ["name", "tier", "reason", "pointer"];
 
-function readGate(feature: GatedFeature, id: string): Gate {
+function readGate(feature: GatedFeature, id: string, input: JsonSchema): Gate {
   // A misspelt rule would leave the door open, so nothing unknown is let through.
   const unknown = Object.keys(feature).find((key) => !FIELDS.includes(key));
   if (unknown !== undefined) throw new TypeError(`Operation "${id}": a feature has no "${unknown}".`);
@@ -116,5 +117,29 @@ function readGate(feature: GatedFeature, id: string): Gate {
     );
   }
   const path = pointer === undefined ? undefined : parsePointer(pointer);
+  if (path !== undefined && !mayHold(input, path)) {
+    throw new TypeError(
+      `Operation "${id}": the pointer "${pointer}" of feature "${name}" leads to nothing its inputSchema knows.`,
+    );
+  }
   return { feature: name, tier, reason: reason ?? `"${name}" is part of the ${tier} tier.`, path };
+}
+
+/** Keywords by which a schema may know more properties than it lists. */
+const OPEN_ENDED = [
+  "$ref",
+  "$dynamicRef",
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "if",
+  "patternProperties",
+  "dependentSchemas",
+];
+
+/** Tells whether a schema knows what a pointer leads to, or may; a misspelt pointer would leave the door open. */
+function mayHold(schema: unknown, [key, ...rest]: readonly string[]): boolean {
+  if (key === undefined || !isObject(schema) || !isObject(schema["properties"])) return true;
+  if (OPEN_ENDED.some((keyword) => Object.hasOwn(schema, keyword))) return true;
+  return Object.hasOwn(schema["properties"], key) && mayHold(schema["properties"][key], rest);
 }

@@ -70,7 +70,9 @@ export class OperationEntry {
     this.access = access === undefined ? undefined : new AccessRule(access, id);
     const { tier, features } = operation;
     this.tiers =
-      tier === undefined && features === undefined ? undefined : new TierRule(tier, features ?? [], id);
+      tier === undefined && features === undefined
+        ? undefined
+        : new TierRule(tier, features ?? [], id, this.input.json);
     this.authority =
       authority === undefined
         ? undefined
