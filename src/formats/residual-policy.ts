@@ -1,9 +1,9 @@
 import { isPlainObject } from "../core/json/json-value.ts";
 import type { ResultError } from "../core/result/tool-result.ts";
 import { isEqual } from "../core/schema/compare-values.ts";
+import { toTieredCode } from "./error-code.ts";
 import { toJsonTextOrNone } from "./json-text.ts";
 import { isField, isNestedField } from "./result-fields.ts";
-import { toTieredCode } from "./tiered-envelope/error-code.ts";
 import { ENVELOPE_CAPABILITY } from "./tiered-envelope/tiered-envelope.ts";
 
 /** A result as it was read, before anything is restored. */

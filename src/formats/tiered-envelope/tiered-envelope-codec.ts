@@ -7,9 +7,9 @@ import { type CallToolResult, textBlock, textOf } from "../call-tool-result.ts";
 import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
 import { createCodec, type Decoded, type Oddity } from "../codec.ts";
 import { type Contract, findContract, isJsonOf } from "../contract.ts";
+import { toTieredCode } from "../error-code.ts";
 import { FormatError } from "../format-error.ts";
 import { parseJsonTextOrNone, toJsonText } from "../json-text.ts";
-import { toTieredCode } from "./error-code.ts";
 import { createRequestId } from "./request-id.ts";
 import {
   ENVELOPE_CAPABILITY,

@@ -5,11 +5,11 @@ import { isEqual } from "../../core/schema/compare-values.ts";
 import { type CallToolResult, type ContentBlock, textBlock, textOf } from "../call-tool-result.ts";
 import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
 import { createCodec, type Decoded, type Oddity, type ReadOptions } from "../codec.ts";
+import { toCategory } from "../error-code.ts";
 import { FormatError } from "../format-error.ts";
 import { describeResult } from "../human-text.ts";
 import { toJsonText } from "../json-text.ts";
 import { adviseRetry } from "../retry-advice.ts";
-import { toCategory } from "../tiered-envelope/error-code.ts";
 import {
   isEnvelopeBlock,
   type ParsedEnvelope,

@@ -3,8 +3,8 @@ import {
   type ErrorCategory,
   isErrorCode,
   type TieredErrorCode,
-} from "../../core/errors/error-codes.ts";
-import { TIERED_ERROR_CODES } from "./tiered-envelope.ts";
+} from "../core/errors/error-codes.ts";
+import { TIERED_ERROR_CODES } from "./tiered-envelope/tiered-envelope.ts";
 
 /** The tiered code for each category of the tool envelope. */
 const BY_CATEGORY: Readonly<Record<ErrorCategory, TieredErrorCode>> = {
