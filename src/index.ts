@@ -88,6 +88,7 @@ export type {
 } from "./core/operation/operation-types.ts";
 export { type CursoredValue, withCursor } from "./core/operation/with-cursor.ts";
 export type {
+  CallAbove,
   ChangeListener,
   ExecuteOptions,
   Executor,

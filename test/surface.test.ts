@@ -51,6 +51,7 @@ const SURFACE: Readonly<
       "AnyOperation",
       "AnySchema",
       "Authority",
+      "CallAbove",
       "CallErrorJSON",
       "CallErrorOptions",
       "CallHook",

@@ -44,7 +44,7 @@ export function fromEndedCall(call: EndedCall): ToolResult {
 export function asJson(data: unknown): unknown {
   if (isPlainJson(data)) return data;
   const text = toJsonTextOrNone(data);
-  return text === undefined ? toWire(data) : JSON.parse(text);
+  return text === undefined ? toWire(data, { errors: false }) : JSON.parse(text);
 }
 
 /** What takes its wire form says so, which `readEnvelope` sees to. */

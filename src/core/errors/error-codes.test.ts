@@ -25,6 +25,7 @@ const EXPECTED: Readonly<Record<string, Row>> = {
   NOT_IMPLEMENTED: [501, "execution", "not_implemented", "final"],
   UPGRADE_REQUIRED: [402, "authorization", "upgrade_required", "final"],
   UNAVAILABLE: [503, "network", "dependency_unavailable", "retryable"],
+  NO_RESPONDER: [503, "network", "dependency_unavailable", "retryable"],
   OUTPUT_INVALID: [500, "internal", "internal_error", "final"],
   DEFINITION_CHANGED: [409, "authorization", "forbidden", "final"],
   CONFLICT: [409, "validation", "invalid_argument", "correctable"],

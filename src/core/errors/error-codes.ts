@@ -220,6 +220,17 @@ export const ERROR_CODES = {
     correctable: false,
     message: "What the operation depends on cannot be reached; try again later.",
   },
+  NO_RESPONDER: {
+    ...ANSWERED,
+    httpStatus: 503,
+    problemType: `${PROBLEMS}/no-responder`,
+    title: "No responder",
+    category: "network",
+    tieredCode: "dependency_unavailable",
+    retryable: true,
+    correctable: false,
+    message: "Nobody on the bus answers this operation right now; try again later.",
+  },
   // 500 rather than 502: the operation did run, and clients retry a 502 by themselves.
   OUTPUT_INVALID: {
     ...ANSWERED,

@@ -4,6 +4,7 @@ import {
   type AbortListener,
   addAbortListener,
   isAbortSignal,
+  LightSignal,
   removeAbortListener,
 } from "./abort-listeners.ts";
 
@@ -88,5 +89,35 @@ describe("isAbortSignal", () => {
     { addEventListener() {}, removeEventListener() {} },
   ])("RE-10 does not take %s for one", (value) => {
     expect(isAbortSignal(value)).toBe(false);
+  });
+});
+
+describe("LightSignal", () => {
+  it("RE-10 tells every listener once, and nobody who has left", () => {
+    const light = new LightSignal();
+    const [first, second, left] = [recorder(), recorder(), recorder()];
+    for (const listener of [first, second, left]) addAbortListener(light, listener);
+    removeAbortListener(light, left);
+    light.abort("reason");
+    light.abort("again");
+    expect(first.seen).toEqual([light]);
+    expect(second.seen).toEqual([light]);
+    expect(left.seen).toEqual([]);
+    expect(light).toMatchObject({ aborted: true, reason: "reason" });
+  });
+
+  it("RE-10 the first to leave makes room for the next", () => {
+    const light = new LightSignal();
+    const [first, second] = [recorder(), recorder()];
+    addAbortListener(light, first);
+    removeAbortListener(light, first);
+    addAbortListener(light, second);
+    light.abort(undefined);
+    expect(first.seen).toEqual([]);
+    expect(second.seen).toEqual([light]);
+  });
+
+  it("RE-10 counts as a signal", () => {
+    expect(isAbortSignal(new LightSignal())).toBe(true);
   });
 });

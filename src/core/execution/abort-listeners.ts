@@ -9,8 +9,57 @@ export interface AbortListener {
  */
 const LISTENERS = new WeakMap<AbortSignal, Set<AbortListener>>();
 
+/**
+ * A signal for calls that come from another process, where one is needed for each and hardly ever used: an `AbortController` costs
+ * more than the rest of such a call. Core takes it for a signal; what handlers are given is always the platform's own.
+ */
+export class LightSignal {
+  aborted = false;
+  reason: unknown;
+  #listener: AbortListener | undefined;
+  #others: Set<AbortListener> | undefined;
+
+  abort(reason: unknown): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    const waiting = [...(this.#listener ? [this.#listener] : []), ...(this.#others ?? [])];
+    this.#listener = undefined;
+    this.#others = undefined;
+    for (const listener of waiting) listener.onAbort(this as unknown as AbortSignal);
+  }
+
+  add(listener: AbortListener): void {
+    if (this.#listener === undefined) this.#listener = listener;
+    else {
+      this.#others ??= new Set();
+      this.#others.add(listener);
+    }
+  }
+
+  remove(listener: AbortListener): void {
+    if (this.#listener === listener) this.#listener = undefined;
+    else this.#others?.delete(listener);
+  }
+}
+
 /** Waits for a signal that has not aborted yet. */
-export function addAbortListener(signal: AbortSignal, listener: AbortListener): void {
+export function addAbortListener(signal: AbortSignal | LightSignal, listener: AbortListener): void {
+  if (signal instanceof LightSignal) signal.add(listener);
+  else listenTo(signal, listener);
+}
+
+/** Stops waiting; safe to repeat. */
+export function removeAbortListener(signal: AbortSignal | LightSignal, listener: AbortListener): void {
+  if (signal instanceof LightSignal) {
+    signal.remove(listener);
+    return;
+  }
+  const listeners = LISTENERS.get(signal);
+  if (listeners?.delete(listener) && listeners.size === 0) signal.removeEventListener("abort", fanOut);
+}
+
+function listenTo(signal: AbortSignal, listener: AbortListener): void {
   let listeners = LISTENERS.get(signal);
   if (listeners === undefined) {
     listeners = new Set();
@@ -20,15 +69,10 @@ export function addAbortListener(signal: AbortSignal, listener: AbortListener): 
   listeners.add(listener);
 }
 
-/** Stops waiting; safe to repeat. */
-export function removeAbortListener(signal: AbortSignal, listener: AbortListener): void {
-  const listeners = LISTENERS.get(signal);
-  if (listeners?.delete(listener) && listeners.size === 0) signal.removeEventListener("abort", fanOut);
-}
-
 /** Tells whether a value can be waited on like a signal of the platform. */
 export function isAbortSignal(value: unknown): value is AbortSignal {
   if (typeof value !== "object" || value === null) return false;
+  if (value instanceof LightSignal) return true;
   const { aborted, addEventListener, removeEventListener } = value as Partial<AbortSignal>;
   return (
     typeof aborted === "boolean" &&

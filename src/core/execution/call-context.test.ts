@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { query, rejection, sleep } from "../../../test/make-operation.ts";
+import { query, rejection, sleep, stream } from "../../../test/make-operation.ts";
 import type { OperationContext } from "../operation/operation-context.ts";
 import type { ExecuteOptions } from "../registry/executor.ts";
 import { OperationRegistry } from "../registry/registry.ts";
@@ -60,6 +60,88 @@ describe("parent", () => {
       },
     });
     expect((await registry.execute(inner)).data).toEqual({ parent: undefined });
+  });
+});
+
+describe("origin", () => {
+  const parent = { requestId: "far-1", operationId: "far.away" };
+
+  it("RE-10 is the call above one from another process, and those below name it too", async () => {
+    const inner = query("a.inner", (_, context) => ({ parent: context.parent }));
+    const outer = query("a.outer", async (_, context) => ({
+      own: context.parent,
+      below: (await context.execute(inner)).data,
+    }));
+    const registry = new OperationRegistry([inner, outer]);
+    const above = { ...parent, parent: undefined };
+    const options = { requestId: "one", origin: { depth: 1, parent: { ...parent, parent: "forged" } } };
+    expect((await registry.execute(outer, {}, options)).data).toStrictEqual({
+      own: above,
+      below: { parent: { requestId: "one", operationId: "a.outer", parent: above } },
+    });
+    const read = (context: OperationContext) => context.parent;
+    expect(Object.isFrozen(await within(read, { origin: { depth: 1, parent } }))).toBe(true);
+    expect(await within(read, { origin: { depth: 1 } })).toBeUndefined();
+  });
+
+  it("RE-10 counts towards the calls within calls, at the limit and one over it", async () => {
+    const leaf = query("a.leaf", () => 1);
+    const nest = query("a.nest", (_, { execute }) => execute(leaf));
+    const ticks = stream("a.ticks", async function* () {
+      yield 1;
+    });
+    const registry = new OperationRegistry([leaf, nest, ticks], { limits: { callDepth: 3 } });
+    const at = (depth: number) => ({ origin: { depth, parent } });
+    const tooDeep = {
+      code: "RESOURCE_EXHAUSTED",
+      retryable: false,
+      message: expect.stringContaining("3 calls deep"),
+    };
+    expect((await registry.execute(leaf, {}, at(3))).data).toBe(1);
+    expect(await rejection(registry.execute(leaf, {}, at(4)))).toMatchObject(tooDeep);
+    expect((await registry.execute(nest, {}, at(2))).data).toBe(1);
+    expect(await rejection(registry.execute(nest, {}, at(3)))).toMatchObject(tooDeep);
+    expect(() => registry.subscribe(ticks, {}, at(3))).not.toThrow();
+    expect(() => registry.subscribe(ticks, {}, at(4))).toThrow(expect.objectContaining(tooDeep));
+  });
+
+  it("RE-10 makes no call from outside one from inside: internal operations and access stay as they are", async () => {
+    const hidden = query("a.hidden", () => 1, { visibility: "internal" });
+    const guarded = query("a.guarded", () => 1, { access: {} });
+    const registry = new OperationRegistry([hidden, guarded]);
+    const options = { origin: { depth: 1, parent } };
+    expect(await rejection(registry.execute(hidden, {}, options))).toMatchObject({
+      code: "OPERATION_NOT_FOUND",
+    });
+    expect(await rejection(registry.execute(guarded, {}, options))).toMatchObject({
+      code: "UNAUTHENTICATED",
+    });
+  });
+
+  it("RE-10 is not for handlers to give", async () => {
+    const inner = query("a.inner", (_, context) => ({ above: context.parent?.operationId }));
+    const options = { origin: { depth: 1_000, parent } } as object;
+    const outer = query("a.outer", (_, { execute }) => execute(inner, {}, options));
+    expect((await new OperationRegistry([inner, outer]).execute(outer)).data).toEqual({ above: "a.outer" });
+  });
+
+  it.each([
+    [null, "origin must be an object with a depth."],
+    ["far", "origin must be an object with a depth."],
+    [{}, "origin.depth must be a whole number, 0 or more."],
+    [{ depth: -1 }, "origin.depth must be"],
+    [{ depth: 1.5 }, "origin.depth must be"],
+    [{ depth: "1" }, "origin.depth must be"],
+    [{ depth: Number.POSITIVE_INFINITY }, "origin.depth must be"],
+    [{ depth: 1, parent: null }, "origin.parent must be an object with a requestId and an operationId."],
+    [{ depth: 1, parent: "x" }, "origin.parent must be"],
+    [{ depth: 1, parent: { requestId: "a b", operationId: "a.b" } }, "origin.parent must be"],
+    [{ depth: 1, parent: { requestId: "x".repeat(201), operationId: "a.b" } }, "origin.parent must be"],
+    [{ depth: 1, parent: { requestId: "a" } }, "origin.parent must be"],
+  ])("RE-10 is a programmer's mistake when it is %j", async (origin, message) => {
+    const error = await rejection(within(() => 1, { origin: origin as never }));
+    expect(error).toBeInstanceOf(TypeError);
+    expect(String(error)).toContain(message);
   });
 });
 

@@ -64,8 +64,8 @@ export class CallContext implements OperationContext {
   }
 
   get parent(): CallOrigin | undefined {
-    const { parent } = this.#scope;
-    return parent === undefined ? undefined : parent.#origin();
+    const { parent, origin } = this.#scope;
+    return parent === undefined ? origin : parent.#origin();
   }
 
   get identity(): Identity | undefined {

@@ -1,7 +1,7 @@
 import { HeldIdentity } from "../access/identity.ts";
 import { CallError } from "../errors/errors.ts";
-import type { Metadata } from "../operation/operation-context.ts";
-import type { ExecuteOptions } from "../registry/executor.ts";
+import type { CallOrigin, Metadata } from "../operation/operation-context.ts";
+import type { CallAbove, ExecuteOptions } from "../registry/executor.ts";
 import type { RegistryHost } from "../registry/registry-host.ts";
 import { isAbortSignal } from "./abort-listeners.ts";
 import { type CallContext, inheritFrom } from "./call-context.ts";
@@ -15,6 +15,8 @@ export interface CallScope {
   readonly cancellation: Cancellation | undefined;
   /** The context of the handler that made the call; absent when it came from outside. */
   readonly parent: CallContext | undefined;
+  /** The call above one that came from another process; it says nothing about what the call may do. */
+  readonly origin: CallOrigin | undefined;
   readonly depth: number;
   readonly requestId: string | undefined;
   readonly metadata: Metadata;
@@ -37,6 +39,7 @@ const BARE: CallScope = Object.freeze({
   identity: undefined,
   cancellation: undefined,
   parent: undefined,
+  origin: undefined,
   depth: 0,
   requestId: undefined,
   metadata: NO_METADATA,
@@ -54,13 +57,14 @@ export function openScope(
 ): CallScope {
   if (options === undefined && parent === undefined && host.defaultTimeoutMs === undefined) return BARE;
   const above = parent === undefined ? undefined : inheritFrom(parent);
-  const { identity, signal, timeoutMs, requestId, metadata, onProgress } = options ?? NO_OPTIONS;
+  const { identity, signal, timeoutMs, requestId, metadata, onProgress, origin } = options ?? NO_OPTIONS;
   const limit = timeoutMs === undefined && above === undefined ? host.defaultTimeoutMs : timeoutMs;
   return {
     identity: above === undefined ? held(identity) : above.identity,
     cancellation: join(operationId, signal, limit, above?.cancellation),
     parent,
-    depth: above === undefined ? 0 : nextDepth(above.depth, host.maxDepth, operationId),
+    origin: above === undefined ? parentOf(origin) : undefined,
+    depth: within(host.maxDepth, above === undefined ? depthOf(origin) : above.depth + 1, operationId),
     requestId: isRequestId(requestId) ? requestId : undefined,
     metadata: metadata ?? above?.metadata ?? NO_METADATA,
     onProgress,
@@ -96,10 +100,33 @@ function join(
   return new Cancellation(operationId, joined, Math.min(own, deadline), now);
 }
 
-function nextDepth(depth: number, maxDepth: number, operationId: string): number {
-  if (depth < maxDepth) return depth + 1;
+function within(maxDepth: number, depth: number, operationId: string): number {
+  if (depth <= maxDepth) return depth;
   const message = `The call of "${operationId}" is nested more than ${maxDepth} calls deep; do the operations call each other in a circle?`;
   throw new CallError("RESOURCE_EXHAUSTED", message, { retryable: false });
+}
+
+/** Reads how many calls are above one that came from outside; a `TypeError` says what is wrong with it. */
+function depthOf(origin: CallAbove | undefined): number {
+  if (origin === undefined) return 0;
+  if (typeof origin !== "object" || origin === null)
+    throw new TypeError("origin must be an object with a depth.");
+  const { depth } = origin;
+  if (!Number.isSafeInteger(depth) || depth < 0) {
+    throw new TypeError("origin.depth must be a whole number, 0 or more.");
+  }
+  return depth;
+}
+
+/** Copies the call above one that came from outside; the calls above that one are not known here. */
+function parentOf(origin: CallAbove | undefined): CallOrigin | undefined {
+  const parent = origin?.parent;
+  if (parent === undefined) return undefined;
+  const { requestId, operationId } = parent ?? {};
+  if (!isRequestId(requestId) || typeof operationId !== "string") {
+    throw new TypeError("origin.parent must be an object with a requestId and an operationId.");
+  }
+  return Object.freeze({ requestId, operationId, parent: undefined });
 }
 
 /** Tells whether a request id is short and printable, so that it is safe in a header or a log line. */

@@ -122,7 +122,7 @@ describe("input", () => {
     expect((await call(operation, complete)).data).toBe(complete);
   });
 
-  it.each(["http", "mcp"] as const)(
+  it.each(["http", "mcp", "call"] as const)(
     "RE-10 hands the input of an %s operation on exactly as given",
     async (source) => {
       const input = { n: 1 };

@@ -103,7 +103,9 @@ export interface OperationSpec<
   /** Wins over the registry's. */
   readonly outputPolicy?: OutputPolicy;
   /** Where it runs; the input of a remote one goes on exactly as given. @default "local" */
-  readonly source?: ResponseSource;
+  readonly source?: ResponseSource | "call";
+  /** A call is kept by the bus until it has been run, where the bus can do that; see docs/call.md. @default false */
+  readonly durable?: boolean;
   /** How to find the next page of a result. */
   readonly pager?: Pager<AcceptedBy<I>, ParsedBy<O>>;
   readonly _meta?: Readonly<Record<string, unknown>>;

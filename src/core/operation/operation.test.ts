@@ -87,7 +87,9 @@ describe("defineOperation", () => {
     ["handler", "run", "a function"],
     ["visibility", "public", '"external" or "internal"'],
     ["outputPolicy", "loud", '"off", "warn" or "strict"'],
-    ["source", "bus", '"local", "http" or "mcp"'],
+    ["source", "bus", '"local", "http", "mcp" or "call"'],
+    ["durable", "yes", "true or false"],
+    ["durable", null, "true or false"],
     ["tier", "gold", '"community", "pro" or "enterprise"'],
     ["pager", {}, "an object with a next function"],
     ["pager", null, "an object with a next function"],
@@ -95,6 +97,10 @@ describe("defineOperation", () => {
     expect(() => defineOperation(broken({ [field]: value }))).toThrow(
       `Operation "task.create": ${field} must be ${wanted}`,
     );
+  });
+
+  it.each([true, false])("RE-10 takes an operation behind a bus, its calls kept by it: %s", (durable) => {
+    expect(defineOperation({ ...spec, source: "call", durable })).toMatchObject({ source: "call", durable });
   });
 
   it.each(["1.0.0", "0.0.1-alpha.1+build.5", "10.20.30-rc-1", "1.0.0-0a", "1.0.0+x"])(

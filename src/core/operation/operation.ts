@@ -17,7 +17,7 @@ const ERROR_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
 const TYPES: readonly unknown[] = ["query", "mutation", "subscription"];
 const VISIBILITIES: readonly unknown[] = [undefined, "external", "internal"];
 const POLICIES: readonly unknown[] = [undefined, "off", "warn", "strict"];
-const SOURCES: readonly unknown[] = [undefined, ...RESPONSE_SOURCES];
+const SOURCES: readonly unknown[] = [undefined, ...RESPONSE_SOURCES, "call"];
 const TIERS: readonly unknown[] = [undefined, "community", "pro", "enterprise"];
 
 const FIELDS = new Set([
@@ -44,7 +44,7 @@ const FIELDS = new Set([
     "outputPolicy",
     "source",
   ],
-  ...["pager", "_meta", "handler"],
+  ...["durable", "pager", "_meta", "handler"],
 ]);
 
 /** Gives a spec its id and freezes it; the handler's types follow from the schemas. */
@@ -97,9 +97,10 @@ export function assertOperation(operation: AnyOperation): void {
   assertField(id, "description", "a string", typeof description === "string");
   assertField(id, "visibility", '"external" or "internal"', VISIBILITIES.includes(operation.visibility));
   assertField(id, "outputPolicy", '"off", "warn" or "strict"', POLICIES.includes(operation.outputPolicy));
-  assertField(id, "source", '"local", "http" or "mcp"', SOURCES.includes(operation.source));
+  assertField(id, "source", '"local", "http", "mcp" or "call"', SOURCES.includes(operation.source));
   assertField(id, "tier", '"community", "pro" or "enterprise"', TIERS.includes(operation.tier));
-  const { pager } = operation;
+  const { pager, durable } = operation;
+  assertField(id, "durable", "true or false", durable === undefined || typeof durable === "boolean");
   assertField(
     id,
     "pager",

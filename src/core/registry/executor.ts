@@ -1,12 +1,22 @@
 import type { Identity } from "../access/identity.ts";
 import type { ResponseEnvelope } from "../envelope/envelope.ts";
-import type { NestedCallOptions } from "../operation/operation-context.ts";
+import type { CallOrigin, NestedCallOptions } from "../operation/operation-context.ts";
 import type { AnyOperation, CallArguments, OperationSpec, OutputOf } from "../operation/operation-types.ts";
+
+/** What a transport knows of the calls above this one, in another process. */
+export interface CallAbove {
+  /** The call whose handler made this one. */
+  readonly parent?: Omit<CallOrigin, "parent"> | undefined;
+  /** How many calls are above this one; it counts towards the limit on calls within calls. */
+  readonly depth: number;
+}
 
 /** What a call from outside may be told. */
 export interface ExecuteOptions extends NestedCallOptions {
   /** Who is asking, from the transport that authenticated them. @default an anonymous caller */
   readonly identity?: Identity | undefined;
+  /** What a transport knows of the calls above this one, in another process; no rights come with it. */
+  readonly origin?: CallAbove | undefined;
 }
 
 /** What a subscription from outside may be told; `timeoutMs` is for the whole of it. */

@@ -78,6 +78,8 @@ describe("reading tags", () => {
   });
 });
 
+const CALL_ERROR = { code: "TIMEOUT", message: "Late.", retryable: true, correctable: false };
+
 describe("malformed tags", () => {
   it.each([
     ["no list", { $waybill: "undefined" }],
@@ -121,6 +123,25 @@ describe("malformed tags", () => {
     ],
     ["a set that is no list", tag("set", "ab")],
     ["a set with a value twice", tag("set", [1, 1])],
+    ["an error that is text", tag("error", "x")],
+    ["an error that is a list", tag("error", ["Error", "x"])],
+    ["an error of no members", tag("error", {})],
+    ["an error with a stack", tag("error", { name: "Error", message: "x", stack: "x" })],
+    ["an error with a prototype", tag("error", JSON.parse('{"name":"E","message":"x","__proto__":{}}'))],
+    ["an error without a message", tag("error", { name: "Error" })],
+    ["an error whose name is no string", tag("error", { name: 1, message: "x" })],
+    ["a call error that is only a code", tag("error", { code: "TIMEOUT" })],
+    ["a call error with a stack", tag("error", { ...CALL_ERROR, stack: "x" })],
+    ["a call error with a name", tag("error", { ...CALL_ERROR, name: "CallError" })],
+    ["a call error without a code to speak of", tag("error", { ...CALL_ERROR, code: "" })],
+    ["a call error whose code is no string", tag("error", { ...CALL_ERROR, code: null })],
+    ["a call error whose message is no string", tag("error", { ...CALL_ERROR, message: 1 })],
+    ["a call error that may be retried perhaps", tag("error", { ...CALL_ERROR, retryable: "yes" })],
+    ["a call error that may be corrected perhaps", tag("error", { ...CALL_ERROR, correctable: null })],
+    ["a call error with a status of success", tag("error", { ...CALL_ERROR, httpStatus: 399 })],
+    ["a call error with a status beyond", tag("error", { ...CALL_ERROR, httpStatus: 600 })],
+    ["a call error with half a status", tag("error", { ...CALL_ERROR, httpStatus: 400.5 })],
+    ["a call error with no status", tag("error", { ...CALL_ERROR, httpStatus: null })],
     ["an escape around a list", tag("object", [])],
     ["an escape around nothing", tag("object", null)],
     ["an escape that is not needed", tag("object", { a: 1 })],
@@ -186,13 +207,34 @@ describe("limits", () => {
 });
 
 describe("the law of hostile JSON", () => {
-  const kinds = ["undefined", "number", "bigint", "date", "bytes", "map", "set", "object", "x", 1, null];
+  const kinds = [
+    "undefined",
+    "number",
+    "bigint",
+    "date",
+    "bytes",
+    "map",
+    "set",
+    "error",
+    "object",
+    "x",
+    1,
+    null,
+  ];
+  const CALL_ERROR_KEYS = {
+    name: fc.string(),
+    code: fc.string(),
+    message: fc.string(),
+    retryable: fc.boolean(),
+    correctable: fc.boolean(),
+  };
   const { json } = fc.letrec((tie) => ({
     json: fc.oneof(
       { maxDepth: 5 },
       fc.jsonValue(),
       fc.constantFrom("NaN", "-0", "1", "1970-01-01T00:00:00.000Z", "Zg=="),
       fc.array(tie("json"), { maxLength: 3 }),
+      fc.record({ ...CALL_ERROR_KEYS, details: tie("json") }, { requiredKeys: [] }),
       fc.dictionary(fc.constantFrom("a", "$waybill", "__proto__"), tie("json"), { maxKeys: 2 }),
       fc.tuple(fc.constantFrom(...kinds), tie("json")).map(([kind, payload]) => tag(kind, payload)),
       fc.array(tie("json"), { maxLength: 3 }).map((content) => tag(...content)),

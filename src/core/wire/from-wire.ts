@@ -1,5 +1,6 @@
 import { isPlainObject } from "../json/json-value.ts";
 import { decodeBase64 } from "./base64.ts";
+import { fromErrorPayload } from "./wire-error.ts";
 import {
   type Convert,
   enter,
@@ -72,6 +73,7 @@ const DECODERS = new Map<unknown, Convert>([
   ["bytes", decodeBytes],
   ["map", decodeMap],
   ["set", decodeSet],
+  ["error", (payload, depth, walk) => fromErrorPayload(payload) ?? refuseTag(walk, depth)],
   ["object", decodeEscaped],
 ]);
 

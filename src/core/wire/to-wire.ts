@@ -1,5 +1,6 @@
 import { isPlainObject, type JsonValue } from "../json/json-value.ts";
 import { encodeBase64 } from "./base64.ts";
+import { toErrorPayload } from "./wire-error.ts";
 import {
   enter,
   mapItems,
@@ -14,9 +15,10 @@ import {
 
 /**
  * Turns a value into plain JSON that `fromWire` turns back: bytes, bigints, dates, maps, sets, `undefined`, `NaN`,
- * the infinities and `-0` become tagged objects. The same object comes back when nothing needs changing. An
- * instance goes as its `toJSON()`, else as its own fields; symbol keys are left out, as JSON does. Errors,
- * functions, symbols, cycles and objects with no fields to show are refused.
+ * the infinities, `-0` and errors become tagged objects. The same object comes back when nothing needs changing. An
+ * instance goes as its `toJSON()`, else as its own fields; symbol keys are left out, as JSON does. Of an error that is no
+ * `CallError` its name and message go, never its stack or cause. Functions, symbols, cycles and objects with no fields to
+ * show are refused.
  */
 export function toWire(value: unknown, options: WireOptions = {}): JsonValue {
   return runWalk(encode, value, options) as JsonValue;
@@ -86,10 +88,9 @@ function encodeBuiltIn(value: object, depth: number, walk: WireWalk): unknown {
     enter(value, depth, walk);
     return tag("set", mapItems([...value], depth, walk, encode));
   }
-  if (value instanceof Error) {
-    return refuse(walk, depth, "it is an error; throw it, or send its message as a string");
-  }
-  return undefined;
+  if (!(value instanceof Error)) return undefined;
+  if (walk.errors) return tag("error", toErrorPayload(value));
+  return refuse(walk, depth, "it is an error; throw it, or send its message as a string");
 }
 
 function encodeDate(value: Date, depth: number, walk: WireWalk): unknown {

@@ -14,6 +14,10 @@ export const WIRE_LIMITS = {
   maxDepth: 1_000,
   /** Digits of one bigint, which are slow to read in great numbers. */
   bigintDigits: 10_000,
+  /** Characters of the name or code of an error; what is longer is cut. */
+  errorName: 200,
+  /** Characters of the message of an error, likewise. */
+  errorMessage: 8_192,
 } as const;
 
 /** How a value is written for a wire and read back. */
@@ -22,12 +26,15 @@ export interface WireOptions {
   readonly maxDepth?: number;
   /** The code of the error for what cannot cross. @default "VALIDATION_ERROR" */
   readonly code?: ErrorCode;
+  /** Whether errors among the data are written, with their name and message, or refused. @default true */
+  readonly errors?: boolean;
 }
 
 /** Where a conversion is, and what it is inside of. */
 export interface WireWalk {
   readonly maxDepth: number;
   readonly code: ErrorCode;
+  readonly errors: boolean;
   /** The key taken at each depth; entries past the current depth are stale. */
   readonly path: (string | number)[];
   /** The container open at each depth, likewise. */
@@ -42,12 +49,12 @@ const SHOWN_POINTER = 200;
 
 /** Runs a conversion; whatever goes wrong comes out as a `CallError`. */
 export function runWalk(convert: Convert, value: unknown, options: WireOptions): unknown {
-  const { maxDepth = WIRE_LIMITS.depth, code = "VALIDATION_ERROR" } = options;
+  const { maxDepth = WIRE_LIMITS.depth, code = "VALIDATION_ERROR", errors = true } = options;
   if (!Number.isInteger(maxDepth) || maxDepth < 0 || maxDepth > WIRE_LIMITS.maxDepth) {
     throw new TypeError(`maxDepth must be an integer from 0 to ${WIRE_LIMITS.maxDepth}.`);
   }
   try {
-    return convert(value, 0, { maxDepth, code, path: [], open: [] });
+    return convert(value, 0, { maxDepth, code, errors, path: [], open: [] });
   } catch (thrown) {
     if (isCallError(thrown)) throw thrown;
     throw new CallError(code, "A value could not be read while it was being converted for a wire.", {

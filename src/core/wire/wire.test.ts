@@ -156,7 +156,13 @@ describe("values over a wire", () => {
   });
 
   it("What JSON cannot hold: the limits are these", () => {
-    expect(WIRE_LIMITS).toEqual({ depth: 512, maxDepth: 1_000, bigintDigits: 10_000 });
+    expect(WIRE_LIMITS).toEqual({
+      depth: 512,
+      maxDepth: 1_000,
+      bigintDigits: 10_000,
+      errorName: 200,
+      errorMessage: 8_192,
+    });
   });
 
   it.each([

@@ -142,7 +142,7 @@ function readData(
 ): Pick<ToolResult, "data" | "extra"> {
   if (data === undefined) return withExtra(extra);
   if (isPlainJson(data)) return { data, ...withExtra(extra) };
-  return { data: toWire(data), ...withExtra({ ...extra, wire: true }) };
+  return { data: toWire(data, { errors: false }), ...withExtra({ ...extra, wire: true }) };
 }
 
 function withExtra(extra: Readonly<Record<string, unknown>>): Pick<ToolResult, "extra"> {
