@@ -1,0 +1,12 @@
+import { expect, it } from "vitest";
+import { audienceOf } from "./token-audience.ts";
+
+it.each([
+  ["note.read", "waybill:note"],
+  ["note.read.all/now", "waybill:note"],
+  ["note", "waybill:note"],
+  [".read", "waybill:"],
+  ["", "waybill:"],
+])("Identity: a token for %j is for %j", (operationId, audience) => {
+  expect(audienceOf(operationId)).toBe(audience);
+});
