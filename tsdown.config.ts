@@ -8,7 +8,13 @@ const BUNDLED = ["typebox", "re2js", "tokenx"];
 const LICENCES = ["typebox/license", "re2js/LICENSE", "tokenx/LICENSE"];
 
 /** One entry for each subpath of the package. */
-const SUBPATHS = { index: "src/index.ts", formats: "src/formats/index.ts", lint: "src/lint/index.ts" };
+const SUBPATHS = {
+  index: "src/index.ts",
+  formats: "src/formats/index.ts",
+  call: "src/call/index.ts",
+  "call/nats": "src/call/nats/index.ts",
+  lint: "src/lint/index.ts",
+};
 
 function writeThirdPartyLicences(): void {
   const texts = LICENCES.map((path) => {

@@ -12,8 +12,8 @@ export default defineConfig(({ mode }) => {
           test: {
             ...shared,
             name: "core",
-            include: ["src/{core,formats}/**/*.test.ts"],
-            typecheck: { enabled: !hardened, include: ["src/{core,formats}/**/*.test-d.ts"] },
+            include: ["src/{core,formats,call}/**/*.test.ts"],
+            typecheck: { enabled: !hardened, include: ["src/{core,formats,call}/**/*.test-d.ts"] },
           },
         },
         {

@@ -1,0 +1,111 @@
+import type { Identity } from "../core/access/identity.ts";
+import type { CallError } from "../core/errors/errors.ts";
+import type { CallCounters } from "./call-counters.ts";
+import type { AnswerEvent, AskerEvent, CallRequested } from "./call-events.ts";
+import type { ServiceNotice } from "./discovery/service-notice.ts";
+
+/** What a service answers: one operation, or everything in a namespace. */
+export type Route = { readonly operationId: string } | { readonly namespace: string };
+
+/** The asking end of one call, told of what comes back. */
+export interface Asker {
+  /** The request id was made for this request alone, so that it cannot have been seen before. */
+  readonly hasFreshId: boolean;
+  receive(event: AnswerEvent): void;
+  /** The call cannot be answered any more: nobody is there, or whoever ran it is gone. */
+  lost(error: CallError): void;
+}
+
+/** What the asking side holds of a call under way. */
+export interface AskLine {
+  send(event: AskerEvent): void;
+  /** Forgets the call: whatever comes for it from now on is counted and dropped. */
+  close(): void;
+}
+
+/** The answering end of one call, told of what the asking side does. */
+export interface Answerer {
+  receive(event: AskerEvent): void;
+  /** Whoever asked is gone. */
+  lost(): void;
+}
+
+/**
+ * What the answering side holds of a call under way: the private reply path of that one request. There is no other way to
+ * answer, and none but the one asked is given it.
+ */
+export interface AnswerLine {
+  /** Throws a `CallError` for what the bus cannot carry, and nothing has been sent then; never for a connection that is lost. */
+  reply(event: AnswerEvent): void;
+  /** Resolves when what was sent does not wait in this process any more. */
+  flush(): Promise<void>;
+  /** Forgets the call; nothing can be sent any more. */
+  close(): void;
+}
+
+/** A request as a bus delivers it, with what the bus itself knows about who sent it. */
+export interface Delivery {
+  readonly request: CallRequested;
+  /** The asking side is in this process: it sees to the deadline, and its request cannot arrive twice. */
+  readonly isLocal?: boolean | undefined;
+  /** As the asking side in this process says; over a network nobody can. */
+  readonly hasFreshId?: boolean | undefined;
+  /** Who is asking, where the bus hands it over within one process; a bus that crosses a process never sets it. */
+  readonly identity?: Identity | undefined;
+  /** The user the broker's permissions bind the sender to. */
+  readonly user?: string | undefined;
+}
+
+/** Takes one request; what it returns hears of the caller from then on. */
+export type Take = (delivery: Delivery, line: AnswerLine) => Answerer | undefined;
+
+/** A place in the group that answers a route. */
+export interface Membership {
+  /** Takes no more requests; resolves when the last one that was on its way has been taken. */
+  leave(): Promise<void>;
+}
+
+/** A service that lets itself be found. */
+export interface Announcement {
+  /** Tells everybody what the service offers now. */
+  update(notice: ServiceNotice): void;
+  /** Tells everybody that it is gone. */
+  withdraw(): Promise<void>;
+}
+
+/** Hears which services there are. */
+export interface ServiceWatcher {
+  /** A service has come, or offers something else than before. */
+  found(notice: ServiceNotice): void;
+  /** A service has left, or has not been heard of for too long. */
+  gone(serviceId: string): void;
+}
+
+/** Watching services. */
+export interface ServiceWatch {
+  /** Resolves once every service that was there at the start has been heard. */
+  readonly ready: Promise<void>;
+  stop(): void;
+}
+
+/**
+ * Carries calls between those who ask and those who answer.
+ *
+ * A bus finds one member of the group that answers an operation, gives it a line to the caller that nobody else can use, and
+ * keeps the order of what is sent on a line. It knows nothing of what calls mean. Every bus passes `test/bus-contract.ts`.
+ */
+export interface Bus {
+  /** Sends a request to one of those who answer; throws a `CallError` when it cannot be sent at all. */
+  request(request: CallRequested, asker: Asker, identity?: Identity): AskLine;
+  /** Joins those who answer a route; resolves once requests can arrive. */
+  join(route: Route, take: Take): Promise<Membership>;
+  /** Lets a service be found; resolves once everybody who listens has been told. */
+  announce(notice: ServiceNotice): Promise<Announcement>;
+  /** Hears of services, those already there first. */
+  watch(watcher: ServiceWatcher): ServiceWatch;
+  /** What was dropped since the bus was made, and why. */
+  readonly counters: CallCounters;
+  /** Whether an identity given to `request` reaches the other side by itself; elsewhere a signed token has to say it. */
+  readonly carriesIdentity: boolean;
+  close(): Promise<void>;
+}

@@ -1,0 +1,52 @@
+import { ERROR_CODES, isErrorCode } from "../core/errors/error-codes.ts";
+import { CallError } from "../core/errors/errors.ts";
+import { turnDown } from "../core/execution/turned-down.ts";
+import { type AbortReason, type CallErrorPayload, EVENT_LIMITS } from "./call-events.ts";
+
+/** Writes an error for an event; its cause and stack stay here. */
+export function toErrorPayload(error: CallError): CallErrorPayload {
+  const json = error.toJSON();
+  const own = isErrorCode(error.code) ? ERROR_CODES[error.code].httpStatus : undefined;
+  const message = json.message.slice(0, EVENT_LIMITS.message);
+  return { ...json, message, ...(error.httpStatus !== own && { httpStatus: error.httpStatus }) };
+}
+
+/** Reads the error of an event that has passed its schema. */
+export function fromErrorPayload(payload: CallErrorPayload): CallError {
+  const { code, message, retryable, correctable, httpStatus, details } = payload;
+  return new CallError(code, message, { retryable, correctable, httpStatus, details, stack: false });
+}
+
+/** The error for a call whose caller gave up. */
+export function abortedError(operationId: string, cause: unknown): CallError {
+  const message = `The call of "${operationId}" was aborted.`;
+  return turnDown(new CallError("ABORTED", message, { cause, stack: false }), operationId);
+}
+
+/** The error for a call whose time is over. */
+export function deadlineError(operationId: string): CallError {
+  const message = `"${operationId}" did not answer before its deadline.`;
+  return turnDown(new CallError("TIMEOUT", message, { stack: false }), operationId);
+}
+
+/** The error for a call that the other side gave up. */
+export function givenUpError(operationId: string, reason: AbortReason | undefined): CallError {
+  if (reason === "deadline") return deadlineError(operationId);
+  const message = `Whoever ran "${operationId}" gave up before it was done.`;
+  return new CallError("ABORTED", message, { stack: false });
+}
+
+/** The error for one more than a limit allows. */
+export function overLimit(
+  message: string,
+  details: Readonly<Record<string, unknown>>,
+  retryable = true,
+): CallError {
+  return new CallError("RESOURCE_EXHAUSTED", message, { details, retryable, stack: false });
+}
+
+/** The error for an operation that nobody answers. */
+export function noResponder(operationId: string): CallError {
+  const message = `Nobody on the bus answers "${operationId}" right now; is its service running?`;
+  return turnDown(new CallError("NO_RESPONDER", message, { stack: false }), operationId);
+}

@@ -1,0 +1,238 @@
+import type { Identity } from "../core/access/identity.ts";
+import { CallError } from "../core/errors/errors.ts";
+import { LightSignal } from "../core/execution/abort-listeners.ts";
+import type { AnyOperation } from "../core/operation/operation-types.ts";
+import type { Executor, RegistryChange } from "../core/registry/executor.ts";
+import { OperationRegistry } from "../core/registry/registry.ts";
+import type { Announcement, Answerer, AnswerLine, Bus, Delivery, Membership, Route } from "./bus.ts";
+import { type CallCounters, createCounters, type LiveCounters } from "./call-counters.ts";
+import { overLimit, toErrorPayload } from "./call-errors.ts";
+import { type CallLimits, readLimits } from "./call-limits.ts";
+import { DeadlineQueue } from "./deadline-queue.ts";
+import type { ServiceNotice } from "./discovery/service-notice.ts";
+import { toOperationNotice } from "./discovery/to-operation-notice.ts";
+import { RecentIds } from "./recent-ids.ts";
+import { RunningCall } from "./running-call.ts";
+
+/** Tells who sent a request, from what the transport knows; throws a `CallError` for one it does not believe. */
+export type Authenticate = (delivery: Delivery) => Identity | undefined | Promise<Identity | undefined>;
+
+/** How operations are answered. */
+export interface CallHandlerOptions {
+  /** For people who look at what is out there. @default "waybill" */
+  readonly name?: string | undefined;
+  /** Joins a group for each operation, or one for each namespace it has operations in. @default "operation" */
+  readonly group?: "operation" | "namespace" | undefined;
+  /** @default what the bus itself vouches for; over a network, nobody */
+  readonly authenticate?: Authenticate | undefined;
+  /** Answers operations that were imported from a bus too, which makes this a gateway between buses. @default false */
+  readonly forward?: boolean | undefined;
+  /** Lets the operations be found. @default true */
+  readonly announce?: boolean | undefined;
+  readonly limits?: Partial<CallLimits> | undefined;
+}
+
+/** What can be served: anything that runs operations; one that knows all of its operations offers those. */
+export type Servable = Executor & { readonly operations?: Iterable<AnyOperation> };
+
+/** Stops the handler of one call. */
+export interface Stopping {
+  readonly signal: AbortSignal;
+  abort(reason: CallError): void;
+}
+
+/** What calls under way share with their handler. */
+export interface RunningHost {
+  readonly executor: Executor;
+  readonly limits: CallLimits;
+  readonly deadlines: DeadlineQueue;
+  readonly counters: LiveCounters;
+  readonly authenticate: Authenticate;
+  createStopping(): Stopping;
+  done(call: RunningCall): void;
+}
+
+/** For a registry of ours, which knows the light signal; any other executor gets the platform's. */
+class LightStopping implements Stopping {
+  readonly #light = new LightSignal();
+
+  get signal(): AbortSignal {
+    return this.#light as unknown as AbortSignal;
+  }
+
+  abort(reason: CallError): void {
+    this.#light.abort(reason);
+  }
+}
+
+const DRAIN_MS = 30_000;
+
+/**
+ * The answering side of a bus. It alone publishes: handlers return or throw, and it turns what they do into events.
+ */
+export class CallHandler {
+  readonly serviceId = crypto.randomUUID();
+  readonly #executor: Servable;
+  readonly #bus: Bus;
+  readonly #options: CallHandlerOptions;
+  readonly #host: RunningHost;
+  readonly #running = new Set<RunningCall>();
+  readonly #seen: RecentIds;
+  readonly #memberships = new Map<string, Promise<Membership>>();
+  #announcement: Announcement | undefined;
+  #stopFollowing: (() => void) | undefined;
+  #whenIdle: (() => void) | undefined;
+
+  constructor(executor: Servable, bus: Bus, options: CallHandlerOptions = {}) {
+    const limits = readLimits(options.limits);
+    this.#executor = executor;
+    this.#bus = bus;
+    this.#options = options;
+    this.#seen = new RecentIds(limits.rememberedRequests);
+    this.#host = {
+      executor,
+      limits,
+      deadlines: new DeadlineQueue(),
+      counters: createCounters(),
+      authenticate: options.authenticate ?? (({ identity }) => identity),
+      createStopping:
+        executor instanceof OperationRegistry ? () => new LightStopping() : () => new AbortController(),
+      done: (call) => {
+        this.#running.delete(call);
+        if (this.#running.size === 0) this.#whenIdle?.();
+      },
+    };
+  }
+
+  /** Calls and subscriptions under way. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  /** What was asked and dropped or refused, and why. */
+  get counters(): CallCounters {
+    return { ...this.#host.counters };
+  }
+
+  /** Joins those who answer; resolves once requests can arrive. */
+  async start(): Promise<void> {
+    if (this.#stopFollowing !== undefined) throw new Error("The handler has been started already.");
+    this.#stopFollowing = this.#executor.onChange((changes) => this.#follow(changes));
+    this.#joinAll();
+    await Promise.all(this.#memberships.values());
+    if (this.#options.announce !== false) this.#announcement = await this.#bus.announce(this.#notice());
+  }
+
+  /** Leaves: takes no more requests, lets those under way finish, and aborts what is left when time is up. */
+  async drain({ timeoutMs = DRAIN_MS }: { readonly timeoutMs?: number } = {}): Promise<void> {
+    this.#stopFollowing?.();
+    await this.#announcement?.withdraw();
+    const joined = await Promise.allSettled(this.#memberships.values());
+    this.#memberships.clear();
+    await Promise.all(
+      joined.map((result) => (result.status === "fulfilled" ? result.value.leave() : undefined)),
+    );
+    await this.#idle(timeoutMs);
+    for (const call of [...this.#running]) call.giveUp();
+    this.#host.deadlines.clear();
+  }
+
+  #idle(timeoutMs: number): Promise<void> {
+    if (this.#running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs);
+      this.#whenIdle = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  #offered(): AnyOperation[] {
+    return [...(this.#executor.operations ?? this.#executor.list())].filter((one) => this.#isOffered(one));
+  }
+
+  /** What this process would only pass on stays with those who run it, or a call could go in circles. */
+  #isOffered({ visibility, source }: AnyOperation): boolean {
+    return visibility !== "internal" && (source !== "call" || this.#options.forward === true);
+  }
+
+  #notice(): ServiceNotice {
+    const { name = "waybill" } = this.#options;
+    return { serviceId: this.serviceId, name, operations: this.#offered().map(toOperationNotice) };
+  }
+
+  #follow(changes: readonly RegistryChange[]): void {
+    if (!changes.some(({ operation }) => this.#isOffered(operation))) return;
+    this.#joinAll();
+    this.#announcement?.update(this.#notice());
+  }
+
+  /** Joins what is new and leaves what is gone. */
+  #joinAll(): void {
+    const routes = new Map(this.#offered().map((operation) => this.#route(operation)));
+    for (const [key, route] of routes) {
+      if (this.#memberships.has(key)) continue;
+      const joining = this.#bus.join(route, (delivery, line) => this.#take(delivery, line));
+      this.#memberships.set(key, joining);
+      joining.catch(() => this.#memberships.delete(key));
+    }
+    for (const [key, joining] of this.#memberships) {
+      if (routes.has(key)) continue;
+      this.#memberships.delete(key);
+      joining.then((membership) => membership.leave()).catch(() => {});
+    }
+  }
+
+  #route({ id, namespace }: AnyOperation): [string, Route] {
+    return this.#options.group === "namespace" ? [`${namespace}.`, { namespace }] : [id, { operationId: id }];
+  }
+
+  #take(delivery: Delivery, line: AnswerLine): Answerer | undefined {
+    const refusal = this.#refusal(delivery);
+    if (refusal !== undefined) {
+      const { requestId } = delivery.request;
+      line.reply({ type: "call.error", requestId, error: toErrorPayload(refusal) });
+      line.close();
+      return undefined;
+    }
+    const call = new RunningCall(this.#host, delivery, line);
+    this.#running.add(call);
+    call.run();
+    return call;
+  }
+
+  #refusal({ request, hasFreshId }: Delivery): CallError | undefined {
+    const { requestId, operationId, attempt = 1 } = request;
+    const { counters, limits } = this.#host;
+    if (this.#running.size >= limits.runningCalls) {
+      counters.overLimit++;
+      const message = `The service runs ${limits.runningCalls} calls already; try "${operationId}" again later.`;
+      return overLimit(message, { limit: "runningCalls", allowed: limits.runningCalls });
+    }
+    if (hasFreshId === true) return undefined;
+    const isRepeated = attempt > 1 || this.#seen.has(requestId);
+    if (isRepeated && !(attempt > 1 && this.#isIdempotent(operationId))) {
+      counters.duplicate++;
+      const message = `A request of "${operationId}" came twice; it runs again only if it is declared idempotent and the caller asks for a retry.`;
+      return new CallError("CONFLICT", message, { stack: false });
+    }
+    this.#seen.add(requestId);
+    return undefined;
+  }
+
+  #isIdempotent(operationId: string): boolean {
+    return this.#executor.get(operationId)?.annotations?.idempotent === true;
+  }
+}
+
+/** Serves operations on a bus; resolves once they can be called. */
+export async function serveCalls(
+  executor: Servable,
+  bus: Bus,
+  options?: CallHandlerOptions,
+): Promise<CallHandler> {
+  const handler = new CallHandler(executor, bus, options);
+  await handler.start();
+  return handler;
+}

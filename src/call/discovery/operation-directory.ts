@@ -1,0 +1,238 @@
+import type { HeldIdentity } from "../../core/access/identity.ts";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import type { ChangeListener, RegistryChange } from "../../core/registry/executor.ts";
+import type { Bus, ServiceWatch } from "../bus.ts";
+import { type CallLimits, readLimits } from "../call-limits.ts";
+import { OfferTable, type OperationConflict } from "./offer-table.ts";
+import { isServiceId, readService, type ServiceHeader } from "./read-service.ts";
+import type { OperationNotice } from "./service-notice.ts";
+import { type OfferSettings, readOffers, type ServiceOffers, type UnusableOffer } from "./service-offers.ts";
+import { SpecPool, type UsableSpec } from "./spec-pool.ts";
+
+/** A service as a directory knows it. */
+export interface KnownService {
+  readonly serviceId: string;
+  readonly name: string;
+  /** Those of its operations that can be called, sorted. */
+  readonly operationIds: readonly string[];
+}
+
+/** What a directory looks for, and what it makes of it. */
+export interface DirectoryOptions {
+  /** Makes what runs an operation that was found. */
+  readonly handlerFor: (notice: OperationNotice) => AnyOperation["handler"];
+  /** Operations of these namespaces only. @default all */
+  readonly namespaces?: readonly string[] | undefined;
+  readonly limits?: Partial<CallLimits> | undefined;
+}
+
+/** Services that were not let in at all and are listed by id. */
+const LISTED_STRANGERS = 1_000;
+
+/**
+ * Which services there are and what they offer, live.
+ *
+ * One operation for each id, however many services offer it. Where they differ, the highest version counts, then the smallest
+ * service id; when that service leaves, the next takes over. What a limit kept out stays out until its service is heard of again.
+ */
+export class OperationDirectory {
+  /** Resolves once every service that was there at the start has been heard. */
+  readonly ready: Promise<void>;
+  readonly #settings: OfferSettings;
+  readonly #table = new OfferTable();
+  readonly #services = new Map<string, ServiceOffers>();
+  readonly #strangers = new Map<string, UnusableOffer>();
+  readonly #everOffered = new Set<string>();
+  readonly #listeners = new Set<ChangeListener>();
+  readonly #watch: ServiceWatch;
+  #sawEverything = true;
+  #isReady = false;
+  #stopped = false;
+
+  constructor(bus: Pick<Bus, "watch">, { handlerFor, namespaces, limits: given }: DirectoryOptions) {
+    const limits = readLimits(given);
+    this.#settings = {
+      limits,
+      namespaces: readNamespaces(namespaces),
+      pool: new SpecPool(limits.operations, handlerFor),
+    };
+    this.#watch = bus.watch({
+      found: (notice) => this.#found(notice),
+      gone: (serviceId) => this.#gone(serviceId),
+    });
+    this.ready = this.#watch.ready.then(() => {
+      this.#isReady = true;
+    });
+    // Whoever waits for it hears of a failure; that nobody does is no reason to end the process.
+    this.ready.catch(() => {});
+  }
+
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  /** One for each id that can be called, sorted by id; the same list until something changes. */
+  get operations(): readonly AnyOperation[] {
+    return this.#table.operations();
+  }
+
+  /** By service id. */
+  get services(): readonly KnownService[] {
+    const known = [...this.#services.values()].sort((a, b) => (a.serviceId < b.serviceId ? -1 : 1));
+    return known.map(({ serviceId, name, usable }) => ({
+      serviceId,
+      name,
+      operationIds: [...usable.keys()].sort(),
+    }));
+  }
+
+  get serviceCount(): number {
+    return this.#services.size;
+  }
+
+  /** What cannot be used of what is offered, and why. */
+  get unusable(): readonly UnusableOffer[] {
+    const problems = [...this.#services.values()].flatMap((service) => service.problems);
+    return [...problems, ...this.#strangers.values()];
+  }
+
+  /** Ids that mean different things to those who offer them, sorted. */
+  get conflicts(): readonly OperationConflict[] {
+    return this.#table.conflicts();
+  }
+
+  get(id: string): AnyOperation | undefined {
+    return this.#table.get(id)?.operation;
+  }
+
+  /** What this caller could call with some input, sorted by id. */
+  list(identity: HeldIdentity | undefined): AnyOperation[] {
+    const admitted = this.#table
+      .sorted()
+      .filter(({ access }) => access === undefined || access.admits(identity));
+    return admitted.map(({ operation }) => operation);
+  }
+
+  /** Tells whether some service may ever have offered this id, one that has left too. */
+  mayHaveOffered(id: string): boolean {
+    return !this.#sawEverything || this.#everOffered.has(id);
+  }
+
+  /** Hears of changes, those of one notice together; returns how to stop listening. */
+  onChange(listener: ChangeListener): () => void {
+    // Wrapped, so that a listener added twice hears twice and leaves once.
+    const added: ChangeListener = (changes) => listener(changes);
+    this.#listeners.add(added);
+    return () => void this.#listeners.delete(added);
+  }
+
+  /** Hears of nothing any more; what was known last stays. */
+  stop(): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    this.#listeners.clear();
+    this.#watch.stop();
+  }
+
+  #found(notice: unknown): void {
+    if (this.#stopped) return;
+    const header = readService(notice);
+    const { services } = this.#settings.limits;
+    if (header.serviceId === "") {
+      this.#refuse(header.serviceId, header.reason ?? "");
+    } else if (!this.#services.has(header.serviceId) && this.#services.size >= services) {
+      this.#sawEverything = false;
+      this.#refuse(header.serviceId, `There are ${services} services already; it is ignored.`);
+    } else {
+      this.#admit(header);
+    }
+  }
+
+  #admit(header: ServiceHeader): void {
+    const { serviceId } = header;
+    const { pool } = this.#settings;
+    const before = this.#services.get(serviceId);
+    this.#strangers.delete(serviceId);
+    // Given back first, so that a service at the limit can change what it offers.
+    for (const spec of before?.shares ?? []) pool.release(spec);
+    const after = readOffers(header, this.#settings);
+    pool.sweep();
+    this.#services.set(serviceId, after);
+    this.#remember(after);
+    this.#tell(this.#exchange(serviceId, before?.usable, after.usable));
+  }
+
+  #gone(serviceId: unknown): void {
+    if (this.#stopped || !isServiceId(serviceId)) return;
+    this.#strangers.delete(serviceId);
+    const before = this.#services.get(serviceId);
+    if (before === undefined) return;
+    this.#services.delete(serviceId);
+    const { pool } = this.#settings;
+    for (const spec of before.shares) pool.release(spec);
+    pool.sweep();
+    this.#tell(this.#exchange(serviceId, before.usable, undefined));
+  }
+
+  /** Touches only what the service offers differently than before. */
+  #exchange(
+    serviceId: string,
+    before: ServiceOffers["usable"] = new Map(),
+    after: ServiceOffers["usable"] = new Map(),
+  ): RegistryChange[] {
+    const changes: (RegistryChange | undefined)[] = [];
+    for (const id of before.keys()) {
+      if (!after.has(id)) changes.push(this.#change(id, () => this.#table.delete(serviceId, id)));
+    }
+    for (const [id, spec] of after) {
+      if (before.get(id) !== spec) changes.push(this.#change(id, () => this.#table.put(serviceId, spec)));
+    }
+    return changes.filter((change) => change !== undefined);
+  }
+
+  #change(id: string, act: () => void): RegistryChange | undefined {
+    const before = this.#table.get(id);
+    act();
+    return changeOf(before, this.#table.get(id));
+  }
+
+  #remember({ shares, complete }: ServiceOffers): void {
+    if (!complete) this.#sawEverything = false;
+    for (const { id } of shares) {
+      if (this.#everOffered.size < this.#settings.limits.operations) this.#everOffered.add(id);
+      else if (!this.#everOffered.has(id)) this.#sawEverything = false;
+    }
+  }
+
+  #refuse(serviceId: string, reason: string): void {
+    if (this.#strangers.size < LISTED_STRANGERS) this.#strangers.set(serviceId, { serviceId, reason });
+  }
+
+  #tell(changes: readonly RegistryChange[]): void {
+    if (changes.length === 0) return;
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(changes);
+      } catch (cause) {
+        console.warn("[waybill] A listener of a directory threw.", cause);
+      }
+    }
+  }
+}
+
+/** The namespaces to look at; nothing when all of them are. */
+export function readNamespaces(given: readonly string[] | undefined): ReadonlySet<string> | undefined {
+  if (given === undefined) return undefined;
+  if (!Array.isArray(given) || !given.every((namespace) => typeof namespace === "string")) {
+    throw new TypeError("namespaces must be a list of strings.");
+  }
+  return new Set(given);
+}
+
+/** Equal specs are one object, so that another object is another spec. */
+function changeOf(before: UsableSpec | undefined, after: UsableSpec | undefined): RegistryChange | undefined {
+  if (before === after) return undefined;
+  if (after === undefined) return before && { type: "removed", operation: before.operation };
+  if (before === undefined) return { type: "added", operation: after.operation };
+  return { type: "replaced", operation: after.operation };
+}

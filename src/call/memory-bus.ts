@@ -1,0 +1,150 @@
+import type { Identity } from "../core/access/identity.ts";
+import { CallError } from "../core/errors/errors.ts";
+import type {
+  Announcement,
+  Answerer,
+  AnswerLine,
+  Asker,
+  AskLine,
+  Bus,
+  Membership,
+  Route,
+  ServiceWatch,
+  ServiceWatcher,
+  Take,
+} from "./bus.ts";
+import { createCounters } from "./call-counters.ts";
+import { noResponder } from "./call-errors.ts";
+import type { AnswerEvent, AskerEvent, CallRequested } from "./call-events.ts";
+import type { ServiceNotice } from "./discovery/service-notice.ts";
+
+/** Makes a bus within this process: nothing is written down, values arrive as they were sent. */
+export function createMemoryBus(): Bus {
+  return new MemoryBus();
+}
+
+/** The members of one route, asked in turn. */
+interface Group {
+  readonly members: Take[];
+  turn: number;
+}
+
+class MemoryBus implements Bus {
+  readonly counters = createCounters();
+  readonly carriesIdentity = true;
+  readonly #groups = new Map<string, Group>();
+  readonly #services = new Map<string, ServiceNotice>();
+  readonly #watchers = new Set<ServiceWatcher>();
+  readonly lines = new Set<MemoryLine>();
+  #closed = false;
+
+  request(request: CallRequested, asker: Asker, identity?: Identity): AskLine {
+    const take = this.#next(request.operationId);
+    if (take === undefined) throw noResponder(request.operationId);
+    const line = new MemoryLine(this, asker);
+    this.lines.add(line);
+    line.connect(take({ request, identity, isLocal: true, hasFreshId: asker.hasFreshId }, line));
+    return line;
+  }
+
+  async join(route: Route, take: Take): Promise<Membership> {
+    const key = "namespace" in route ? `${route.namespace}.` : route.operationId;
+    const group = this.#groups.get(key) ?? { members: [], turn: 0 };
+    this.#groups.set(key, group);
+    // A function of its own, so that joining twice is leaving twice.
+    const member: Take = (delivery, line) => take(delivery, line);
+    group.members.push(member);
+    return {
+      leave: async () => {
+        const at = group.members.indexOf(member);
+        if (at >= 0) group.members.splice(at, 1);
+        if (group.members.length === 0 && this.#groups.get(key) === group) this.#groups.delete(key);
+      },
+    };
+  }
+
+  async announce(notice: ServiceNotice): Promise<Announcement> {
+    const tell = (changed: ServiceNotice) => {
+      this.#services.set(changed.serviceId, changed);
+      for (const watcher of [...this.#watchers]) watcher.found(changed);
+    };
+    tell(notice);
+    return {
+      update: tell,
+      withdraw: async () => {
+        if (!this.#services.delete(notice.serviceId)) return;
+        for (const watcher of [...this.#watchers]) watcher.gone(notice.serviceId);
+      },
+    };
+  }
+
+  watch(watcher: ServiceWatcher): ServiceWatch {
+    this.#watchers.add(watcher);
+    for (const notice of this.#services.values()) watcher.found(notice);
+    return { ready: Promise.resolve(), stop: () => void this.#watchers.delete(watcher) };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#groups.clear();
+    this.#services.clear();
+    this.#watchers.clear();
+    for (const line of [...this.lines]) line.cut();
+  }
+
+  /** Members of the operation and of its namespace are one group, as on a broker. */
+  #next(operationId: string): Take | undefined {
+    if (this.#closed) return undefined;
+    const own = this.#groups.get(operationId);
+    const shared = this.#groups.get(operationId.slice(0, operationId.indexOf(".") + 1));
+    const group = own ?? shared;
+    if (group === undefined) return undefined;
+    const others = group === shared ? undefined : shared;
+    const count = group.members.length + (others?.members.length ?? 0);
+    const at = count === 1 ? 0 : group.turn++ % count;
+    return group.members[at] ?? others?.members[at - group.members.length];
+  }
+}
+
+/** Both ends of one call: whoever holds it was given it. */
+class MemoryLine implements AskLine, AnswerLine {
+  readonly #bus: MemoryBus;
+  #asker: Asker | undefined;
+  #answerer: Answerer | undefined;
+
+  constructor(bus: MemoryBus, asker: Asker) {
+    this.#bus = bus;
+    this.#asker = asker;
+  }
+
+  /** The other end hears of it unless it is over already. */
+  connect(answerer: Answerer | undefined): void {
+    if (this.#asker !== undefined) this.#answerer = answerer;
+  }
+
+  send(event: AskerEvent): void {
+    this.#answerer?.receive(event);
+  }
+
+  reply(event: AnswerEvent): void {
+    if (this.#asker === undefined) this.#bus.counters.late++;
+    else this.#asker.receive(event);
+  }
+
+  async flush(): Promise<void> {}
+
+  close(): void {
+    this.#asker = undefined;
+    this.#answerer = undefined;
+    this.#bus.lines.delete(this);
+  }
+
+  /** The bus is gone, for both ends. */
+  cut(): void {
+    const asker = this.#asker;
+    const answerer = this.#answerer;
+    this.close();
+    answerer?.lost();
+    asker?.lost(new CallError("UNAVAILABLE", "The bus was closed while the call was under way."));
+  }
+}

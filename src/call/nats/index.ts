@@ -1,0 +1,14 @@
+export {
+  type DurableCalls,
+  type DurableExecuteOptions,
+  openDurableCalls,
+  type ResultOptions,
+} from "./durable/durable-calls.ts";
+export type {
+  AuthenticateStored,
+  DurableCallsOptions,
+  DurableOptions,
+  DurableWorkerOptions,
+} from "./durable/durable-options.ts";
+export { type DurableWorker, serveDurableCalls } from "./durable/durable-worker.ts";
+export { connectNatsBus, createNatsBus, type NatsBus, type NatsBusOptions } from "./nats-bus.ts";

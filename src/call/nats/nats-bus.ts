@@ -1,0 +1,35 @@
+import { connect, type NatsConnection, type NodeConnectionOptions } from "@nats-io/transport-node";
+import type { Bus } from "../bus.ts";
+import { createWireBus, type WireBusOptions } from "../wire/wire-bus.ts";
+import { createNatsTransport } from "./nats-transport.ts";
+
+/** A bus on NATS, and the connection it uses. */
+export interface NatsBus extends Bus {
+  readonly connection: NatsConnection;
+}
+
+/** How a bus uses NATS. */
+export interface NatsBusOptions extends WireBusOptions {
+  /** What the subjects of replies begin with; one for each user where permissions keep users apart. @default "_INBOX" */
+  readonly inboxPrefix?: string | undefined;
+}
+
+/** Makes a bus of a connection that is there already; closing the bus leaves the connection open. */
+export function createNatsBus(connection: NatsConnection, options: NatsBusOptions = {}): NatsBus {
+  return busOn(connection, options, false);
+}
+
+/** Connects to NATS; closing the bus closes the connection. */
+export async function connectNatsBus(
+  connectionOptions: NodeConnectionOptions = {},
+  options: NatsBusOptions = {},
+): Promise<NatsBus> {
+  const { inboxPrefix } = connectionOptions;
+  return busOn(await connect(connectionOptions), { inboxPrefix, ...options }, true);
+}
+
+function busOn(connection: NatsConnection, options: NatsBusOptions, closesConnection: boolean): NatsBus {
+  const { inboxPrefix } = options;
+  const transport = createNatsTransport(connection, { closesConnection, inboxPrefix });
+  return Object.assign(createWireBus(transport, options), { connection });
+}

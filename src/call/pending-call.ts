@@ -1,0 +1,184 @@
+import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
+import { type CallError, toCallError } from "../core/errors/errors.ts";
+import {
+  type AbortListener,
+  addAbortListener,
+  removeAbortListener,
+} from "../core/execution/abort-listeners.ts";
+import { monotonicNow } from "../core/execution/deadline.ts";
+import type { Asker, AskLine } from "./bus.ts";
+import { abortedError, deadlineError, fromErrorPayload, givenUpError } from "./call-errors.ts";
+import type { AbortReason, AnswerEvent, CallRequested } from "./call-events.ts";
+import { assertSignal, type CallOptions, requestFields, requestIdOf } from "./call-options.ts";
+import type { Timed } from "./deadline-queue.ts";
+import type { PendingHost } from "./pending-request-map.ts";
+
+/** One call from the asking side. It is its own reply path: whoever holds it was given it by the map that made it. */
+export class PendingCall implements Asker, AbortListener, Timed {
+  readonly requestId: string;
+  readonly deadline: number;
+  readonly hasFreshId: boolean;
+  /** Whether the request went out, after which the handler may have run. */
+  sent = false;
+  readonly #host: PendingHost;
+  readonly #operationId: string;
+  readonly #options: CallOptions;
+  readonly #attempt: number;
+  readonly #resolve: (envelope: ResponseEnvelope) => void;
+  readonly #reject: (error: unknown) => void;
+  #line: AskLine | undefined;
+  #settled = false;
+
+  constructor(
+    host: PendingHost,
+    operationId: string,
+    options: CallOptions,
+    deadline: number,
+    resolve: (envelope: ResponseEnvelope) => void,
+    reject: (error: unknown) => void,
+    attempt = 1,
+  ) {
+    this.#host = host;
+    this.#operationId = operationId;
+    this.#options = options;
+    this.deadline = deadline;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#attempt = attempt;
+    this.requestId = requestIdOf(options);
+    this.hasFreshId = this.requestId !== options.requestId;
+  }
+
+  isOf(host: PendingHost): boolean {
+    return this.#host === host;
+  }
+
+  /** Sends the request; whatever goes wrong rejects the call. */
+  start(input: unknown): void {
+    const { signal, identity } = this.#options;
+    try {
+      assertSignal(signal);
+      if (signal?.aborted === true) throw abortedError(this.#operationId, signal.reason);
+      this.#host.admit(this, this.#operationId);
+      this.#host.deadlines.add(this);
+      if (signal !== undefined) addAbortListener(signal, this);
+      const credential = this.#host.credentialFor(identity, this.#operationId);
+      if (credential instanceof Promise) {
+        const send = (token: string) => this.#sendUnlessOver(input, token);
+        credential.then(send).catch((thrown) => this.fail(toCallError(thrown)));
+      } else this.#send(input, credential);
+    } catch (thrown) {
+      this.fail(thrown instanceof TypeError ? thrown : toCallError(thrown));
+    }
+  }
+
+  receive(event: AnswerEvent): void {
+    if (this.#settled) this.#host.counters.late++;
+    else if (event.requestId !== this.requestId) this.#host.counters.forged++;
+    else this.#take(event);
+  }
+
+  lost(error: CallError): void {
+    this.fail(error);
+  }
+
+  onAbort(signal: AbortSignal): void {
+    const isTimeout = toCallError(signal.reason).code === "TIMEOUT";
+    this.giveUp(
+      isTimeout ? deadlineError(this.#operationId) : abortedError(this.#operationId, signal.reason),
+      isTimeout ? "deadline" : "aborted",
+    );
+  }
+
+  expire(): void {
+    this.giveUp(deadlineError(this.#operationId), "deadline");
+  }
+
+  /** Resolves the call, unless it has settled: an answer at or after the deadline is late. */
+  settle(output: ResponseEnvelope): void {
+    if (this.#settled) this.#host.counters.late++;
+    else if (monotonicNow() >= this.deadline) this.expire();
+    else {
+      this.#finish();
+      this.#resolve(output);
+    }
+  }
+
+  giveUp(error: CallError, reason: AbortReason = "aborted"): void {
+    if (this.#settled) return;
+    this.#line?.send({ type: "call.aborted", requestId: this.requestId, reason });
+    this.fail(error);
+  }
+
+  fail(error: Error): void {
+    if (this.#settled) return;
+    this.#finish();
+    this.#reject(error);
+  }
+
+  #take(event: AnswerEvent): void {
+    switch (event.type) {
+      case "call.responded":
+        this.#host.respond(this, event.output);
+        break;
+      case "call.error":
+        this.fail(fromErrorPayload(event.error));
+        break;
+      case "call.aborted":
+        this.fail(givenUpError(this.#operationId, event.reason));
+        break;
+      case "call.progress":
+        this.#progress(event.value);
+        break;
+      case "call.completed":
+        this.#host.counters.unexpected++;
+    }
+  }
+
+  #progress(value: unknown): void {
+    try {
+      this.#options.onProgress?.(value);
+    } catch {
+      // Progress is information: what a listener makes of it never fails the call.
+    }
+  }
+
+  #sendUnlessOver(input: unknown, credential: string): void {
+    if (!this.#settled) this.#send(input, credential);
+  }
+
+  #send(input: unknown, credential: string | undefined): void {
+    const { timeoutMs } = this.#options;
+    const request: CallRequested = {
+      type: "call.requested",
+      requestId: this.requestId,
+      operationId: this.#operationId,
+      input,
+      ...requestFields(this.#options),
+      ...(timeoutMs !== undefined && { timeLeftMs: Math.max(0, this.deadline - monotonicNow()) }),
+      ...(credential !== undefined && { credential }),
+      ...(this.#attempt > 1 && { attempt: this.#attempt }),
+    };
+    this.sent = true;
+    let line: AskLine;
+    try {
+      line = this.#host.bus.request(request, this, this.#options.identity);
+    } catch (thrown) {
+      this.sent = false;
+      throw thrown;
+    }
+    // Whatever answers at once has settled the call by now.
+    if (this.#settled) line.close();
+    else this.#line = line;
+  }
+
+  #finish(): void {
+    this.#settled = true;
+    this.#host.release(this);
+    this.#host.deadlines.remove(this);
+    const { signal } = this.#options;
+    if (signal !== undefined) removeAbortListener(signal, this);
+    this.#line?.close();
+    this.#line = undefined;
+  }
+}

@@ -1,0 +1,171 @@
+import type { Identity } from "../core/access/identity.ts";
+import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
+import { errorTraits } from "../core/errors/error-codes.ts";
+import { CallError, toCallError } from "../core/errors/errors.ts";
+import { monotonicNow } from "../core/execution/deadline.ts";
+import type { ExecuteOptions } from "../core/registry/executor.ts";
+import type { Answerer, AnswerLine, Delivery } from "./bus.ts";
+import { deadlineError, toErrorPayload } from "./call-errors.ts";
+import type { AnswerEvent, AskerEvent, CallRequested } from "./call-events.ts";
+import type { RunningHost, Stopping } from "./call-handler.ts";
+import { CreditGate } from "./credit-gate.ts";
+import type { Timed } from "./deadline-queue.ts";
+
+/** One call from the answering side: runs it, and publishes what comes of it. */
+export class RunningCall implements Answerer, Timed {
+  readonly deadline: number;
+  readonly #host: RunningHost;
+  readonly #delivery: Delivery;
+  readonly #line: AnswerLine;
+  readonly #stopping: Stopping;
+  readonly #credit: CreditGate | undefined;
+  #over = false;
+
+  constructor(host: RunningHost, delivery: Delivery, line: AnswerLine) {
+    const { credit, timeLeftMs } = delivery.request;
+    const { deadlineMs } = host.limits;
+    this.#host = host;
+    this.#delivery = delivery;
+    this.#line = line;
+    this.#stopping = host.createStopping();
+    // A caller who is gone without a word must not keep a handler running for ever; streams are watched by the bus, and a caller
+    // in this process never goes without a word.
+    const isEndless = credit !== undefined || delivery.isLocal === true;
+    const longest = isEndless ? Number.POSITIVE_INFINITY : deadlineMs;
+    this.deadline = monotonicNow() + Math.min(timeLeftMs ?? longest, longest);
+    this.#credit = credit === undefined ? undefined : new CreditGate(credit);
+  }
+
+  run(): void {
+    if (this.deadline !== Number.POSITIVE_INFINITY) this.#host.deadlines.add(this);
+    try {
+      const identity = this.#host.authenticate(this.#delivery);
+      if (identity instanceof Promise)
+        identity.then((known) => this.#start(known)).catch((thrown) => this.#fail(thrown));
+      else this.#start(identity);
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+  }
+
+  receive(event: AskerEvent): void {
+    if (this.#over) this.#host.counters.late++;
+    else if (event.requestId !== this.#request.requestId) this.#host.counters.forged++;
+    else if (event.type === "call.aborted") {
+      const timed = event.reason === "deadline";
+      this.#stop(
+        timed
+          ? deadlineError(this.#request.operationId)
+          : new CallError("ABORTED", undefined, { stack: false }),
+      );
+    } else if (this.#credit === undefined) this.#host.counters.unexpected++;
+    else this.#credit.grant(event.credit);
+  }
+
+  lost(): void {
+    this.#stop(new CallError("ABORTED", "The caller is gone.", { stack: false }));
+  }
+
+  expire(): void {
+    const error = deadlineError(this.#request.operationId);
+    this.#fail(error);
+    this.#stopping.abort(error);
+  }
+
+  /** Tells the caller that nobody goes on with the call. */
+  giveUp(): void {
+    const error = new CallError("ABORTED", "The service was stopped.", { stack: false });
+    this.#fail(error);
+    this.#stopping.abort(error);
+  }
+
+  get #request(): CallRequested {
+    return this.#delivery.request;
+  }
+
+  #start(identity: Identity | undefined): void {
+    if (this.#over) return;
+    if (this.#credit === undefined) this.#execute(this.#options(identity));
+    else this.#stream(this.#options(identity), this.#credit).catch((thrown) => this.#fail(thrown));
+  }
+
+  #execute(options: ExecuteOptions): void {
+    const { operationId, input, requestId } = this.#request;
+    this.#host.executor.execute(operationId, input, options).then(
+      (output) => this.#finish({ type: "call.responded", requestId, output }),
+      (thrown) => this.#fail(thrown),
+    );
+  }
+
+  async #stream(options: ExecuteOptions, credit: CreditGate): Promise<void> {
+    const { operationId, input, requestId } = this.#request;
+    const yields = this.#host.executor.subscribe(operationId, input, options)[Symbol.asyncIterator]();
+    try {
+      for (let sequence = 0; ; sequence++) {
+        await credit.take();
+        if (this.#over) return;
+        const step: IteratorResult<ResponseEnvelope> = await yields.next();
+        if (step.done === true) return this.#finish({ type: "call.completed", requestId, count: sequence });
+        if (this.#over) return;
+        this.#line.reply({ type: "call.responded", requestId, output: step.value, sequence });
+        // However much was granted, no more than this waits to be sent.
+        if ((sequence + 1) % this.#host.limits.streamBuffer === 0) await this.#line.flush();
+      }
+    } finally {
+      // Does nothing at the end of a stream; before it, this is what runs the handler's `finally`.
+      await yields.return?.();
+    }
+  }
+
+  #options(identity: Identity | undefined): ExecuteOptions {
+    const { requestId, metadata, depth, parent, progress, timeLeftMs } = this.#request;
+    return {
+      requestId,
+      signal: this.#stopping.signal,
+      ...(identity !== undefined && { identity }),
+      ...(timeLeftMs !== undefined && { timeoutMs: timeLeftMs }),
+      ...(metadata !== undefined && { metadata }),
+      ...(depth !== undefined && { origin: { depth, parent } }),
+      ...(progress === true && { onProgress: (value) => this.#progress(value) }),
+    };
+  }
+
+  #progress(value: unknown): void {
+    if (!this.#over) this.#line.reply({ type: "call.progress", requestId: this.#request.requestId, value });
+  }
+
+  #fail(thrown: unknown): void {
+    const error = toCallError(thrown);
+    const { requestId } = this.#request;
+    if (errorTraits(error.code).callEvent === "call.aborted")
+      this.#finish({ type: "call.aborted", requestId });
+    else this.#finish({ type: "call.error", requestId, error: toErrorPayload(error) });
+  }
+
+  /** The last word to the caller; what the bus cannot carry is told as an error. */
+  #finish(event: AnswerEvent): void {
+    if (this.#over) return;
+    try {
+      this.#line.reply(event);
+    } catch (thrown) {
+      const { requestId } = this.#request;
+      this.#line.reply({ type: "call.error", requestId, error: toErrorPayload(toCallError(thrown)) });
+    }
+    this.#end();
+  }
+
+  /** The caller does not wait any more: nothing is sent, and the handler hears why. */
+  #stop(reason: CallError): void {
+    this.#end();
+    this.#stopping.abort(reason);
+  }
+
+  #end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#host.deadlines.remove(this);
+    this.#line.close();
+    this.#host.done(this);
+    this.#credit?.open();
+  }
+}

@@ -1,0 +1,100 @@
+import type { Transport } from "./transport.ts";
+
+/** The first byte of a chunk; JSON text never begins with it. */
+const MARK = 1;
+const FIXED_BYTES = 11;
+
+/** One part of a message that is larger than a transport carries at a time. */
+export interface Chunk {
+  /** Which message of its subject it belongs to; a short name of the sender's choice. */
+  readonly key: string;
+  readonly index: number;
+  /** Bytes of the whole message. */
+  readonly total: number;
+  readonly data: Uint8Array;
+}
+
+/** Tells a chunk from a message that is whole. */
+export function isChunk(bytes: Uint8Array): boolean {
+  return bytes[0] === MARK;
+}
+
+/** Cuts a message into chunks that fit, each with its place. */
+export function* toChunks(key: string, bytes: Uint8Array, maxBytes: number): Generator<Uint8Array> {
+  const name = new TextEncoder().encode(key);
+  const room = maxBytes - FIXED_BYTES - name.length;
+  if (room < 1) throw new RangeError(`A transport must carry more than ${FIXED_BYTES + name.length} bytes.`);
+  for (let index = 0; index * room < bytes.length; index++) {
+    const data = bytes.subarray(index * room, (index + 1) * room);
+    const chunk = new Uint8Array(FIXED_BYTES + name.length + data.length);
+    const view = new DataView(chunk.buffer);
+    view.setUint8(0, MARK);
+    view.setUint16(1, name.length);
+    chunk.set(name, 3);
+    view.setUint32(3 + name.length, index);
+    view.setUint32(7 + name.length, bytes.length);
+    chunk.set(data, FIXED_BYTES + name.length);
+    yield chunk;
+  }
+}
+
+/** Sends a message, in chunks when it is larger than the transport carries. */
+export function publishWhole(transport: Transport, subject: string, key: string, bytes: Uint8Array): void {
+  if (bytes.length <= transport.maxMessageBytes) transport.publish(subject, bytes);
+  else publishChunks(transport, subject, key, bytes);
+}
+
+/** Sends a message in chunks, be it one. */
+export function publishChunks(transport: Transport, subject: string, key: string, bytes: Uint8Array): void {
+  for (const chunk of toChunks(key, bytes, transport.maxMessageBytes)) transport.publish(subject, chunk);
+}
+
+/** Reads one chunk; nothing for bytes that are none. */
+export function fromChunk(bytes: Uint8Array): Chunk | undefined {
+  if (bytes.length < FIXED_BYTES || !isChunk(bytes)) return undefined;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const length = view.getUint16(1);
+  if (bytes.length <= FIXED_BYTES + length) return undefined;
+  return {
+    key: new TextDecoder().decode(bytes.subarray(3, 3 + length)),
+    index: view.getUint32(3 + length),
+    total: view.getUint32(7 + length),
+    data: bytes.subarray(FIXED_BYTES + length),
+  };
+}
+
+/** Puts one message together again, whose chunks come in order; memory is taken as they come, not as they announce. */
+export class Assembly {
+  readonly #total: number;
+  readonly #parts: Uint8Array[] = [];
+  #received = 0;
+
+  constructor(total: number) {
+    this.#total = total;
+  }
+
+  /** Bytes held so far. */
+  get received(): number {
+    return this.#received;
+  }
+
+  /** Takes the next chunk: the whole message with the last one, false for one that does not belong here. */
+  add({ index, total, data }: Chunk): Uint8Array | undefined | false {
+    if (total !== this.#total || index !== this.#parts.length) return false;
+    this.#received += data.length;
+    if (this.#received > total) return false;
+    // A copy: transports may use their buffer again.
+    this.#parts.push(data.slice());
+    return this.#received === total ? this.#join() : undefined;
+  }
+
+  #join(): Uint8Array {
+    const whole = new Uint8Array(this.#total);
+    let at = 0;
+    for (const part of this.#parts) {
+      whole.set(part, at);
+      at += part.length;
+    }
+    return whole;
+  }
+}

@@ -1,0 +1,112 @@
+import { CallError } from "../../core/errors/errors.ts";
+import { monotonicNow } from "../../core/execution/deadline.ts";
+import type { Subjects } from "./subjects.ts";
+import type { Transport } from "./transport.ts";
+
+/** A call whose other end is a peer. */
+export interface PeerLine {
+  lost(error: CallError): void;
+}
+
+/** Beats that may be missed before a peer counts as gone. */
+const MISSED_BEATS = 3.5;
+
+const SERVICE_BEAT = Uint8Array.of(1);
+const PLAIN_BEAT = new Uint8Array();
+
+interface Peer {
+  heardAt: number;
+  readonly lines: Set<PeerLine>;
+}
+
+/** Who else is on the bus and alive: each side says so now and then while the other may be waiting for it. */
+export class Peers {
+  /** Made anew with every bus: the last part of its inbox. Others reach this side by it. */
+  readonly ownId: string;
+  /** Set while this side can be found by others, who want to know when it is gone. */
+  isService = false;
+  readonly #transport: Transport;
+  readonly #subjects: Subjects;
+  readonly #beatMs: number;
+  readonly #tracked = new Map<string, Peer>();
+  readonly #onTick: () => boolean;
+  #onServiceBeat: ((peerId: string) => void) | undefined;
+  readonly #timer: ReturnType<typeof setInterval>;
+  readonly #stopHearing: () => void;
+
+  /** `onTick` is called with every beat and tells whether anybody may be waiting. */
+  constructor(transport: Transport, subjects: Subjects, beatMs: number, onTick: () => boolean) {
+    this.ownId = lastPart(transport.inbox);
+    this.#transport = transport;
+    this.#subjects = subjects;
+    this.#beatMs = beatMs;
+    this.#onTick = onTick;
+    const heard = transport.subscribe(subjects.beat("*"), ({ subject, data }) => {
+      this.#hear(subject.slice(subjects.beat("").length), data.length > 0);
+    });
+    const stopReconnect = transport.onReconnect(() => this.#forgive());
+    this.#stopHearing = () => {
+      heard.stop();
+      stopReconnect();
+    };
+    this.#timer = setInterval(() => this.#tick(), beatMs);
+    (this.#timer as { unref?: () => void }).unref?.();
+  }
+
+  /** Tells a line when its peer has not been heard of for too long. */
+  track(peerId: string, line: PeerLine): void {
+    const peer = this.#tracked.get(peerId) ?? { heardAt: monotonicNow(), lines: new Set() };
+    this.#tracked.set(peerId, peer);
+    peer.lines.add(line);
+  }
+
+  untrack(peerId: string, line: PeerLine): void {
+    const peer = this.#tracked.get(peerId);
+    if (peer?.lines.delete(line) && peer.lines.size === 0) this.#tracked.delete(peerId);
+  }
+
+  /** Hears of services that nobody here tracks. */
+  onUnknownService(listener: ((peerId: string) => void) | undefined): void {
+    this.#onServiceBeat = listener;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#stopHearing();
+    this.#tracked.clear();
+  }
+
+  #hear(peerId: string, isService: boolean): void {
+    const peer = this.#tracked.get(peerId);
+    if (peer !== undefined) peer.heardAt = monotonicNow();
+    else if (isService && peerId !== this.ownId) this.#onServiceBeat?.(peerId);
+  }
+
+  #tick(): void {
+    const isAwaited = this.#onTick();
+    if ((isAwaited || this.isService) && this.#transport.isConnected) {
+      this.#transport.publish(this.#subjects.beat(this.ownId), this.isService ? SERVICE_BEAT : PLAIN_BEAT);
+    }
+    const silentSince = monotonicNow() - MISSED_BEATS * this.#beatMs;
+    for (const [peerId, peer] of [...this.#tracked]) {
+      if (peer.heardAt > silentSince) continue;
+      this.#tracked.delete(peerId);
+      const message = "Whoever was at the other end has not been heard of for too long.";
+      for (const line of [...peer.lines]) line.lost(new CallError("UNAVAILABLE", message, { stack: false }));
+    }
+  }
+
+  /** Nobody could be heard for a while, which says nothing about them. */
+  #forgive(): void {
+    for (const peer of this.#tracked.values()) peer.heardAt = monotonicNow();
+  }
+}
+
+/** The peer who waits at a reply path, which is its inbox and one part more. */
+export function peerAt(replyTo: string): string {
+  return lastPart(replyTo.slice(0, replyTo.lastIndexOf(".")));
+}
+
+function lastPart(subject: string): string {
+  return subject.slice(subject.lastIndexOf(".") + 1);
+}

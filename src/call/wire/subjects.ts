@@ -1,0 +1,80 @@
+import type { Route } from "../bus.ts";
+
+/** The queue all services share, so that of those who answer an operation or its namespace exactly one is asked. */
+export const QUEUE = "waybill";
+
+const PREFIX = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/;
+const USER = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** The user of those who say no other. */
+export const NOBODY = "_";
+
+/** Where things are sent, under one prefix and on behalf of one user. `docs/call.md` lists them for broker permissions. */
+export class Subjects {
+  readonly prefix: string;
+  readonly user: string;
+
+  constructor(prefix = "waybill", user: string = NOBODY) {
+    if (!PREFIX.test(prefix)) {
+      throw new TypeError('prefix must be words of letters, digits, "_" and "-", divided by dots.');
+    }
+    if (!USER.test(user)) throw new TypeError('user must be at most 64 letters, digits, "_" and "-".');
+    this.prefix = prefix;
+    this.user = user;
+  }
+
+  /** Where a call of an operation is asked for. */
+  request(operationId: string): string {
+    return `${this.prefix}.call.${this.user}.${placeOf(operationId)}`;
+  }
+
+  /** Where whoever runs a call hears that nobody waits for it any more. */
+  stop(operationId: string): string {
+    return `${this.prefix}.stop.${this.user}.${placeOf(operationId)}`;
+  }
+
+  /** What a member of a route listens to, from every user. */
+  route(kind: "call" | "stop", route: Route): string {
+    const place = "namespace" in route ? `${route.namespace}.*` : placeOf(route.operationId);
+    return `${this.prefix}.${kind}.*.${place}`;
+  }
+
+  /** The user in the subject of a request. */
+  userOf(subject: string): string {
+    const rest = subject.slice(this.prefix.length + ".call.".length);
+    return rest.slice(0, rest.indexOf("."));
+  }
+
+  /** Tells whether a request for this operation may come by this subject, which is what permissions are about. */
+  isFor(subject: string, operationId: string): boolean {
+    return subject.endsWith(`.${placeOf(operationId)}`);
+  }
+
+  peer(peerId: string): string {
+    return `${this.prefix}.peer.${peerId}`;
+  }
+
+  beat(peerId: string): string {
+    return `${this.prefix}.beat.${peerId}`;
+  }
+
+  service(serviceId: string): string {
+    return `${this.prefix}.service.${serviceId}`;
+  }
+
+  get who(): string {
+    return `${this.prefix}.who`;
+  }
+
+  /** Tells whether a subject is one of the protocol's own, where no answer may ever be sent. */
+  isOwn(subject: string): boolean {
+    return subject.startsWith(`${this.prefix}.`);
+  }
+}
+
+/** A namespace has no dot and a name no `~`, so that one part each is enough and no two operations meet. */
+function placeOf(operationId: string): string {
+  const dot = operationId.indexOf(".");
+  if (operationId.indexOf(".", dot + 1) < 0) return operationId;
+  return `${operationId.slice(0, dot)}.${operationId.slice(dot + 1).replaceAll(".", "~")}`;
+}

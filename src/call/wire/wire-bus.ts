@@ -1,0 +1,111 @@
+import { CallError } from "../../core/errors/errors.ts";
+import type {
+  Announcement,
+  Asker,
+  AskLine,
+  Bus,
+  Membership,
+  Route,
+  ServiceWatch,
+  ServiceWatcher,
+  Take,
+} from "../bus.ts";
+import { type CallCounters, createCounters } from "../call-counters.ts";
+import type { CallRequested } from "../call-events.ts";
+import { type CallLimits, readLimits } from "../call-limits.ts";
+import { isOperationId } from "../discovery/operation-id.ts";
+import type { ServiceNotice } from "../discovery/service-notice.ts";
+import { AnswerLines } from "./answer-lines.ts";
+import { AskLines, type WireHost } from "./ask-lines.ts";
+import { Peers } from "./peers.ts";
+import { Subjects } from "./subjects.ts";
+import type { Transport } from "./transport.ts";
+import { WireDiscovery } from "./wire-discovery.ts";
+
+/** How a bus uses its transport. */
+export interface WireBusOptions {
+  /** What all subjects begin with; buses with different ones do not meet. @default "waybill" */
+  readonly prefix?: string | undefined;
+  /** The user the broker's permissions bind this connection to; part of the subject of every request. @default "_" */
+  readonly user?: string | undefined;
+  /** Milliseconds between signs of life; whoever gives none for three and a half of them counts as gone. @default 2_000 */
+  readonly beatMs?: number | undefined;
+  readonly limits?: Partial<CallLimits> | undefined;
+}
+
+const BEAT_MS = 2_000;
+
+/** Makes a bus of anything that carries bytes between subjects: everything is written down, checked and counted here. */
+export function createWireBus(transport: Transport, options: WireBusOptions = {}): Bus {
+  return new WireBus(transport, options);
+}
+
+class WireBus implements Bus {
+  readonly carriesIdentity = false;
+  readonly #transport: Transport;
+  readonly #counters = createCounters();
+  readonly #peers: Peers;
+  readonly #asking: AskLines;
+  readonly #answering: AnswerLines;
+  readonly #discovery: WireDiscovery;
+
+  constructor(transport: Transport, { prefix, user, beatMs = BEAT_MS, limits }: WireBusOptions) {
+    const { messageBytes } = readLimits(limits);
+    const subjects = new Subjects(prefix, user);
+    this.#transport = transport;
+    this.#peers = new Peers(transport, subjects, beatMs, () => this.#tick());
+    const host: WireHost = {
+      transport,
+      subjects,
+      peers: this.#peers,
+      counters: this.#counters,
+      messageBytes,
+    };
+    this.#asking = new AskLines(host);
+    this.#answering = new AnswerLines(host);
+    this.#discovery = new WireDiscovery(host);
+    transport.onClosed(() => this.#lose());
+  }
+
+  get counters(): CallCounters {
+    return { ...this.#counters };
+  }
+
+  /** The identity is not for the wire: only a signed token in the request, or the broker's own word, says who is asking. */
+  request(request: CallRequested, asker: Asker): AskLine {
+    const { operationId } = request;
+    if (!isOperationId(operationId)) throw new CallError("OPERATION_NOT_FOUND", undefined, { stack: false });
+    return this.#asking.request(request, asker);
+  }
+
+  join(route: Route, take: Take): Promise<Membership> {
+    return this.#answering.join(route, take);
+  }
+
+  announce(notice: ServiceNotice): Promise<Announcement> {
+    return this.#discovery.announce(notice);
+  }
+
+  watch(watcher: ServiceWatcher): ServiceWatch {
+    return this.#discovery.watch(watcher);
+  }
+
+  async close(): Promise<void> {
+    this.#discovery.close();
+    this.#peers.close();
+    this.#lose();
+    await this.#transport.close();
+  }
+
+  #tick(): boolean {
+    this.#answering.tick();
+    return this.#asking.size > 0 || this.#answering.size > 0;
+  }
+
+  #lose(): void {
+    this.#asking.loseAll(
+      new CallError("UNAVAILABLE", "The connection to the bus is gone.", { stack: false }),
+    );
+    this.#answering.loseAll();
+  }
+}

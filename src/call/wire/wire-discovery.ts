@@ -1,0 +1,226 @@
+import { isPlainObject } from "../../core/json/json-value.ts";
+import type { Announcement, ServiceWatch, ServiceWatcher } from "../bus.ts";
+import type { ServiceNotice } from "../discovery/service-notice.ts";
+import type { WireHost } from "./ask-lines.ts";
+import { Assembly, fromChunk, isChunk, publishWhole } from "./chunk.ts";
+import type { TransportMessage } from "./transport.ts";
+import { decodeMessage, encodeMessage } from "./wire-message.ts";
+
+/** Services are thought to be complete when none has spoken up for this long, and in any case after the longest wait. */
+const QUIET_MS = 120;
+const LONGEST_WAIT_MS = 2_000;
+
+/** Asking again for services that are heard of and not known. */
+const ASK_AGAIN_MS = 500;
+
+/** Notices of different services that may be on their way at a time. */
+const ASSEMBLIES = 64;
+
+const MAX_ID = 100;
+const MAX_NAME = 200;
+
+/** Lets services be found, and finds them. */
+export class WireDiscovery {
+  readonly #host: WireHost;
+  readonly #own = new Map<string, ServiceNotice>();
+  readonly #watches = new Set<Watch>();
+  readonly #stopAnswering: () => void;
+
+  constructor(host: WireHost) {
+    this.#host = host;
+    const { transport, subjects, peers } = host;
+    const asked = transport.subscribe(subjects.who, ({ replyTo }) => {
+      if (replyTo === undefined || subjects.isOwn(replyTo)) return;
+      for (const notice of this.#own.values()) this.#publish(replyTo, notice);
+    });
+    const stopReconnect = transport.onReconnect(() => {
+      for (const watch of this.#watches) watch.ask();
+    });
+    peers.onUnknownService(() => {
+      for (const watch of this.#watches) watch.askSoon();
+    });
+    this.#stopAnswering = () => {
+      asked.stop();
+      stopReconnect();
+      peers.onUnknownService(undefined);
+    };
+  }
+
+  async announce(notice: ServiceNotice): Promise<Announcement> {
+    const { transport, subjects, peers } = this.#host;
+    const tell = (changed: ServiceNotice) => {
+      this.#own.set(notice.serviceId, changed);
+      this.#publish(subjects.service(notice.serviceId), changed);
+    };
+    tell(notice);
+    peers.isService = true;
+    await transport.flush();
+    return {
+      update: tell,
+      withdraw: async () => {
+        if (!this.#own.delete(notice.serviceId)) return;
+        peers.isService = this.#own.size > 0;
+        const gone = { serviceId: notice.serviceId, gone: true };
+        transport.publish(
+          subjects.service(notice.serviceId),
+          encodeMessage({ service: gone }, "VALIDATION_ERROR"),
+        );
+        if (transport.isConnected) await transport.flush();
+      },
+    };
+  }
+
+  watch(watcher: ServiceWatcher): ServiceWatch {
+    const watch = new Watch(this.#host, watcher, () => this.#watches.delete(watch));
+    this.#watches.add(watch);
+    watch.ask();
+    return watch;
+  }
+
+  close(): void {
+    this.#stopAnswering();
+    for (const watch of [...this.#watches]) watch.stop();
+  }
+
+  #publish(subject: string, notice: ServiceNotice): void {
+    const { transport, peers } = this.#host;
+    const bytes = encodeMessage({ service: notice, peer: peers.ownId }, "VALIDATION_ERROR");
+    publishWhole(transport, subject, crypto.randomUUID(), bytes);
+  }
+}
+
+/** One who wants to know which services there are. */
+class Watch implements ServiceWatch {
+  readonly ready: Promise<void>;
+  readonly #host: WireHost;
+  readonly #watcher: ServiceWatcher;
+  readonly #replyTo: string;
+  /** What is tracked for each service, by its id. */
+  readonly #known = new Map<string, { readonly peer: string; lost(): void }>();
+  readonly #assemblies = new Map<string, Assembly>();
+  readonly #stopHearing: () => void;
+  #quiet: ReturnType<typeof setTimeout> | undefined;
+  #asking: ReturnType<typeof setTimeout> | undefined;
+  #settle: () => void = () => {};
+
+  constructor(host: WireHost, watcher: ServiceWatcher, onStop: () => void) {
+    const { transport, subjects } = host;
+    this.#host = host;
+    this.#watcher = watcher;
+    this.#replyTo = `${transport.inbox}-services.${crypto.randomUUID()}`;
+    this.ready = new Promise((resolve) => {
+      this.#settle = resolve;
+    });
+    const answers = transport.subscribe(this.#replyTo, (message) => this.#hear(message));
+    const news = transport.subscribe(subjects.service("*"), (message) => this.#hear(message));
+    const longest = setTimeout(() => this.#settle(), LONGEST_WAIT_MS);
+    this.#stopHearing = () => {
+      answers.stop();
+      news.stop();
+      clearTimeout(longest);
+      onStop();
+    };
+  }
+
+  ask(): void {
+    const { transport, subjects } = this.#host;
+    if (!transport.isConnected) return;
+    transport.publish(subjects.who, new Uint8Array(), this.#replyTo);
+    this.#waitForQuiet();
+  }
+
+  askSoon(): void {
+    this.#asking ??= setTimeout(() => {
+      this.#asking = undefined;
+      this.ask();
+    }, ASK_AGAIN_MS);
+  }
+
+  stop(): void {
+    this.#stopHearing();
+    clearTimeout(this.#quiet);
+    clearTimeout(this.#asking);
+    for (const known of this.#known.values()) this.#host.peers.untrack(known.peer, known);
+    this.#known.clear();
+    this.#settle();
+  }
+
+  #waitForQuiet(): void {
+    clearTimeout(this.#quiet);
+    this.#quiet = setTimeout(() => this.#settle(), QUIET_MS);
+  }
+
+  #hear(message: TransportMessage): void {
+    // Nobody answers: there are no services, and that is known.
+    if (message.isUndelivered === true) this.#settle();
+    else this.#hearNotice(message);
+  }
+
+  #hearNotice(message: TransportMessage): void {
+    this.#waitForQuiet();
+    const bytes = isChunk(message.data) ? this.#assemble(message.data) : message.data;
+    if (bytes === undefined) return;
+    const decoded = decodeMessage(bytes);
+    if (typeof decoded === "string") this.#host.counters[decoded]++;
+    else this.#take(decoded.service, decoded.peer);
+  }
+
+  #assemble(bytes: Uint8Array): Uint8Array | undefined {
+    const chunk = fromChunk(bytes);
+    const { counters, messageBytes } = this.#host;
+    if (chunk === undefined || chunk.total > messageBytes) {
+      counters[chunk === undefined ? "malformed" : "oversized"]++;
+      return undefined;
+    }
+    let assembly = this.#assemblies.get(chunk.key);
+    if (assembly === undefined) {
+      if (this.#assemblies.size >= ASSEMBLIES) this.#assemblies.clear();
+      assembly = new Assembly(chunk.total);
+      this.#assemblies.set(chunk.key, assembly);
+    }
+    const whole = assembly.add(chunk);
+    if (whole === undefined) return undefined;
+    this.#assemblies.delete(chunk.key);
+    if (whole !== false) return whole;
+    counters.gaps++;
+    return undefined;
+  }
+
+  #take(service: unknown, peer: string | undefined): void {
+    if (!isServiceMessage(service)) this.#host.counters.malformed++;
+    else if ("gone" in service) this.#forget(service.serviceId);
+    else if (peer === undefined) this.#host.counters.malformed++;
+    else {
+      this.#track(service.serviceId, peer);
+      this.#watcher.found(service);
+    }
+  }
+
+  #track(serviceId: string, peer: string): void {
+    const known = this.#known.get(serviceId);
+    if (known?.peer === peer) return;
+    if (known !== undefined) this.#host.peers.untrack(known.peer, known);
+    const line = { peer, lost: () => this.#forget(serviceId) };
+    this.#known.set(serviceId, line);
+    this.#host.peers.track(peer, line);
+  }
+
+  #forget(serviceId: string): void {
+    const known = this.#known.get(serviceId);
+    if (known === undefined) return;
+    this.#known.delete(serviceId);
+    this.#host.peers.untrack(known.peer, known);
+    this.#watcher.gone(serviceId);
+  }
+}
+
+type ServiceMessage = ServiceNotice | { readonly serviceId: string; readonly gone: true };
+
+/** The operations are for the directory to judge, one by one. */
+function isServiceMessage(value: unknown): value is ServiceMessage {
+  if (!isPlainObject(value)) return false;
+  const { serviceId, name, operations, gone } = value;
+  if (typeof serviceId !== "string" || serviceId === "" || serviceId.length > MAX_ID) return false;
+  if (gone === true) return true;
+  return typeof name === "string" && name.length <= MAX_NAME && Array.isArray(operations);
+}
