@@ -1,0 +1,214 @@
+import { jetstreamManager } from "@nats-io/jetstream";
+import { expect, it } from "vitest";
+import { query, rejection, sleep } from "../../../../test/make-operation.ts";
+import { natsSuite } from "../../../../test/nats-server.ts";
+import { unwrap } from "../../../core/envelope/envelope.ts";
+import { OperationRegistry } from "../../../core/registry/registry.ts";
+import { consumerName } from "./durable-names.ts";
+import { serveDurableCalls } from "./durable-worker.ts";
+import { useBench } from "./test-bench.ts";
+
+const durable = { durable: true } as const;
+const idempotent = { durable: true, annotations: { idempotent: true } } as const;
+
+natsSuite("durable workers", () => {
+  const bench = useBench();
+
+  it("Durable: requests are spread over workers, each runs once", async () => {
+    const runs: string[] = [];
+    const make = (name: string) =>
+      query(
+        "x.work",
+        async (input) => {
+          runs.push(`${name}${input}`);
+          await sleep(10);
+        },
+        durable,
+      );
+    await bench.serve([make("a")], { concurrency: 2 });
+    await bench.serve([make("b")], { concurrency: 2 });
+    const calls = await bench.calls();
+    await Promise.all(Array.from({ length: 40 }, (_, i) => calls.execute("x.work", i)));
+    expect(new Set(runs.map((run) => run.slice(1))).size).toBe(40);
+    expect(runs).toHaveLength(40);
+    expect(runs.some((run) => run.startsWith("a")) && runs.some((run) => run.startsWith("b"))).toBe(true);
+  });
+
+  it("Durable: never more than concurrency run at a time, and one more waits", async () => {
+    let running = 0;
+    let most = 0;
+    const work = query(
+      "x.work",
+      async () => {
+        running += 1;
+        most = Math.max(most, running);
+        await sleep(20);
+        running -= 1;
+      },
+      durable,
+    );
+    await bench.serve([work], { concurrency: 3 });
+    const calls = await bench.calls();
+    await Promise.all(Array.from({ length: 12 }, () => calls.execute("x.work")));
+    expect(most).toBe(3);
+  });
+
+  it("Durable: a handler that takes longer than ackWaitMs keeps its request", async () => {
+    let runs = 0;
+    const slow = query(
+      "x.slow",
+      () => {
+        runs += 1;
+        return sleep(1_500).then(() => "done");
+      },
+      idempotent,
+    );
+    const options = { ackWaitMs: 300 };
+    await bench.serve([slow], options);
+    await bench.serve([slow], options);
+    const calls = await bench.calls();
+    expect(unwrap(await calls.execute("x.slow"))).toBe("done");
+    expect(runs).toBe(1);
+  });
+
+  it("Durable: the first stored result wins, a later one is dropped and counted", async () => {
+    let runs = 0;
+    const hang = query(
+      "x.race",
+      async () => {
+        runs += 1;
+        const own = runs;
+        if (own === 1) await sleep(1_200);
+        return own;
+      },
+      idempotent,
+    );
+    const first = await bench.serve([hang], { ackWaitMs: 60_000 });
+    const calls = await bench.calls();
+    const { requestId } = await calls.submit("x.race");
+    await sleep(300);
+    // The consumer is made anew, and with it everything is delivered again: two workers run the same request.
+    const manager = await jetstreamManager(await bench.connect());
+    await manager.consumers.delete(bench.names.calls, consumerName("x.race"));
+    const second = await bench.serve([hang]);
+    expect(unwrap(await calls.result(requestId))).toBe(2);
+    await sleep(1_200);
+    expect(first.counters.late + second.counters.late).toBe(1);
+    expect(unwrap(await calls.result(requestId))).toBe(2);
+  });
+
+  it("Durable: what is not idempotent runs once even when everything is delivered again", async () => {
+    let runs = 0;
+    const once = query(
+      "x.once",
+      () => {
+        runs += 1;
+        return sleep(800).then(() => "once");
+      },
+      durable,
+    );
+    await bench.serve([once]);
+    const calls = await bench.calls();
+    const ended = await calls.submit("x.once");
+    expect(unwrap(await calls.result(ended.requestId))).toBe("once");
+    const under = await calls.submit("x.once");
+    await sleep(300);
+    const manager = await jetstreamManager(await bench.connect());
+    await manager.consumers.delete(bench.names.calls, consumerName("x.once"));
+    await bench.serve([once]);
+    expect(await rejection(calls.result(under.requestId))).toMatchObject({
+      code: "UNAVAILABLE",
+      retryable: false,
+      message: expect.stringContaining("whether it took effect is unknown"),
+    });
+    await sleep(800);
+    expect(unwrap(await calls.result(ended.requestId))).toBe("once");
+    expect(runs).toBe(2);
+  });
+
+  it("Durable: only external operations that ask for it are served, and changes are followed", async () => {
+    const registry = new OperationRegistry([
+      query("x.a", () => "a", durable),
+      query("x.plain", () => "plain"),
+      query("x.hidden", () => "hidden", { ...durable, visibility: "internal" }),
+      query("x.guarded", () => "guarded", { ...durable, access: { scopes: { allOf: ["s"] } } }),
+    ]);
+    const worker = await serveDurableCalls(await bench.connect(), registry, { prefix: bench.prefix });
+    const manager = await jetstreamManager(await bench.connect());
+    const consumers = await manager.consumers.list(bench.names.calls).next();
+    expect(consumers.map((info) => info.name).sort()).toEqual(["x~a", "x~guarded"]);
+    registry.register(query("x.late", () => "late", durable));
+    const calls = await bench.calls();
+    expect(unwrap(await calls.execute("x.late"))).toBe("late");
+    registry.remove("x.a");
+    await sleep(50);
+    expect(await rejection(calls.execute("x.a", 1, { timeoutMs: 300 }))).toMatchObject({ code: "TIMEOUT" });
+    registry.register(query("x.a", () => "back", durable));
+    expect(unwrap(await calls.execute("x.a"))).toBe("back");
+    await worker.drain();
+  });
+
+  it("Durable: drain finishes what runs, takes nothing new, and leaves the rest to others", async () => {
+    const runs: unknown[] = [];
+    const work = query(
+      "x.work",
+      async (input) => {
+        runs.push(input);
+        await sleep(200);
+        return input;
+      },
+      durable,
+    );
+    const worker = await bench.serve([work], { concurrency: 1 });
+    const calls = await bench.calls();
+    const submitted = await Promise.all([1, 2, 3].map((n) => calls.submit("x.work", n)));
+    await sleep(100);
+    await worker.drain();
+    expect(runs).toHaveLength(1);
+    await sleep(300);
+    expect(runs).toHaveLength(1);
+    await bench.serve([work]);
+    const results = await Promise.all(submitted.map(({ requestId }) => calls.result(requestId)));
+    expect(results.map(unwrap).sort()).toEqual([1, 2, 3]);
+    expect(runs).toHaveLength(3);
+  });
+
+  it("Durable: drain aborts what takes too long: idempotent calls run again elsewhere, others end as lost", async () => {
+    let aborts = 0;
+    const hang = (extra: object) => (id: string) =>
+      query(
+        id,
+        (_, { signal }) =>
+          new Promise((_resolve, reject) => {
+            signal.addEventListener("abort", () => {
+              aborts += 1;
+              reject(signal.reason);
+            });
+          }),
+        extra,
+      );
+    const worker = await bench.serve([hang(idempotent)("x.again"), hang(durable)("x.once")]);
+    const calls = await bench.calls();
+    const [again, once] = await Promise.all([calls.submit("x.again"), calls.submit("x.once")]);
+    await sleep(200);
+    await worker.drain({ timeoutMs: 100 });
+    expect(aborts).toBe(2);
+    expect(await rejection(calls.result(once.requestId))).toMatchObject({
+      code: "UNAVAILABLE",
+      retryable: false,
+    });
+    await bench.serve([
+      query("x.again", () => "elsewhere", idempotent),
+      query("x.once", () => "twice", durable),
+    ]);
+    expect(unwrap(await calls.result(again.requestId))).toBe("elsewhere");
+    expect(await rejection(calls.result(once.requestId))).toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  it.each([{ ackWaitMs: 99 }, { maxDeliver: 1 }, { concurrency: 0 }, { concurrency: 1.5 }])(
+    "Durable: worker options that make no sense are a TypeError: %j",
+    async (options) => {
+      expect(await rejection(bench.serve([], options))).toBeInstanceOf(TypeError);
+    },
+  );
+});
