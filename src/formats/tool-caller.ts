@@ -1,7 +1,7 @@
 import { CallError, toCallError } from "../core/errors/errors.ts";
-import { isRequestId } from "../core/execution/call-scope.ts";
 import { monotonicNow } from "../core/execution/deadline.ts";
 import { idOf } from "../core/execution/lookup.ts";
+import { isRequestId } from "../core/execution/request-id.ts";
 import { isTurnedDown } from "../core/execution/turned-down.ts";
 import type { AnyOperation, CallArguments } from "../core/operation/operation-types.ts";
 import type { ExecuteOptions, Executor } from "../core/registry/executor.ts";

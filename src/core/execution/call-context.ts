@@ -7,6 +7,7 @@ import type { OperationEntry } from "../registry/operation-entry.ts";
 import { type EnvExecute, operationEnv } from "../registry/operation-env.ts";
 import { notify, type RegistryHost } from "../registry/registry-host.ts";
 import type { CallScope, Inheritance } from "./call-scope.ts";
+import { isRequestId, randomId } from "./request-id.ts";
 
 /** What calls made by the handler of this context take over from it; no member, so that handlers cannot reach it. */
 export let inheritFrom: (context: CallContext) => Inheritance;
@@ -28,7 +29,8 @@ export class CallContext implements OperationContext {
   readonly #entry: OperationEntry | undefined;
   readonly #operationId: string;
   readonly #scope: CallScope;
-  #requestId: string | undefined;
+  #requestId: unknown;
+  #hasOwnId = false;
   #quietSignal: AbortSignal | undefined;
   #over = false;
 
@@ -55,8 +57,11 @@ export class CallContext implements OperationContext {
   }
 
   get requestId(): string {
-    this.#requestId ??= randomId();
-    return this.#requestId;
+    if (!this.#hasOwnId) {
+      this.#hasOwnId = true;
+      if (!isRequestId(this.#requestId)) this.#requestId = randomId();
+    }
+    return this.#requestId as string;
   }
 
   get operationId(): string {
@@ -140,11 +145,4 @@ export class CallContext implements OperationContext {
     const { requestId, operationId, parent } = this;
     return Object.freeze({ requestId, operationId, parent });
   }
-}
-
-/** A random UUID; where the platform has none, as many random digits. */
-function randomId(): string {
-  if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

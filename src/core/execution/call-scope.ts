@@ -7,6 +7,7 @@ import { isAbortSignal } from "./abort-listeners.ts";
 import { type CallContext, inheritFrom } from "./call-context.ts";
 import { Cancellation } from "./cancellation.ts";
 import { monotonicNow, toDeadline } from "./deadline.ts";
+import { isRequestId } from "./request-id.ts";
 
 /** What a call is given by whoever made it, read once. */
 export interface CallScope {
@@ -18,7 +19,8 @@ export interface CallScope {
   /** The call above one that came from another process; it says nothing about what the call may do. */
   readonly origin: CallOrigin | undefined;
   readonly depth: number;
-  readonly requestId: string | undefined;
+  /** As the caller gave it; looked at when it is first read. */
+  readonly requestId: unknown;
   readonly metadata: Metadata;
   readonly onProgress: ((value: unknown) => void) | undefined;
 }
@@ -33,7 +35,6 @@ export type Inheritance = Pick<CallScope, "identity" | "cancellation" | "depth" 
 
 const NO_METADATA: Metadata = Object.freeze({});
 const NO_SIGNALS: readonly AbortSignal[] = Object.freeze([]);
-const MAX_REQUEST_ID = 200;
 
 const BARE: CallScope = Object.freeze({
   identity: undefined,
@@ -65,7 +66,7 @@ export function openScope(
     parent,
     origin: above === undefined ? parentOf(origin) : undefined,
     depth: within(host.maxDepth, above === undefined ? depthOf(origin) : above.depth + 1, operationId),
-    requestId: isRequestId(requestId) ? requestId : undefined,
+    requestId,
     metadata: metadata ?? above?.metadata ?? NO_METADATA,
     onProgress,
   };
@@ -127,9 +128,4 @@ function parentOf(origin: CallAbove | undefined): CallOrigin | undefined {
     throw new TypeError("origin.parent must be an object with a requestId and an operationId.");
   }
   return Object.freeze({ requestId, operationId, parent: undefined });
-}
-
-/** Tells whether a request id is short and printable, so that it is safe in a header or a log line. */
-export function isRequestId(value: unknown): value is string {
-  return typeof value === "string" && value.length <= MAX_REQUEST_ID && /^[\x21-\x7e]+$/.test(value);
 }
