@@ -114,3 +114,13 @@ export function judgeMemory(bench, { side, peaks, size, times }) {
   const measured = formatSpread({ low, median, high }, formatRatio);
   return verdict(bench, `${side} at most ${times}× its size in memory`, measured, median <= times);
 }
+
+/**
+ * Judges "what is alive does not grow": bytes early on and much later.
+ * @param {string} bench @param {{ early: number, late: number, limit: number }} target
+ */
+export function judgeGrowth(bench, { early, late, limit }) {
+  const megabytes = (/** @type {number} */ bytes) => `${(bytes / 1024 / 1024).toFixed(2)} MB`;
+  const measured = `${megabytes(early)}, then ${megabytes(late)}`;
+  return verdict(bench, `grows by less than ${megabytes(limit)}`, measured, late - early < limit);
+}

@@ -14,3 +14,9 @@ export const { compileSchema, defineOperation, OperationRegistry, Type } = await
 export const { decodeToolResult, parseEnvelopeBlock, toToolResult } = await import(
   new URL("../dist/formats.js", import.meta.url).href
 );
+
+/** What `waybill/call` and `waybill/call/nats` offer, likewise. */
+export const { createMemoryBus, PendingRequestMap, serveCalls } = await import(
+  new URL("../dist/call.js", import.meta.url).href
+);
+export const { connectNatsBus } = await import(new URL("../dist/call/nats.js", import.meta.url).href);

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { natsSuite, startNats } from "./nats-server.ts";
 import { HARDENED, ROOT, runNode } from "./run-node.ts";
 import { toJavaScript, typeErrors } from "./type-check.ts";
 
@@ -14,14 +15,19 @@ const documents = FOLDERS.flatMap((folder) =>
 
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
-/** The TypeScript blocks of a page, in order, as one program. */
-const programOf = (page: string) =>
-  [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1]).join("\n");
+/** The TypeScript blocks of a page that need the same things, in order, as one program. */
+const programOf = (page: string, kind = "ts") =>
+  [...page.matchAll(/^```(ts(?: nats)?)\n(.*?)^```$/gms)]
+    .filter((match) => match[1] === kind)
+    .map((match) => match[2])
+    .join("\n");
 
 const README = read("README.md");
 const EXAMPLE = programOf(README);
 const CORE = programOf(read("docs/core.md"));
 const FORMATS = programOf(read("docs/formats.md"));
+const CALL = programOf(read("docs/call.md"));
+const CALL_NATS = programOf(read("docs/call.md"), "ts nats");
 
 describe("the README", () => {
   it("shows an example of twenty lines that prints what it says", async () => {
@@ -43,10 +49,24 @@ describe("the README", () => {
 describe.each([
   ["docs/core.md", CORE],
   ["docs/formats.md", FORMATS],
+  ["docs/call.md", CALL],
 ])("%s", (_, program) => {
   it("is one program that runs", async () => {
     const ran = await runNode(["--input-type=module", "-"], { stdin: toJavaScript(program) });
     expect(ran).toEqual({ code: 0, stdout: "", stderr: "" });
+  });
+});
+
+natsSuite("docs/call.md, over NATS", () => {
+  it("is one program that runs", async () => {
+    const nats = await startNats({ jetstream: true });
+    try {
+      const env = { NATS_URL: nats.url };
+      const ran = await runNode(["--input-type=module", "-"], { stdin: toJavaScript(CALL_NATS), env });
+      expect(ran).toEqual({ code: 0, stdout: "", stderr: "" });
+    } finally {
+      await nats.stop();
+    }
   });
 });
 
@@ -57,11 +77,20 @@ describe("the documents", () => {
     { timeout: 120_000 },
     () => {
       const broken = EXAMPLE.replace('{ title: "Ship it" }', "{ title: 7 }");
-      const errors = typeErrors({ readme: EXAMPLE, core: CORE, formats: FORMATS, broken });
+      const errors = typeErrors({
+        readme: EXAMPLE,
+        core: CORE,
+        formats: FORMATS,
+        call: CALL,
+        callNats: CALL_NATS,
+        broken,
+      });
       expect(errors).toEqual({
         readme: [],
         core: [],
         formats: [],
+        call: [],
+        callNats: [],
         broken: [expect.stringContaining("not assignable")],
       });
     },
