@@ -91,8 +91,8 @@ export interface ServiceWatch {
 /**
  * Carries calls between those who ask and those who answer.
  *
- * A bus finds one member of the group that answers an operation, gives it a line to the caller that nobody else can use, and
- * keeps the order of what is sent on a line. It knows nothing of what calls mean. Every bus passes `test/bus-contract.ts`.
+ * A bus finds one member of the group that answers an operation, hands the request to it once, with a line to the caller that nobody
+ * else can use, and keeps the order of what is sent on a line. It knows nothing of what calls mean. Every bus passes `test/bus-contract.ts`.
  */
 export interface Bus {
   /** Sends a request to one of those who answer; throws a `CallError` when it cannot be sent at all. */

@@ -6,11 +6,12 @@ import type { Executor, RegistryChange } from "../core/registry/executor.ts";
 import { OperationRegistry } from "../core/registry/registry.ts";
 import type { Announcement, Answerer, AnswerLine, Bus, Delivery, Membership, Route } from "./bus.ts";
 import { type CallCounters, createCounters, type LiveCounters } from "./call-counters.ts";
-import { overLimit, toErrorPayload } from "./call-errors.ts";
+import { noResponder, overLimit, toErrorPayload } from "./call-errors.ts";
 import { type CallLimits, readLimits } from "./call-limits.ts";
 import { DeadlineQueue } from "./deadline-queue.ts";
 import type { ServiceNotice } from "./discovery/service-notice.ts";
 import { toOperationNotice } from "./discovery/to-operation-notice.ts";
+import { LinkedSet } from "./linked-set.ts";
 import { RecentIds } from "./recent-ids.ts";
 import { RunningCall } from "./running-call.ts";
 
@@ -76,12 +77,13 @@ export class CallHandler {
   readonly #bus: Bus;
   readonly #options: CallHandlerOptions;
   readonly #host: RunningHost;
-  readonly #running = new Set<RunningCall>();
+  readonly #running = new LinkedSet<RunningCall>();
   readonly #seen: RecentIds;
   readonly #memberships = new Map<string, Promise<Membership>>();
   #announcement: Announcement | undefined;
   #stopFollowing: (() => void) | undefined;
   #whenIdle: (() => void) | undefined;
+  #isDrained = false;
 
   constructor(executor: Servable, bus: Bus, options: CallHandlerOptions = {}) {
     const limits = readLimits(options.limits);
@@ -133,7 +135,8 @@ export class CallHandler {
       joined.map((result) => (result.status === "fulfilled" ? result.value.leave() : undefined)),
     );
     await this.#idle(timeoutMs);
-    for (const call of [...this.#running]) call.giveUp();
+    this.#isDrained = true;
+    for (const call of this.#running.toArray()) call.giveUp();
     this.#host.deadlines.clear();
   }
 
@@ -210,14 +213,15 @@ export class CallHandler {
       const message = `The service runs ${limits.runningCalls} calls already; try "${operationId}" again later.`;
       return overLimit(message, { limit: "runningCalls", allowed: limits.runningCalls });
     }
-    if (hasFreshId === true) return undefined;
-    const isRepeated = attempt > 1 || this.#seen.has(requestId);
+    const isRepeated = hasFreshId !== true && (attempt > 1 || this.#seen.has(requestId));
     if (isRepeated && !(attempt > 1 && this.#isIdempotent(operationId))) {
       counters.duplicate++;
       const message = `A request of "${operationId}" came twice; it runs again only if it is declared idempotent and the caller asks for a retry.`;
       return new CallError("CONFLICT", message, { stack: false });
     }
-    this.#seen.add(requestId);
+    // Its input was still on its way when the service left; it has not run, so that another may be asked.
+    if (this.#isDrained) return noResponder(operationId);
+    if (hasFreshId !== true) this.#seen.add(requestId);
     return undefined;
   }
 

@@ -17,6 +17,9 @@ export const CALL_LIMITS = {
   services: 10_000,
 } as const;
 
+/** The error that says that something is too large must not be. */
+const LEAST_MESSAGE_BYTES = 2_048;
+
 /** Limits by name; what is left out takes its default. */
 export type CallLimits = { readonly [Limit in keyof typeof CALL_LIMITS]: number };
 
@@ -26,6 +29,9 @@ export function readLimits(given: Partial<CallLimits> = {}): CallLimits {
     if (!Object.hasOwn(CALL_LIMITS, name)) throw new TypeError(`There is no limit called "${name}".`);
     if (value !== undefined && !(Number.isInteger(value) && value > 0)) {
       throw new TypeError(`limits.${name} must be a whole number, 1 or more.`);
+    }
+    if (name === "messageBytes" && value < LEAST_MESSAGE_BYTES) {
+      throw new TypeError(`limits.messageBytes must be at least ${LEAST_MESSAGE_BYTES}.`);
     }
   }
   const defined = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));

@@ -1,9 +1,10 @@
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
-import { isCallError } from "../core/errors/errors.ts";
+import { type CallError, isCallError } from "../core/errors/errors.ts";
 import { monotonicNow, toDeadline } from "../core/execution/deadline.ts";
 import { type CallOptions, type RetryOptions, requestIdOf } from "./call-options.ts";
+import { Linked } from "./linked-set.ts";
 import { PendingCall } from "./pending-call.ts";
-import type { PendingHost } from "./pending-request-map.ts";
+import type { Pending, PendingHost } from "./pending-request-map.ts";
 
 const MAX_ATTEMPTS = 100;
 const FIRST_PAUSE_MS = 20;
@@ -40,7 +41,7 @@ export async function callWithRetries(
       if (attempt.call.sent && thrown.code !== "NO_RESPONDER") runs++;
       const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tried - 1)) * (0.5 + Math.random() / 2);
       if (monotonicNow() + pause >= deadline) throw thrown;
-      await pauseFor(pause, options.signal);
+      await pauseFor(host, operationId, requestId, pause, options.signal);
     }
   }
 }
@@ -59,17 +60,40 @@ function tryOnce(
   return { call, answer: promise };
 }
 
+/** A call between two tries. It has not settled, so that it stays in its map, and closing that one ends it. */
+class Pause extends Linked implements Pending {
+  readonly hasFreshId = false;
+  readonly requestId: string;
+  readonly giveUp: (error: CallError) => void;
+
+  constructor(requestId: string, giveUp: (error: CallError) => void) {
+    super();
+    this.requestId = requestId;
+    this.giveUp = giveUp;
+  }
+}
+
 /** Waits, or less when the signal aborts; whoever goes on finds that out by itself. */
-function pauseFor(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal?.addEventListener("abort", done);
-  });
+async function pauseFor(
+  host: PendingHost,
+  operationId: string,
+  requestId: string,
+  ms: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { promise, resolve, reject } = withResolvers<void>();
+  const pause = new Pause(requestId, reject);
+  host.admit(pause, operationId);
+  const wake = () => resolve();
+  const timer = setTimeout(wake, ms);
+  signal?.addEventListener("abort", wake);
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", wake);
+    host.release(pause);
+  }
 }
 
 function withResolvers<T>(): {

@@ -75,7 +75,8 @@ export class DeadlineQueue {
     for (const at of due) this.#expire(at);
     this.#dropLatestIfEmpty();
     // What expired may have added more, and set the timer by that.
-    const next = Math.min(...this.#slots.keys());
+    let next = Number.POSITIVE_INFINITY;
+    for (const at of this.#slots.keys()) next = Math.min(next, at);
     if (next < this.#wakeAt) this.#wake(next);
   }
 

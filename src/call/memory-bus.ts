@@ -17,6 +17,7 @@ import { createCounters } from "./call-counters.ts";
 import { noResponder } from "./call-errors.ts";
 import type { AnswerEvent, AskerEvent, CallRequested } from "./call-events.ts";
 import type { ServiceNotice } from "./discovery/service-notice.ts";
+import { Linked, LinkedSet } from "./linked-set.ts";
 
 /** Makes a bus within this process: nothing is written down, values arrive as they were sent. */
 export function createMemoryBus(): Bus {
@@ -35,7 +36,7 @@ class MemoryBus implements Bus {
   readonly #groups = new Map<string, Group>();
   readonly #services = new Map<string, ServiceNotice>();
   readonly #watchers = new Set<ServiceWatcher>();
-  readonly lines = new Set<MemoryLine>();
+  readonly lines = new LinkedSet<MemoryLine>();
   #closed = false;
 
   request(request: CallRequested, asker: Asker, identity?: Identity): AskLine {
@@ -89,7 +90,7 @@ class MemoryBus implements Bus {
     this.#groups.clear();
     this.#services.clear();
     this.#watchers.clear();
-    for (const line of [...this.lines]) line.cut();
+    for (const line of this.lines.toArray()) line.cut();
   }
 
   /** Members of the operation and of its namespace are one group, as on a broker. */
@@ -107,12 +108,13 @@ class MemoryBus implements Bus {
 }
 
 /** Both ends of one call: whoever holds it was given it. */
-class MemoryLine implements AskLine, AnswerLine {
+class MemoryLine extends Linked implements AskLine, AnswerLine {
   readonly #bus: MemoryBus;
   #asker: Asker | undefined;
   #answerer: Answerer | undefined;
 
   constructor(bus: MemoryBus, asker: Asker) {
+    super();
     this.#bus = bus;
     this.#asker = asker;
   }

@@ -8,13 +8,14 @@ import {
 import { monotonicNow } from "../core/execution/deadline.ts";
 import type { Asker, AskLine } from "./bus.ts";
 import { abortedError, deadlineError, fromErrorPayload, givenUpError } from "./call-errors.ts";
-import type { AbortReason, AnswerEvent, CallRequested } from "./call-events.ts";
-import { assertSignal, type CallOptions, requestFields, requestIdOf } from "./call-options.ts";
+import type { AbortReason, AnswerEvent } from "./call-events.ts";
+import { assertSignal, type CallOptions, createRequest, requestIdOf } from "./call-options.ts";
 import type { Timed } from "./deadline-queue.ts";
+import { Linked } from "./linked-set.ts";
 import type { PendingHost } from "./pending-request-map.ts";
 
 /** One call from the asking side. It is its own reply path: whoever holds it was given it by the map that made it. */
-export class PendingCall implements Asker, AbortListener, Timed {
+export class PendingCall extends Linked implements Asker, AbortListener, Timed {
   readonly requestId: string;
   readonly deadline: number;
   readonly hasFreshId: boolean;
@@ -38,6 +39,7 @@ export class PendingCall implements Asker, AbortListener, Timed {
     reject: (error: unknown) => void,
     attempt = 1,
   ) {
+    super();
     this.#host = host;
     this.#operationId = operationId;
     this.#options = options;
@@ -49,8 +51,9 @@ export class PendingCall implements Asker, AbortListener, Timed {
     this.hasFreshId = this.requestId !== options.requestId;
   }
 
-  isOf(host: PendingHost): boolean {
-    return this.#host === host;
+  /** Tells a call of this map from everything else, what merely inherits from one included. */
+  static isOf(path: unknown, host: PendingHost): path is PendingCall {
+    return typeof path === "object" && path !== null && #host in path && path.#host === host;
   }
 
   /** Sends the request; whatever goes wrong rejects the call. */
@@ -149,16 +152,12 @@ export class PendingCall implements Asker, AbortListener, Timed {
 
   #send(input: unknown, credential: string | undefined): void {
     const { timeoutMs } = this.#options;
-    const request: CallRequested = {
-      type: "call.requested",
-      requestId: this.requestId,
-      operationId: this.#operationId,
-      input,
-      ...requestFields(this.#options),
-      ...(timeoutMs !== undefined && { timeLeftMs: Math.max(0, this.deadline - monotonicNow()) }),
-      ...(credential !== undefined && { credential }),
-      ...(this.#attempt > 1 && { attempt: this.#attempt }),
-    };
+    const isTimed = timeoutMs !== undefined;
+    const request = createRequest(this, this.#operationId, input, this.#options, {
+      timeLeftMs: isTimed ? Math.max(0, this.deadline - monotonicNow()) : undefined,
+      attempt: this.#attempt > 1 ? this.#attempt : undefined,
+      credential,
+    });
     this.sent = true;
     let line: AskLine;
     try {

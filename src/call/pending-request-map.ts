@@ -11,6 +11,7 @@ import { type CallLimits, readLimits } from "./call-limits.ts";
 import { type CallOptions, type CredentialSource, deadlineOf } from "./call-options.ts";
 import { callWithRetries } from "./call-retries.ts";
 import { DeadlineQueue } from "./deadline-queue.ts";
+import { type Linked, LinkedSet } from "./linked-set.ts";
 import { PendingCall } from "./pending-call.ts";
 import { PendingStream } from "./pending-stream.ts";
 
@@ -22,8 +23,9 @@ export interface PendingRequestMapOptions {
 }
 
 /** A call or subscription that has not settled. */
-interface Pending {
+export interface Pending extends Linked {
   readonly requestId: string;
+  readonly hasFreshId: boolean;
   /** Ends it from this side, and tells the other. */
   giveUp(error: CallError): void;
 }
@@ -45,7 +47,9 @@ export interface PendingHost {
  * The asking side of a bus: sends requests and settles each exactly once, with its answer, its error, an abort or its deadline.
  */
 export class PendingRequestMap {
-  readonly #pending = new Map<string, Pending>();
+  readonly #pending = new LinkedSet<Pending>();
+  /** Those whose request id the caller chose, which must not be under way twice. */
+  readonly #named = new Map<string, Pending>();
   readonly #host: PendingHost;
   #closed = false;
 
@@ -67,7 +71,7 @@ export class PendingRequestMap {
       admit: (pending, operationId) => this.#admit(pending, operationId),
       release: (pending) => {
         // A call that was refused for its request id is not the one that holds it.
-        if (this.#pending.get(pending.requestId) === pending) this.#pending.delete(pending.requestId);
+        if (this.#pending.delete(pending) && !pending.hasFreshId) this.#named.delete(pending.requestId);
       },
       respond: (path, output) => this.respond(path, output),
     };
@@ -115,14 +119,14 @@ export class PendingRequestMap {
     if (!isMarkedEnvelope(output) && !isResponseEnvelope(output)) {
       throw new TypeError("Only a response envelope can be an answer; wrap the value with localEnvelope().");
     }
-    if (path instanceof PendingCall && path.isOf(this.#host)) path.settle(output);
+    if (PendingCall.isOf(path, this.#host)) path.settle(output);
     else this.#host.counters.forged++;
   }
 
   /** Aborts whatever has not settled; calls after this are refused. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const pending of [...this.#pending.values()]) {
+    for (const pending of this.#pending.toArray()) {
       pending.giveUp(new CallError("ABORTED", "The asking side was closed while the call was under way."));
     }
     this.#host.deadlines.clear();
@@ -140,10 +144,11 @@ export class PendingRequestMap {
       const message = `${pendingCalls} calls are waiting for their answers already; "${operationId}" was not sent.`;
       throw overLimit(message, { limit: "pendingCalls", allowed: pendingCalls });
     }
-    if (this.#pending.has(pending.requestId)) {
+    if (!pending.hasFreshId && this.#named.has(pending.requestId)) {
       const message = `A call with the request id of this call of "${operationId}" is under way; leave requestId out.`;
       throw new CallError("CONFLICT", message);
     }
-    this.#pending.set(pending.requestId, pending);
+    if (!pending.hasFreshId) this.#named.set(pending.requestId, pending);
+    this.#pending.add(pending);
   }
 }

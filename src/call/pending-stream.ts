@@ -10,8 +10,9 @@ import type { SubscribeOptions } from "../core/registry/executor.ts";
 import type { Asker, AskLine } from "./bus.ts";
 import { abortedError, deadlineError, fromErrorPayload, givenUpError, overLimit } from "./call-errors.ts";
 import type { AbortReason, AnswerEvent, CallResponded } from "./call-events.ts";
-import { assertSignal, requestFields, requestIdOf } from "./call-options.ts";
+import { assertSignal, createRequest, requestIdOf } from "./call-options.ts";
 import type { Timed } from "./deadline-queue.ts";
+import { Linked } from "./linked-set.ts";
 import type { PendingHost } from "./pending-request-map.ts";
 
 type Step = IteratorResult<ResponseEnvelope, undefined>;
@@ -28,6 +29,7 @@ const DONE: Step = Object.freeze({ done: true, value: undefined });
  * granted when half of that has been read.
  */
 export class PendingStream
+  extends Linked
   implements AsyncIterableIterator<ResponseEnvelope, undefined>, Asker, AbortListener, Timed
 {
   readonly requestId: string;
@@ -50,6 +52,7 @@ export class PendingStream
   #end: CallError | "completed" | undefined;
 
   constructor(host: PendingHost, operationId: string, input: unknown, options: SubscribeOptions) {
+    super();
     assertSignal(options.signal);
     this.#host = host;
     this.#operationId = operationId;
@@ -135,20 +138,12 @@ export class PendingStream
   #send(credential: string | undefined): void {
     const { identity } = this.#options;
     const isTimed = this.deadline !== Number.POSITIVE_INFINITY;
-    const line = this.#host.bus.request(
-      {
-        type: "call.requested",
-        requestId: this.requestId,
-        operationId: this.#operationId,
-        input: this.#input,
-        credit: this.#window,
-        ...requestFields(this.#options),
-        ...(isTimed && { timeLeftMs: Math.max(0, this.deadline - monotonicNow()) }),
-        ...(credential !== undefined && { credential }),
-      },
-      this,
-      identity,
-    );
+    const request = createRequest(this, this.#operationId, this.#input, this.#options, {
+      timeLeftMs: isTimed ? Math.max(0, this.deadline - monotonicNow()) : undefined,
+      credential,
+      credit: this.#window,
+    });
+    const line = this.#host.bus.request(request, this, identity);
     if (this.#state === "open") this.#line = line;
     else line.close();
   }

@@ -10,9 +10,10 @@ import type { AnswerEvent, AskerEvent, CallRequested } from "./call-events.ts";
 import type { RunningHost, Stopping } from "./call-handler.ts";
 import { CreditGate } from "./credit-gate.ts";
 import type { Timed } from "./deadline-queue.ts";
+import { Linked } from "./linked-set.ts";
 
 /** One call from the answering side: runs it, and publishes what comes of it. */
-export class RunningCall implements Answerer, Timed {
+export class RunningCall extends Linked implements Answerer, Timed {
   readonly deadline: number;
   readonly #host: RunningHost;
   readonly #delivery: Delivery;
@@ -22,6 +23,7 @@ export class RunningCall implements Answerer, Timed {
   #over = false;
 
   constructor(host: RunningHost, delivery: Delivery, line: AnswerLine) {
+    super();
     const { credit, timeLeftMs } = delivery.request;
     const { deadlineMs } = host.limits;
     this.#host = host;
@@ -122,11 +124,11 @@ export class RunningCall implements Answerer, Timed {
     return {
       requestId,
       signal: this.#stopping.signal,
-      ...(identity !== undefined && { identity }),
-      ...(timeLeftMs !== undefined && { timeoutMs: timeLeftMs }),
-      ...(metadata !== undefined && { metadata }),
-      ...(depth !== undefined && { origin: { depth, parent } }),
-      ...(progress === true && { onProgress: (value) => this.#progress(value) }),
+      identity,
+      timeoutMs: timeLeftMs,
+      metadata,
+      origin: depth === undefined ? undefined : { depth, parent },
+      onProgress: progress === true ? (value) => this.#progress(value) : undefined,
     };
   }
 
@@ -148,10 +150,15 @@ export class RunningCall implements Answerer, Timed {
     try {
       this.#line.reply(event);
     } catch (thrown) {
-      const { requestId } = this.#request;
-      this.#line.reply({ type: "call.error", requestId, error: toErrorPayload(toCallError(thrown)) });
+      this.#replyWithout(toCallError(thrown));
     }
     this.#end();
+  }
+
+  /** The reason why something could not be sent, without details: short enough for any limit. */
+  #replyWithout({ code, message, retryable, correctable }: CallError): void {
+    const error = { code, message, retryable, correctable };
+    this.#line.reply({ type: "call.error", requestId: this.#request.requestId, error });
   }
 
   /** The caller does not wait any more: nothing is sent, and the handler hears why. */

@@ -19,13 +19,17 @@ export function createNatsBus(connection: NatsConnection, options: NatsBusOption
   return busOn(connection, options, false);
 }
 
-/** Connects to NATS; closing the bus closes the connection. */
+/**
+ * Connects to NATS, with the options of its own client; closing the bus closes the connection. A connection that is lost is made
+ * again however long that takes, unless `maxReconnectAttempts` says otherwise.
+ */
 export async function connectNatsBus(
   connectionOptions: NodeConnectionOptions = {},
   options: NatsBusOptions = {},
 ): Promise<NatsBus> {
   const { inboxPrefix } = connectionOptions;
-  return busOn(await connect(connectionOptions), { inboxPrefix, ...options }, true);
+  const connection = await connect({ maxReconnectAttempts: -1, ...connectionOptions });
+  return busOn(connection, { inboxPrefix, ...options }, true);
 }
 
 function busOn(connection: NatsConnection, options: NatsBusOptions, closesConnection: boolean): NatsBus {

@@ -1,5 +1,5 @@
 import { CallError } from "../../core/errors/errors.ts";
-import { isRequestId } from "../../core/execution/call-scope.ts";
+import { isRequestId } from "../../core/execution/request-id.ts";
 import type { Answerer, AnswerLine, Delivery, Membership, Route, Take } from "../bus.ts";
 import type { DropReason } from "../call-counters.ts";
 import { toErrorPayload } from "../call-errors.ts";
@@ -13,6 +13,12 @@ import { decodeMessage, decodeValue, encodeMessage, type WireMessage } from "./w
 
 /** Bytes of inputs that are still on their way, as a multiple of the largest one allowed. */
 const UPLOADS_IN_MEMORY = 8;
+
+/** Bytes that the smallest of them counts for, so that there are not too many either. */
+const LEAST_UPLOAD = 4_096;
+
+/** Beats an input may make no progress for. */
+const UPLOAD_BEATS = 4;
 
 /** The answering half of a bus on a transport: a line to the caller for every request that arrives. */
 export class AnswerLines {
@@ -162,6 +168,7 @@ class WireAnswerLine implements AnswerLine, PeerLine {
   #answerer: Answerer | undefined;
   #upload: Assembly | undefined;
   #uploadBytes = 0;
+  #idleBeats = 0;
   #isIntroduced = false;
   #isOpen = true;
 
@@ -190,18 +197,24 @@ class WireAnswerLine implements AnswerLine, PeerLine {
   askForInput(bytes: number): void {
     const { messageBytes, counters } = this.#host;
     const { operationId } = this.#delivery.request;
-    if (bytes > messageBytes || !this.#lines.reserve(bytes)) {
+    const room = Math.max(bytes, Math.min(LEAST_UPLOAD, messageBytes));
+    if (bytes > messageBytes || !this.#lines.reserve(room)) {
       counters.oversized++;
       this.refuse(tooLarge(operationId, "request", bytes, messageBytes));
     } else {
-      this.#uploadBytes = bytes;
+      this.#uploadBytes = room;
       this.#upload = new Assembly(bytes);
       this.#introduce("send input");
     }
   }
 
   hearChunk(chunk: Chunk): void {
-    const input = this.#upload?.add(chunk) ?? (this.#upload === undefined ? false : undefined);
+    if (this.#upload === undefined) {
+      this.#host.counters.duplicate++;
+      return;
+    }
+    this.#idleBeats = 0;
+    const input = this.#upload.add(chunk);
     if (input === undefined) return;
     this.#endUpload();
     if (input === false) this.#refuseMalformed();
@@ -245,6 +258,8 @@ class WireAnswerLine implements AnswerLine, PeerLine {
 
   tick(): void {
     if (!this.#isIntroduced) this.#introduce("running");
+    // Nobody runs it yet, so that no deadline ends it.
+    else if (this.#upload !== undefined && ++this.#idleBeats > UPLOAD_BEATS) this.#refuseMalformed();
   }
 
   lost(): void {

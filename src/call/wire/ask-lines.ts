@@ -21,6 +21,8 @@ export interface WireHost {
   readonly counters: LiveCounters;
   /** Bytes of one event at most. */
   readonly messageBytes: number;
+  /** Services that are known at a time. */
+  readonly services: number;
 }
 
 /** The asking half of a bus on a transport: every call has a reply path of its own, which cannot be guessed. */
@@ -53,6 +55,7 @@ export class AskLines {
     const replyTo = `${transport.inbox}.${line.token}`;
     try {
       const head = bytes.length <= transport.maxMessageBytes ? bytes : line.keepInput();
+      if (head.length > transport.maxMessageBytes) throw headTooLarge(request, head, transport);
       transport.publish(subjects.request(request.operationId), head, replyTo);
     } catch (thrown) {
       this.forget(line);
@@ -192,6 +195,16 @@ class WireAskLine implements AskLine, PeerLine {
 
 function isAnswer(event: NonNullable<WireMessage["event"]>): event is AnswerEvent {
   return event.type !== "call.requested" && event.type !== "call.credit";
+}
+
+/** Only the input goes in chunks. */
+function headTooLarge(
+  { operationId }: CallRequested,
+  { length: bytes }: Uint8Array,
+  { maxMessageBytes: allowed }: Transport,
+): CallError {
+  const message = `The request of "${operationId}" takes ${bytes} bytes without its input; the bus carries ${allowed} at a time, so send less metadata.`;
+  return overLimit(message, { limit: "maxMessageBytes", allowed, bytes }, false);
 }
 
 /** The error for what is over the size a bus carries, even in chunks. */

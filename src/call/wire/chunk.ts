@@ -66,7 +66,8 @@ export function fromChunk(bytes: Uint8Array): Chunk | undefined {
 /** Puts one message together again, whose chunks come in order; memory is taken as they come, not as they announce. */
 export class Assembly {
   readonly #total: number;
-  readonly #parts: Uint8Array[] = [];
+  #bytes = new Uint8Array();
+  #chunks = 0;
   #received = 0;
 
   constructor(total: number) {
@@ -80,21 +81,19 @@ export class Assembly {
 
   /** Takes the next chunk: the whole message with the last one, false for one that does not belong here. */
   add({ index, total, data }: Chunk): Uint8Array | undefined | false {
-    if (total !== this.#total || index !== this.#parts.length) return false;
-    this.#received += data.length;
-    if (this.#received > total) return false;
-    // A copy: transports may use their buffer again.
-    this.#parts.push(data.slice());
-    return this.#received === total ? this.#join() : undefined;
+    const received = this.#received + data.length;
+    if (total !== this.#total || index !== this.#chunks || received > total) return false;
+    // One buffer, however small the chunks are: millions of tiny ones would take many times their size.
+    if (received > this.#bytes.length) this.#grow(received);
+    this.#bytes.set(data, this.#received);
+    this.#received = received;
+    this.#chunks++;
+    return received === total ? this.#bytes : undefined;
   }
 
-  #join(): Uint8Array {
-    const whole = new Uint8Array(this.#total);
-    let at = 0;
-    for (const part of this.#parts) {
-      whole.set(part, at);
-      at += part.length;
-    }
-    return whole;
+  #grow(needed: number): void {
+    const larger = new Uint8Array(Math.min(this.#total, Math.max(needed, 2 * this.#bytes.length)));
+    larger.set(this.#bytes);
+    this.#bytes = larger;
   }
 }

@@ -47,7 +47,8 @@ export class Subjects {
 
   /** Tells whether a request for this operation may come by this subject, which is what permissions are about. */
   isFor(subject: string, operationId: string): boolean {
-    return subject.endsWith(`.${placeOf(operationId)}`);
+    const start = this.prefix.length + ".call.".length;
+    return subject.slice(subject.indexOf(".", start) + 1) === placeOf(operationId);
   }
 
   peer(peerId: string): string {
@@ -66,9 +67,9 @@ export class Subjects {
     return `${this.prefix}.who`;
   }
 
-  /** Tells whether a subject is one of the protocol's own, where no answer may ever be sent. */
+  /** Tells whether a subject is one of the protocol's or the broker's own, where no answer may ever be sent. */
   isOwn(subject: string): boolean {
-    return subject.startsWith(`${this.prefix}.`);
+    return subject.startsWith(`${this.prefix}.`) || subject.startsWith("$");
   }
 }
 

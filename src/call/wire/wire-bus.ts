@@ -50,7 +50,7 @@ class WireBus implements Bus {
   readonly #discovery: WireDiscovery;
 
   constructor(transport: Transport, { prefix, user, beatMs = BEAT_MS, limits }: WireBusOptions) {
-    const { messageBytes } = readLimits(limits);
+    const { messageBytes, services } = readLimits(limits);
     const subjects = new Subjects(prefix, user);
     this.#transport = transport;
     this.#peers = new Peers(transport, subjects, beatMs, () => this.#tick());
@@ -60,6 +60,7 @@ class WireBus implements Bus {
       peers: this.#peers,
       counters: this.#counters,
       messageBytes,
+      services,
     };
     this.#asking = new AskLines(host);
     this.#answering = new AnswerLines(host);

@@ -16,6 +16,9 @@ const ASK_AGAIN_MS = 500;
 /** Notices of different services that may be on their way at a time. */
 const ASSEMBLIES = 64;
 
+/** Bytes of them, as a multiple of the largest one allowed. */
+const ASSEMBLED_AT_A_TIME = 2;
+
 const MAX_ID = 100;
 const MAX_NAME = 200;
 
@@ -98,6 +101,8 @@ class Watch implements ServiceWatch {
   /** What is tracked for each service, by its id. */
   readonly #known = new Map<string, { readonly peer: string; lost(): void }>();
   readonly #assemblies = new Map<string, Assembly>();
+  /** Bytes of them that are here. */
+  #assembling = 0;
   readonly #stopHearing: () => void;
   #quiet: ReturnType<typeof setTimeout> | undefined;
   #asking: ReturnType<typeof setTimeout> | undefined;
@@ -174,22 +179,37 @@ class Watch implements ServiceWatch {
     }
     let assembly = this.#assemblies.get(chunk.key);
     if (assembly === undefined) {
-      if (this.#assemblies.size >= ASSEMBLIES) this.#assemblies.clear();
+      if (this.#assemblies.size >= ASSEMBLIES) this.#forgetAssemblies();
       assembly = new Assembly(chunk.total);
       this.#assemblies.set(chunk.key, assembly);
     }
+    const before = assembly.received;
     const whole = assembly.add(chunk);
-    if (whole === undefined) return undefined;
+    this.#assembling += assembly.received - before;
+    if (whole === undefined) {
+      if (this.#assembling > ASSEMBLED_AT_A_TIME * messageBytes) this.#forgetAssemblies();
+      return undefined;
+    }
     this.#assemblies.delete(chunk.key);
+    this.#assembling -= assembly.received;
     if (whole !== false) return whole;
     counters.gaps++;
     return undefined;
+  }
+
+  /** Whoever sent them is heard of again, and asked. */
+  #forgetAssemblies(): void {
+    this.#host.counters.overLimit++;
+    this.#assemblies.clear();
+    this.#assembling = 0;
   }
 
   #take(service: unknown, peer: string | undefined): void {
     if (!isServiceMessage(service)) this.#host.counters.malformed++;
     else if ("gone" in service) this.#forget(service.serviceId);
     else if (peer === undefined) this.#host.counters.malformed++;
+    else if (!this.#known.has(service.serviceId) && this.#known.size >= this.#host.services)
+      this.#host.counters.overLimit++;
     else {
       this.#track(service.serviceId, peer);
       this.#watcher.found(service);

@@ -1,0 +1,97 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { query, rejection } from "../../test/make-operation.ts";
+import { CallError } from "../core/errors/errors.ts";
+import { OperationRegistry } from "../core/registry/registry.ts";
+import type { Delivery } from "./bus.ts";
+import { serveCalls } from "./call-handler.ts";
+import { createMemoryBus } from "./memory-bus.ts";
+import { PendingRequestMap } from "./pending-request-map.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** An operation that fails in this way, and what is asked of it. */
+async function failing(code: string, idempotent = true) {
+  const bus = createMemoryBus();
+  const seen: Delivery[] = [];
+  const operation = query(
+    "a.x",
+    () => {
+      throw new CallError(code as "UNAVAILABLE");
+    },
+    { annotations: { idempotent } },
+  );
+  const authenticate = (delivery: Delivery) => void seen.push(delivery);
+  await serveCalls(new OperationRegistry([operation]), bus, { authenticate: authenticate as never });
+  return { map: new PendingRequestMap(bus), seen };
+}
+
+const attemptsOf = (seen: readonly Delivery[]) => seen.map(({ request }) => request.attempt ?? 1);
+
+describe("retries", () => {
+  it.each([1, 2, 5])(
+    "Call: tries %i times in all, under one request id, and numbers the tries",
+    async (attempts) => {
+      const { map, seen } = await failing("UNAVAILABLE");
+      const error = rejection(map.call("a.x", 1, { retry: { attempts } }));
+      await vi.advanceTimersByTimeAsync(20_000);
+      expect(await error).toMatchObject({ code: "UNAVAILABLE" });
+      expect(attemptsOf(seen)).toEqual(Array.from({ length: attempts }, (_, n) => n + 1));
+      expect(new Set(seen.map(({ request }) => request.requestId)).size).toBe(1);
+      expect(map.size).toBe(0);
+    },
+  );
+
+  it.each(["CONFLICT", "VALIDATION_ERROR", "ACCESS_DENIED", "EXECUTION_ERROR"])(
+    "Call: does not try again after %s",
+    async (code) => {
+      const { map, seen } = await failing(code);
+      const error = rejection(map.call("a.x", 1, { retry: { attempts: 5 } }));
+      await vi.advanceTimersByTimeAsync(20_000);
+      expect(await error).toMatchObject({ code });
+      expect(seen).toHaveLength(1);
+    },
+  );
+
+  it("Call: tries no longer than the deadline of the whole call", async () => {
+    const { map, seen } = await failing("UNAVAILABLE");
+    const start = performance.now();
+    let took = 0;
+    const error = rejection(map.call("a.x", 1, { retry: { attempts: 100 }, timeoutMs: 500 })).finally(() => {
+      took = performance.now() - start;
+    });
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(await error).toMatchObject({ code: "UNAVAILABLE" });
+    expect(took).toBeLessThanOrEqual(500);
+    expect(seen.length).toBeGreaterThan(2);
+  });
+
+  it("Call: a map that was closed is not tried again", async () => {
+    const { map } = await failing("UNAVAILABLE");
+    await map.close();
+    let isOver = false;
+    const error = rejection(map.call("a.x", 1, { retry: { attempts: 100 } })).finally(() => {
+      isOver = true;
+    });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(isOver).toBe(true);
+    expect(await error).toMatchObject({ code: "UNAVAILABLE", retryable: false });
+  });
+
+  it.each([0, 101, 1.5, Number.NaN, "2"])("Call: %s tries are the caller's mistake", async (attempts) => {
+    const { map } = await failing("UNAVAILABLE");
+    const error = await rejection(map.call("a.x", 1, { retry: { attempts: attempts as number } }));
+    expect(error).toBeInstanceOf(TypeError);
+  });
+
+  it("Call: a time for one try that makes no sense is the caller's mistake", async () => {
+    const { map } = await failing("UNAVAILABLE");
+    const retry = { attempts: 2, attemptTimeoutMs: -1 };
+    expect(await rejection(map.call("a.x", 1, { retry }))).toBeInstanceOf(TypeError);
+    expect(map.size).toBe(0);
+  });
+});
