@@ -8,6 +8,8 @@ import { consumerErrors, toJavaScript } from "./type-check.ts";
 const CONSUMER = `
 import { defineOperation, OperationRegistry, type ResponseEnvelope, Type, unwrap } from "waybill";
 import { composeToolPayload, createToolResponseEnvelopeSchema, decodeToolResult, transcode } from "waybill/formats";
+import { createMemoryBus, createRemoteRegistry, serveCalls } from "waybill/call";
+import { connectNatsBus, type NatsBus } from "waybill/call/nats";
 import { plugin } from "waybill/lint";
 
 const double = defineOperation({
@@ -27,6 +29,12 @@ const back: ResponseEnvelope = transcode(reply, "response-envelope");
 createToolResponseEnvelopeSchema(Type.Object({ value: Type.Number() }))["~standard"].validate(reply);
 console.log(answer, doubled, envelope.meta.source, back.meta.source, decodeToolResult(reply).format);
 console.log(Object.keys(plugin.rules).join());
+const bus = createMemoryBus();
+await serveCalls(registry, bus);
+const remote = await createRemoteRegistry(bus);
+const quadrupled: number = (await remote.execute(double, { value: doubled })).data.value;
+const connect: (options: { servers: string }) => Promise<NatsBus> = connectNatsBus;
+console.log(quadrupled, typeof connect);
 `;
 
 describe("the packed package", () => {
@@ -61,16 +69,16 @@ describe("the packed package", () => {
     expect(shipped.sort()).toEqual([...documents, "dist", "package.json"].sort());
   });
 
-  it("brings no packages beyond those its types refer to", () => {
+  it("brings the packages of docs/dependencies.md, and what those need", () => {
     const names = readdirSync(join(folder, "node_modules")).filter((name) => !name.startsWith("."));
-    expect(names.sort()).toEqual(["@standard-schema", "typebox", "waybill"]);
+    expect(names.sort()).toEqual(["@nats-io", "@standard-schema", "jose", "tweetnacl", "typebox", "waybill"]);
   });
 
   it("imports by its name and runs an operation", async () => {
     const ran = await runNode(["consumer.js"], { cwd: folder });
     expect(ran).toEqual({
       code: 0,
-      stdout: "42 42 local mcp status-envelope\nno-raw-mcp-text\n",
+      stdout: "42 42 local mcp status-envelope\nno-raw-mcp-text\n84 function\n",
       stderr: "",
     });
   });

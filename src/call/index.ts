@@ -56,7 +56,7 @@ export type { DurableCaller } from "./durable-caller.ts";
 export { createMemoryBus } from "./memory-bus.ts";
 export { PendingRequestMap, type PendingRequestMapOptions } from "./pending-request-map.ts";
 export { createRemoteRegistry, RemoteRegistry, type RemoteRegistryOptions } from "./remote-registry.ts";
-export { createMemoryTransport, type MemoryTransportOptions } from "./wire/memory-transport.ts";
+export { createMemoryTransport, MemoryBroker, type MemoryTransportOptions } from "./wire/memory-transport.ts";
 export type {
   Transport,
   TransportMessage,

@@ -49,7 +49,7 @@ async function pair(operations: readonly AnyOperation[], options?: RemoteRegistr
 }
 
 describe("RemoteRegistry", () => {
-  it("X-6 answers as the registry behind it does", async () => {
+  it("Discovery: answers as the registry behind it does", async () => {
     const { remote, registry } = await pair([
       query("a.add", ({ n }: never) => ({ n: (n as number) + 1 }), {
         inputSchema: Type.Object({ n: Type.Number() }),
@@ -285,7 +285,7 @@ describe("RemoteRegistry.list", () => {
 });
 
 describe("registerAll(remote)", () => {
-  it("X-6 imports everything, and follows what joins, changes and leaves", async () => {
+  it("Discovery: imports everything, and follows what joins, changes and leaves", async () => {
     const { remote, registry, bus } = await pair([query("a.x", () => "x")]);
     const local = new OperationRegistry([query("local.y", () => "y")]);
     const heard: RegistryChange["type"][] = [];

@@ -2,7 +2,19 @@ import { randomBytes } from "node:crypto";
 import { createLocalJWKSet, exportJWK } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
-import { delivery, ED, forge, GOOD, KEY, part, REFUSED, RSA, START, sign, verifier } from "./token-cases.ts";
+import {
+  delivery,
+  ED,
+  forge,
+  GOOD,
+  KEY,
+  part,
+  REFUSED,
+  RSA,
+  START,
+  sign,
+  verifier,
+} from "../../../test/token-cases.ts";
 import type { TokenVerifierOptions } from "./token-verifier.ts";
 
 const refusal = (token: string, options: Partial<TokenVerifierOptions> = {}) =>

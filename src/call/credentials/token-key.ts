@@ -1,5 +1,5 @@
-import type { KeyObject } from "node:crypto";
-import type { CryptoKey, JWK } from "jose";
+import type { KeyObject as NodeKey } from "node:crypto";
+import type { CryptoKey, JWK, KeyObject } from "jose";
 
 /** A key to sign tokens or to check them with; plain bytes are a shared secret. */
 export type TokenKey = CryptoKey | KeyObject | Uint8Array | JWK;
@@ -44,7 +44,7 @@ export function readKey(key: TokenKey): KeyFacts {
   if (typeof key === "object" && key !== null) {
     if (isJwk(key)) return readJwk(key);
     if ("algorithm" in key) return readCryptoKey(key as CryptoKey);
-    if ("export" in key) return readKeyObject(key as KeyObject);
+    if ("export" in key) return readKeyObject(key as NodeKey);
   }
   throw new TypeError("A key must be a CryptoKey, a KeyObject, a JWK, or a secret as bytes.");
 }
@@ -103,7 +103,7 @@ function readCryptoKey(key: CryptoKey): KeyFacts {
   }
 }
 
-function readKeyObject(key: KeyObject): KeyFacts {
+function readKeyObject(key: NodeKey): KeyFacts {
   const { type, symmetricKeySize = 0, asymmetricKeyType, asymmetricKeyDetails } = key;
   if (type === "secret") return secretFacts(symmetricKeySize);
   if (asymmetricKeyType === "rsa") return factsOf(ALGORITHMS.rsa, type);

@@ -1,9 +1,20 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
+import {
+  delivery,
+  ED,
+  forge,
+  GOOD,
+  KEY,
+  REFUSED,
+  RSA,
+  START,
+  sign,
+  verifier,
+} from "../../../test/token-cases.ts";
 import { defineOperation } from "../../core/operation/operation.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
-import { delivery, ED, forge, GOOD, KEY, REFUSED, RSA, START, sign, verifier } from "./token-cases.ts";
 import { createTokenSigner } from "./token-signer.ts";
 import type { TokenVerifierOptions } from "./token-verifier.ts";
 

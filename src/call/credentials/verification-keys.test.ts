@@ -1,7 +1,7 @@
 import { createLocalJWKSet, exportJWK } from "jose";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
-import { delivery, ED, forge, GOOD, KEY, REFUSED, START, sign, verifier } from "./token-cases.ts";
+import { delivery, ED, forge, GOOD, KEY, REFUSED, START, sign, verifier } from "../../../test/token-cases.ts";
 import type { TokenVerifierOptions } from "./token-verifier.ts";
 
 const refusal = (token: string, options: Partial<TokenVerifierOptions> = {}) =>

@@ -72,7 +72,7 @@ const nested = (levels: number): unknown => {
 };
 
 describe("fromOperationNotice", () => {
-  it("X-6 gives back what was written down, for any operation there can be", () => {
+  it("Discovery: gives back what was written down, for any operation there can be", () => {
     fc.assert(
       fc.property(operations, (operation) => {
         const notice = toOperationNotice(operation);

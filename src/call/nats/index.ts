@@ -10,5 +10,6 @@ export type {
   DurableOptions,
   DurableWorkerOptions,
 } from "./durable/durable-options.ts";
-export { type DurableWorker, serveDurableCalls } from "./durable/durable-worker.ts";
+export { type DrainOptions, type DurableWorker, serveDurableCalls } from "./durable/durable-worker.ts";
+export type { SubmitOptions, SubmittedCall } from "./durable/submit-call.ts";
 export { connectNatsBus, createNatsBus, type NatsBus, type NatsBusOptions } from "./nats-bus.ts";

@@ -209,6 +209,8 @@ export function adoptEnvelope<T>({ data, meta }: ResponseEnvelope<T>): ResponseE
       return mcpEnvelope(data, meta);
     case "local": {
       const { source, operationId, timestamp } = meta;
+      const isBare = !Object.hasOwn(meta, "isError") && !Object.hasOwn(meta, "waybill");
+      if (isBare) return Mark.put({ data, meta: { source, operationId, timestamp } }, NOT_REPLACED);
       const flags = { ...own(meta, "isError"), ...own(meta, "waybill") };
       return Mark.put({ data, meta: { source, operationId, timestamp, ...flags } }, NOT_REPLACED);
     }

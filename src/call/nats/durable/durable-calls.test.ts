@@ -1,11 +1,11 @@
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { expect, it } from "vitest";
+import { useBench } from "../../../../test/durable-bench.ts";
 import { query, rejection, sleep } from "../../../../test/make-operation.ts";
 import { natsSuite } from "../../../../test/nats-server.ts";
 import { unwrap } from "../../../core/envelope/envelope.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { requestToken } from "./durable-names.ts";
-import { useBench } from "./test-bench.ts";
 
 const durable = { durable: true } as const;
 const double = query("math.double", (input) => (input as { n: number }).n * 2, durable);

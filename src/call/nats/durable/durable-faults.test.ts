@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { useBench } from "../../../../test/durable-bench.ts";
 import { query, rejection, sleep } from "../../../../test/make-operation.ts";
 import { natsSuite } from "../../../../test/nats-server.ts";
 import { unwrap } from "../../../core/envelope/envelope.ts";
@@ -12,7 +13,6 @@ import { monotonicNow } from "../../../core/execution/deadline.ts";
 import { readDurableOptions } from "./durable-options.ts";
 import { DurableStore } from "./durable-store.ts";
 import { StartMarks } from "./start-marks.ts";
-import { useBench } from "./test-bench.ts";
 
 const ACK_WAIT_MS = 500;
 const durable = { durable: true } as const;
@@ -24,7 +24,7 @@ natsSuite("durable calls when things break", () => {
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "waybill-durable-"));
-    const input = fileURLToPath(new URL("worker-process.ts", import.meta.url));
+    const input = fileURLToPath(new URL("../../../../test/durable-worker-process.ts", import.meta.url));
     const bundle = await rolldown({ input, platform: "node", logLevel: "silent" });
     await bundle.write({ file: join(folder, "worker.mjs"), format: "esm" });
   });

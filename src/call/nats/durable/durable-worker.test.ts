@@ -1,12 +1,12 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import { expect, it } from "vitest";
+import { useBench } from "../../../../test/durable-bench.ts";
 import { query, rejection, sleep } from "../../../../test/make-operation.ts";
 import { natsSuite } from "../../../../test/nats-server.ts";
 import { unwrap } from "../../../core/envelope/envelope.ts";
 import { OperationRegistry } from "../../../core/registry/registry.ts";
 import { consumerName } from "./durable-names.ts";
 import { serveDurableCalls } from "./durable-worker.ts";
-import { useBench } from "./test-bench.ts";
 
 const durable = { durable: true } as const;
 const idempotent = { durable: true, annotations: { idempotent: true } } as const;

@@ -1,5 +1,6 @@
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { expect, it } from "vitest";
+import { useBench } from "../../../../test/durable-bench.ts";
 import { query, rejection, sleep } from "../../../../test/make-operation.ts";
 import { natsSuite } from "../../../../test/nats-server.ts";
 import { localEnvelope, unwrap } from "../../../core/envelope/envelope.ts";
@@ -7,7 +8,6 @@ import { CallError } from "../../../core/errors/errors.ts";
 import type { Delivery } from "../../bus.ts";
 import { encodeEnding } from "./durable-codec.ts";
 import { consumerName, requestToken } from "./durable-names.ts";
-import { useBench } from "./test-bench.ts";
 
 const durable = { durable: true } as const;
 const idempotent = { durable: true, annotations: { idempotent: true } } as const;

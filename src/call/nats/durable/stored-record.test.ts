@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { headers } from "@nats-io/transport-node";
 import { expect, it } from "vitest";
+import { useBench } from "../../../../test/durable-bench.ts";
 import { query, rejection } from "../../../../test/make-operation.ts";
 import { natsSuite } from "../../../../test/nats-server.ts";
 import { unwrap } from "../../../core/envelope/envelope.ts";
 import { encodeRequest } from "./durable-codec.ts";
 import { requestToken } from "./durable-names.ts";
-import { useBench } from "./test-bench.ts";
 
 const MAX_PAYLOAD = 4_096;
 const REQUEST_ID = "00000000-0000-4000-8000-000000000000";

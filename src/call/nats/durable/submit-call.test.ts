@@ -1,12 +1,12 @@
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { headers } from "@nats-io/transport-node";
 import { expect, it } from "vitest";
+import { useBench } from "../../../../test/durable-bench.ts";
 import { query, rejection, sleep } from "../../../../test/make-operation.ts";
 import { natsSuite } from "../../../../test/nats-server.ts";
 import { unwrap } from "../../../core/envelope/envelope.ts";
 import type { AnyOperation } from "../../../core/operation/operation-types.ts";
 import { hashOf, requestToken } from "./durable-names.ts";
-import { useBench } from "./test-bench.ts";
 
 function counting(id: string): { readonly operation: AnyOperation; readonly inputs: unknown[] } {
   const inputs: unknown[] = [];

@@ -1,12 +1,12 @@
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
-import { type NatsServer, startNats } from "../../../../test/nats-server.ts";
-import type { AnyOperation } from "../../../core/operation/operation-types.ts";
-import { OperationRegistry } from "../../../core/registry/registry.ts";
-import { type DurableCalls, openDurableCalls } from "./durable-calls.ts";
-import { DurableNames } from "./durable-names.ts";
-import type { DurableCallsOptions, DurableWorkerOptions } from "./durable-options.ts";
-import { type DurableWorker, serveDurableCalls } from "./durable-worker.ts";
+import { type DurableCalls, openDurableCalls } from "../src/call/nats/durable/durable-calls.ts";
+import { DurableNames } from "../src/call/nats/durable/durable-names.ts";
+import type { DurableCallsOptions, DurableWorkerOptions } from "../src/call/nats/durable/durable-options.ts";
+import { type DurableWorker, serveDurableCalls } from "../src/call/nats/durable/durable-worker.ts";
+import type { AnyOperation } from "../src/core/operation/operation-types.ts";
+import { OperationRegistry } from "../src/core/registry/registry.ts";
+import { type NatsServer, startNats } from "./nats-server.ts";
 
 /** A broker for the tests of one suite, with streams of its own for each of them. */
 export interface Bench {

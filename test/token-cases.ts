@@ -1,7 +1,11 @@
 import { createHmac, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { SignJWT } from "jose";
-import type { Delivery } from "../bus.ts";
-import { createTokenVerifier, type TokenVerifier, type TokenVerifierOptions } from "./token-verifier.ts";
+import type { Delivery } from "../src/call/bus.ts";
+import {
+  createTokenVerifier,
+  type TokenVerifier,
+  type TokenVerifierOptions,
+} from "../src/call/credentials/token-verifier.ts";
 
 /** The secret of the tests. */
 export const KEY: Uint8Array = randomBytes(32);

@@ -1,9 +1,9 @@
 import { connect } from "@nats-io/transport-node";
-import { defineOperation } from "../../../core/operation/operation.ts";
-import { OperationRegistry } from "../../../core/registry/registry.ts";
-import { serveDurableCalls } from "./durable-worker.ts";
+import { serveDurableCalls } from "../src/call/nats/durable/durable-worker.ts";
+import { defineOperation } from "../src/core/operation/operation.ts";
+import { OperationRegistry } from "../src/core/registry/registry.ts";
 
-/** A worker in a process of its own, which tests can kill: `node worker-process.js <url> <prefix> <ackWaitMs>`. */
+/** A worker in a process of its own, which tests can kill: `node durable-worker-process.js <url> <prefix> <ackWaitMs>`. */
 const [url = "", prefix = "", ackWaitMs = ""] = process.argv.slice(2);
 
 const shared = {

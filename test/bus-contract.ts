@@ -1,0 +1,108 @@
+import { randomBytes } from "node:crypto";
+import { afterEach, beforeEach, describe } from "vitest";
+import type { Bus } from "../src/call/bus.ts";
+import { CallHandler, type CallHandlerOptions } from "../src/call/call-handler.ts";
+import { createTokenSigner } from "../src/call/credentials/token-signer.ts";
+import { createTokenVerifier } from "../src/call/credentials/token-verifier.ts";
+import { PendingRequestMap, type PendingRequestMapOptions } from "../src/call/pending-request-map.ts";
+import { createRemoteRegistry, type RemoteRegistry } from "../src/call/remote-registry.ts";
+import type { AnyOperation } from "../src/core/operation/operation-types.ts";
+import { OperationRegistry } from "../src/core/registry/registry.ts";
+import { describeCalls } from "./bus-contract-calls.ts";
+import { describeEnds } from "./bus-contract-ends.ts";
+import { describeFleet } from "./bus-contract-fleet.ts";
+import { describeHops } from "./bus-contract-hops.ts";
+import { describeSizes } from "./bus-contract-sizes.ts";
+import { describeStreams } from "./bus-contract-streams.ts";
+
+/** Two sides of one bus, as two processes would hold them. */
+export interface BusPair {
+  readonly asking: Bus;
+  readonly answering: Bus;
+  /** One side more. */
+  more(): Promise<Bus>;
+  close(): Promise<void>;
+}
+
+/** What a bus has to bring along to be tested. */
+export interface BusRow {
+  connect(): Promise<BusPair>;
+  /** Bytes it carries at a time, and in chunks; left out by a bus that writes nothing down. */
+  readonly sizes?: { readonly message: number; readonly cap: number };
+}
+
+/** A service that was started for one test. */
+export interface Service {
+  readonly registry: OperationRegistry;
+  readonly handler: CallHandler;
+}
+
+/** What every test of the contract works with. */
+export interface Bench {
+  readonly pair: BusPair;
+  readonly sizes: BusRow["sizes"];
+  /** Serves operations, on the answering side unless told. */
+  serve(operations: readonly AnyOperation[], options?: CallHandlerOptions, bus?: Bus): Promise<Service>;
+  /** An asking side that can prove any identity. */
+  ask(options?: PendingRequestMapOptions, bus?: Bus): PendingRequestMap;
+  /** Finds what is served. */
+  find(bus?: Bus): Promise<RemoteRegistry>;
+}
+
+const SECRET = randomBytes(32);
+const ISSUER = "contract";
+const credentials = createTokenSigner({ key: SECRET, issuer: ISSUER });
+
+/** Every test of the contract, for one bus. */
+export function describeBus(name: string, row: BusRow): void {
+  describe(`${name} as a bus`, () => {
+    let bench: (Bench & { close(): Promise<void> }) | undefined;
+    beforeEach(async () => {
+      bench = openBench(await row.connect(), row.sizes);
+    });
+    afterEach(async () => {
+      await bench?.close();
+    });
+    const current = (): Bench => {
+      if (bench === undefined) throw new Error("There is a bench within tests only.");
+      return bench;
+    };
+    describeCalls(current);
+    describeEnds(current);
+    describeStreams(current);
+    describeHops(current);
+    describeSizes(current, row.sizes);
+    describeFleet(current);
+  });
+}
+
+function openBench(pair: BusPair, sizes: BusRow["sizes"]): Bench & { close(): Promise<void> } {
+  const closing: (() => Promise<void>)[] = [];
+  const verify = createTokenVerifier({ keys: SECRET, issuer: ISSUER });
+  return {
+    pair,
+    sizes,
+    async serve(operations, options = {}, bus = pair.answering) {
+      const registry = new OperationRegistry(operations);
+      const authenticate = bus.carriesIdentity ? undefined : verify;
+      const handler = new CallHandler(registry, bus, { authenticate, ...options });
+      await handler.start();
+      closing.push(() => handler.drain({ timeoutMs: 0 }));
+      return { registry, handler };
+    },
+    ask(options, bus = pair.asking) {
+      const map = new PendingRequestMap(bus, { credentials, ...options });
+      closing.push(() => map.close());
+      return map;
+    },
+    async find(bus = pair.asking) {
+      const remote = await createRemoteRegistry(bus, { credentials });
+      closing.push(() => remote.close());
+      return remote;
+    },
+    async close() {
+      for (const close of closing.reverse()) await close();
+      await pair.close();
+    },
+  };
+}
