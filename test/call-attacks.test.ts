@@ -11,7 +11,7 @@ natsSuite("an attacker on the broker", () => {
     const grown = since(asking);
     const { requestId, inbox, subject, called } = await attacked().overhearSlow();
     const guesses = Array.from({ length: 20 }, () => `${inbox}.${crypto.randomUUID()}`);
-    const peer = `waybill.peer.${inbox.split(".").at(-1)}`;
+    const peer = `waybill.peer._.${inbox.split(".").at(-1)}`;
     for (const to of [...guesses, `${inbox}.*`, "_INBOX.x.y", subject, peer]) {
       attacker.publish(to, answer(requestId, "forged"));
     }

@@ -92,7 +92,7 @@ describe("createMemoryBus", () => {
     await bus.close();
     expect(caller.lost).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ code: "UNAVAILABLE" }));
     expect(answerer.lost).toHaveBeenCalledOnce();
-    expect(codeOf(() => bus.request(request(), asker()))).toBe("NO_RESPONDER");
+    expect(codeOf(() => bus.request(request(), asker()))).toBe("UNAVAILABLE");
   });
 
   it("Call: watchers hear of services that are there, come, change and go", async () => {

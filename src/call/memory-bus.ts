@@ -40,6 +40,8 @@ class MemoryBus implements Bus {
   #closed = false;
 
   request(request: CallRequested, asker: Asker, identity?: Identity): AskLine {
+    if (this.#closed)
+      throw new CallError("UNAVAILABLE", "The bus is closed; nothing was sent.", { stack: false });
     const take = this.#next(request.operationId);
     if (take === undefined) throw noResponder(request.operationId);
     const line = new MemoryLine(this, asker);
@@ -95,7 +97,6 @@ class MemoryBus implements Bus {
 
   /** Members of the operation and of its namespace are one group, as on a broker. */
   #next(operationId: string): Take | undefined {
-    if (this.#closed) return undefined;
     const own = this.#groups.get(operationId);
     const shared = this.#groups.get(operationId.slice(0, operationId.indexOf(".") + 1));
     const group = own ?? shared;

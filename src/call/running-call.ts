@@ -150,15 +150,10 @@ export class RunningCall extends Linked implements Answerer, Timed {
     try {
       this.#line.reply(event);
     } catch (thrown) {
-      this.#replyWithout(toCallError(thrown));
+      const { requestId } = this.#request;
+      this.#line.reply({ type: "call.error", requestId, error: toErrorPayload(toCallError(thrown)) });
     }
     this.#end();
-  }
-
-  /** The reason why something could not be sent, without details: short enough for any limit. */
-  #replyWithout({ code, message, retryable, correctable }: CallError): void {
-    const error = { code, message, retryable, correctable };
-    this.#line.reply({ type: "call.error", requestId: this.#request.requestId, error });
   }
 
   /** The caller does not wait any more: nothing is sent, and the handler hears why. */

@@ -243,6 +243,18 @@ describe("the checker of the fault run", () => {
     expect(problemsWith({ client })).toEqual([`planted: x failed with ${code}.`]);
   });
 
+  it("Call faults: the checker catches a call that fails after the storm, if it had time and but one try", () => {
+    const calm = { event: "calm" } as const;
+    const late = asked("x", "fault.once", { timeoutMs: 3_000 });
+    const failure = settled("x", failed("TIMEOUT"));
+    expect(problemsWith({ client: [calm, late, failure] })).toEqual([
+      "planted: x failed with TIMEOUT after the storm.",
+    ]);
+    expect(problemsWith({ client: [late, calm, failure] })).toEqual([]);
+    expect(problemsWith({ client: [calm, { ...late, timeoutMs: 2_999 }, failure] })).toEqual([]);
+    expect(problemsWith({ client: [calm, { ...late, attempts: 2 }, failure] })).toEqual([]);
+  });
+
   it("Call faults: the checker catches a submit that is refused for anything but a broker that is away", () => {
     const client = [asked("x", "fault.storedOnce"), { event: "refused", id: "x", code: "CONFLICT" } as const];
     expect(problemsWith({ client })).toEqual(["planted: x failed with CONFLICT."]);

@@ -25,6 +25,7 @@ export function checkHistory(histories: Histories): Verdict {
     ...lateness.problems,
     ...clients.flatMap(checkClient),
     ...clients.flatMap(checkCodes),
+    ...clients.flatMap(checkCalm),
     ...checkRuns(histories),
     ...checkStored(histories),
   ];
@@ -94,6 +95,23 @@ function checkCodes({ name, events }: History): string[] {
     if (event.event === "refused") expect(event.id, event.code);
     if ((event.event === "settled" || event.event === "fetched") && !event.outcome.ok)
       expect(event.id, event.outcome.code);
+  }
+  return problems;
+}
+
+/** Calls with less time than this may meet their deadline without anything being wrong. */
+const AMPLE_MS = 3_000;
+
+/** Once nothing is broken any more, every call that has the time and is made once is answered. */
+function checkCalm({ name, events }: History): string[] {
+  const since = events.findIndex(({ event }) => event === "calm");
+  if (since < 0) return [];
+  const calm = new Set<string>();
+  const problems: string[] = [];
+  for (const event of events.slice(since)) {
+    if (event.event === "asked" && event.attempts === 1 && event.timeoutMs >= AMPLE_MS) calm.add(event.id);
+    if (event.event === "settled" && !event.outcome.ok && calm.has(event.id))
+      problems.push(`${name}: ${event.id} failed with ${event.outcome.code} after the storm.`);
   }
   return problems;
 }

@@ -20,8 +20,9 @@ let isFinishing = false;
 let underWay = 0;
 let made = 0;
 process.once("disconnect", () => process.exit());
-process.once("message", () => {
-  isFinishing = true;
+process.on("message", (word) => {
+  if (word === "calm") write({ event: "calm" });
+  else isFinishing = true;
 });
 
 const connection = await connect({

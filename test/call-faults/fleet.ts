@@ -124,6 +124,11 @@ export class Fleet {
     }
   }
 
+  /** Has the clients write down that nothing is broken any more. */
+  callItCalm(): void {
+    for (const { child } of this.running("client")) child.send("calm", () => {});
+  }
+
   /** Lets the clients see their calls to the end; those that do not are named among the deaths. */
   async finishClients(withinMs: number): Promise<void> {
     this.#isFinishing = true;
@@ -131,7 +136,10 @@ export class Fleet {
     for (const { child } of clients) child.send("finish", () => {});
     const until = performance.now() + withinMs;
     while (clients.some(isAlive) && performance.now() < until) await sleep(20);
-    for (const { name } of clients.filter(isAlive)) this.deaths.push(`${name} did not come to an end.`);
+    for (const member of clients.filter(isAlive)) {
+      this.deaths.push(`${member.name} did not come to an end.`);
+      this.kill(member);
+    }
   }
 
   /** Ends whoever is left and waits until nobody is. */

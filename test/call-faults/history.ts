@@ -57,6 +57,11 @@ export interface Stall {
   readonly to: number;
 }
 
+/** The storm has been over for a while: from here on nothing may fail. */
+export interface Calm {
+  readonly event: "calm";
+}
+
 /** A client has seen all of its calls to their end. */
 export interface Closed {
   readonly event: "closed";
@@ -80,7 +85,17 @@ export interface Done {
 }
 
 /** One line of a history. */
-export type HistoryEvent = Asked | Settled | Accepted | Refused | Fetched | Stall | Closed | Run | Done;
+export type HistoryEvent =
+  | Asked
+  | Settled
+  | Accepted
+  | Refused
+  | Fetched
+  | Stall
+  | Calm
+  | Closed
+  | Run
+  | Done;
 
 const EVENTS: ReadonlySet<unknown> = new Set<HistoryEvent["event"]>([
   "asked",
@@ -89,6 +104,7 @@ const EVENTS: ReadonlySet<unknown> = new Set<HistoryEvent["event"]>([
   "refused",
   "fetched",
   "stall",
+  "calm",
   "closed",
   "run",
   "done",

@@ -12,8 +12,8 @@ import { connectNatsBus, createNatsBus, type NatsBus } from "./nats-bus.ts";
 const CONFIG = `authorization { users: [
   { user: service, password: s }
   { user: ada, password: a, permissions: {
-    publish: ["waybill.call.ada.>", "waybill.stop.ada.>", "waybill.beat.*", "waybill.peer.*", "waybill.who"]
-    subscribe: ["_INBOX_ada.>", "waybill.beat.*", "waybill.service.*", "waybill.peer.*", "waybill.who"]
+    publish: ["waybill.call.ada.>", "waybill.stop.ada.>", "waybill.beat.ada.*", "waybill.peer.*.*", "waybill.who"]
+    subscribe: ["_INBOX_ada.>", "waybill.beat.*.*", "waybill.service.*.*"]
   } }
 ] }`;
 

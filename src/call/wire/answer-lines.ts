@@ -26,10 +26,10 @@ export class AnswerLines {
   readonly #lines = new Map<string, WireAnswerLine>();
   #uploading = 0;
 
+  #isReachable = false;
+
   constructor(host: WireHost) {
     this.#host = host;
-    const { transport, subjects, peers } = host;
-    transport.subscribe(subjects.peer(peers.ownId), (message) => this.#hearPeer(message));
   }
 
   get size(): number {
@@ -38,6 +38,7 @@ export class AnswerLines {
 
   async join(route: Route, take: Take): Promise<Membership> {
     const { transport, subjects } = this.#host;
+    this.#beReachable();
     const requests = transport.subscribe(
       subjects.route("call", route),
       (message) => this.#hearRequest(message, take),
@@ -52,6 +53,14 @@ export class AnswerLines {
         void this.#whenEmpty().then(() => stops.stop());
       },
     };
+  }
+
+  /** Not before there is something to answer: who only asks needs no right to hear this. */
+  #beReachable(): void {
+    if (this.#isReachable) return;
+    this.#isReachable = true;
+    const { transport, subjects, peers } = this.#host;
+    transport.subscribe(subjects.peer(peers.ownAddress), (message) => this.#hearPeer(message));
   }
 
   /** Introduces this side to callers who have been waiting for a while, so that both notice when the other is gone. */
@@ -231,7 +240,7 @@ class WireAnswerLine implements AnswerLine, PeerLine {
     if (!this.#isOpen) return;
     const { transport, peers, messageBytes } = this.#host;
     // A stream says at once who sends it, for its reader has to grant more.
-    const peer = event.type === "call.responded" && event.sequence === 0 ? { peer: peers.ownId } : {};
+    const peer = event.type === "call.responded" && event.sequence === 0 ? { peer: peers.ownAddress } : {};
     const bytes = encodeMessage({ event, ...peer }, "OUTPUT_INVALID");
     if (bytes.length > messageBytes) {
       throw tooLarge(this.#delivery.request.operationId, "result", bytes.length, messageBytes);
@@ -253,7 +262,7 @@ class WireAnswerLine implements AnswerLine, PeerLine {
     this.#isOpen = false;
     this.#lines.forget(this);
     this.#endUpload();
-    if (this.#isIntroduced && this.#beats) this.#host.peers.untrack(peerAt(this.replyTo), this);
+    if (this.#isIntroduced && this.#beats) this.#host.peers.untrack(this.#caller, this);
   }
 
   tick(): void {
@@ -268,11 +277,15 @@ class WireAnswerLine implements AnswerLine, PeerLine {
     answerer?.lost();
   }
 
+  get #caller(): string {
+    return peerAt(this.replyTo, this.#delivery.user ?? NOBODY);
+  }
+
   #introduce(taken: NonNullable<WireMessage["taken"]>): void {
     const { transport, peers } = this.#host;
     this.#isIntroduced = true;
-    if (this.#beats) peers.track(peerAt(this.replyTo), this);
-    transport.publish(this.replyTo, encodeMessage({ taken, peer: peers.ownId }, "OUTPUT_INVALID"));
+    if (this.#beats) peers.track(this.#caller, this);
+    transport.publish(this.replyTo, encodeMessage({ taken, peer: peers.ownAddress }, "OUTPUT_INVALID"));
   }
 
   #deliverWith(bytes: Uint8Array): void {

@@ -140,6 +140,7 @@ class WireAskLine implements AskLine, PeerLine {
 
   #hearWhole(bytes: Uint8Array): void {
     const decoded = decodeMessage(bytes);
+    // Only the answer itself ends the call: what cannot be read is counted, and waited past.
     if (typeof decoded === "string") this.#host.counters[decoded]++;
     else this.#take(decoded);
   }

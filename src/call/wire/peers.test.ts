@@ -52,7 +52,7 @@ describe("Peers", () => {
     const broker = new MemoryBroker();
     const [one, other] = [side(broker), side(broker)];
     const line = { lost: vi.fn() };
-    one.peers.track(other.peers.ownId, line);
+    one.peers.track(other.peers.ownAddress, line);
     await pass(50 * BEAT_MS);
     expect(line.lost).not.toHaveBeenCalled();
     other.peers.close();
@@ -64,7 +64,7 @@ describe("Peers", () => {
     const broker = new MemoryBroker();
     const quiet = side(broker, false);
     const heard = vi.fn();
-    broker.add({ parts: subjects.beat("*").split("."), queue: undefined, hear: heard });
+    broker.add({ parts: subjects.beat("*.*").split("."), queue: undefined, hear: heard });
     await pass(5 * BEAT_MS);
     expect(heard).not.toHaveBeenCalled();
     quiet.peers.isService = true;
@@ -103,7 +103,7 @@ describe("Peers", () => {
     if (one !== undefined) one.peers.isService = true;
     if (service !== undefined) service.peers.isService = true;
     await pass(BEAT_MS);
-    expect(heard.mock.calls).toEqual([[service?.peers.ownId]]);
+    expect(heard.mock.calls).toEqual([[service?.peers.ownAddress]]);
   });
 
   it("Call: leaves no timer behind", () => {
@@ -113,12 +113,12 @@ describe("Peers", () => {
   });
 
   it.each([
-    ["_INBOX.abc.token", "abc"],
-    ["a.b.c.d", "c"],
-    ["x", ""],
-    ["", ""],
-    ["a.b", "a"],
-  ])("Call: whoever waits at %j is %j", (replyTo, peer) => {
-    expect(peerAt(replyTo)).toBe(peer);
+    ["_INBOX.abc.token", "ada.abc"],
+    ["a.b.c.d", "ada.c"],
+    ["x", "ada."],
+    ["", "ada."],
+    ["a.b", "ada.a"],
+  ])("Call: ada waiting at %j is %j", (replyTo, peer) => {
+    expect(peerAt(replyTo, "ada")).toBe(peer);
   });
 });

@@ -21,8 +21,8 @@ interface Peer {
 
 /** Who else is on the bus and alive: each side says so now and then while the other may be waiting for it. */
 export class Peers {
-  /** Made anew with every bus: the last part of its inbox. Others reach this side by it. */
-  readonly ownId: string;
+  /** Others reach this side by it: its user, and the last part of its inbox, which is made anew with every bus. */
+  readonly ownAddress: string;
   /** Set while this side can be found by others, who want to know when it is gone. */
   isService = false;
   readonly #transport: Transport;
@@ -30,18 +30,18 @@ export class Peers {
   readonly #beatMs: number;
   readonly #tracked = new Map<string, Peer>();
   readonly #onTick: () => boolean;
-  #onServiceBeat: ((peerId: string) => void) | undefined;
+  #onServiceBeat: ((address: string) => void) | undefined;
   readonly #timer: ReturnType<typeof setInterval>;
   readonly #stopHearing: () => void;
 
   /** `onTick` is called with every beat and tells whether anybody may be waiting. */
   constructor(transport: Transport, subjects: Subjects, beatMs: number, onTick: () => boolean) {
-    this.ownId = lastPart(transport.inbox);
+    this.ownAddress = subjects.address(lastPart(transport.inbox));
     this.#transport = transport;
     this.#subjects = subjects;
     this.#beatMs = beatMs;
     this.#onTick = onTick;
-    const heard = transport.subscribe(subjects.beat("*"), ({ subject, data }) => {
+    const heard = transport.subscribe(subjects.beat("*.*"), ({ subject, data }) => {
       this.#hear(subject.slice(subjects.beat("").length), data.length > 0);
     });
     const stopReconnect = transport.onReconnect(() => this.#forgive());
@@ -54,19 +54,19 @@ export class Peers {
   }
 
   /** Tells a line when its peer has not been heard of for too long. */
-  track(peerId: string, line: PeerLine): void {
-    const peer = this.#tracked.get(peerId) ?? { heardAt: monotonicNow(), lines: new Set() };
-    this.#tracked.set(peerId, peer);
+  track(address: string, line: PeerLine): void {
+    const peer = this.#tracked.get(address) ?? { heardAt: monotonicNow(), lines: new Set() };
+    this.#tracked.set(address, peer);
     peer.lines.add(line);
   }
 
-  untrack(peerId: string, line: PeerLine): void {
-    const peer = this.#tracked.get(peerId);
-    if (peer?.lines.delete(line) && peer.lines.size === 0) this.#tracked.delete(peerId);
+  untrack(address: string, line: PeerLine): void {
+    const peer = this.#tracked.get(address);
+    if (peer?.lines.delete(line) && peer.lines.size === 0) this.#tracked.delete(address);
   }
 
   /** Hears of services that nobody here tracks. */
-  onUnknownService(listener: ((peerId: string) => void) | undefined): void {
+  onUnknownService(listener: ((address: string) => void) | undefined): void {
     this.#onServiceBeat = listener;
   }
 
@@ -76,21 +76,24 @@ export class Peers {
     this.#tracked.clear();
   }
 
-  #hear(peerId: string, isService: boolean): void {
-    const peer = this.#tracked.get(peerId);
+  #hear(address: string, isService: boolean): void {
+    const peer = this.#tracked.get(address);
     if (peer !== undefined) peer.heardAt = monotonicNow();
-    else if (isService && peerId !== this.ownId) this.#onServiceBeat?.(peerId);
+    else if (isService && address !== this.ownAddress) this.#onServiceBeat?.(address);
   }
 
   #tick(): void {
     const isAwaited = this.#onTick();
     if ((isAwaited || this.isService) && this.#transport.isConnected) {
-      this.#transport.publish(this.#subjects.beat(this.ownId), this.isService ? SERVICE_BEAT : PLAIN_BEAT);
+      this.#transport.publish(
+        this.#subjects.beat(this.ownAddress),
+        this.isService ? SERVICE_BEAT : PLAIN_BEAT,
+      );
     }
     const silentSince = monotonicNow() - MISSED_BEATS * this.#beatMs;
-    for (const [peerId, peer] of [...this.#tracked]) {
+    for (const [address, peer] of [...this.#tracked]) {
       if (peer.heardAt > silentSince) continue;
-      this.#tracked.delete(peerId);
+      this.#tracked.delete(address);
       const message = "Whoever was at the other end has not been heard of for too long.";
       for (const line of [...peer.lines]) line.lost(new CallError("UNAVAILABLE", message, { stack: false }));
     }
@@ -102,9 +105,9 @@ export class Peers {
   }
 }
 
-/** The peer who waits at a reply path, which is its inbox and one part more. */
-export function peerAt(replyTo: string): string {
-  return lastPart(replyTo.slice(0, replyTo.lastIndexOf(".")));
+/** The peer of a user who waits at a reply path, which is its inbox and one part more. */
+export function peerAt(replyTo: string, user: string): string {
+  return `${user}.${lastPart(replyTo.slice(0, replyTo.lastIndexOf(".")))}`;
 }
 
 function lastPart(subject: string): string {

@@ -51,16 +51,35 @@ export class Subjects {
     return subject.slice(subject.indexOf(".", start) + 1) === placeOf(operationId);
   }
 
-  peer(peerId: string): string {
-    return `${this.prefix}.peer.${peerId}`;
+  /** How others reach a peer of this user: the user it is bound to, and a name of its own. */
+  address(peerId: string): string {
+    return `${this.user}.${peerId}`;
   }
 
-  beat(peerId: string): string {
-    return `${this.prefix}.beat.${peerId}`;
+  /** Where a peer hears of calls it runs. */
+  peer(address: string): string {
+    return `${this.prefix}.peer.${address}`;
   }
 
+  /** Where a peer gives signs of life; `*.*` for all of them. */
+  beat(address: string): string {
+    return `${this.prefix}.beat.${address}`;
+  }
+
+  /** Where a service of this user says what it offers. */
   service(serviceId: string): string {
-    return `${this.prefix}.service.${serviceId}`;
+    return `${this.prefix}.service.${this.user}.${serviceId}`;
+  }
+
+  /** Where all services do. */
+  get services(): string {
+    return `${this.prefix}.service.*.*`;
+  }
+
+  /** The user a service speaks for, as its subject says; nothing for any other subject. */
+  serviceUser(subject: string): string | undefined {
+    const start = `${this.prefix}.service.`;
+    return subject.startsWith(start) ? subject.slice(start.length, subject.lastIndexOf(".")) : undefined;
   }
 
   get who(): string {

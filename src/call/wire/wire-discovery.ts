@@ -3,7 +3,7 @@ import type { Announcement, ServiceWatch, ServiceWatcher } from "../bus.ts";
 import type { ServiceNotice } from "../discovery/service-notice.ts";
 import type { WireHost } from "./ask-lines.ts";
 import { Assembly, fromChunk, isChunk, publishWhole } from "./chunk.ts";
-import type { TransportMessage } from "./transport.ts";
+import type { TransportMessage, TransportSubscription } from "./transport.ts";
 import { decodeMessage, encodeMessage } from "./wire-message.ts";
 
 /** Services are thought to be complete when none has spoken up for this long, and in any case after the longest wait. */
@@ -19,7 +19,7 @@ const ASSEMBLIES = 64;
 /** Bytes of them, as a multiple of the largest one allowed. */
 const ASSEMBLED_AT_A_TIME = 2;
 
-const MAX_ID = 100;
+const SERVICE_ID = /^[A-Za-z0-9_-]{1,100}$/;
 const MAX_NAME = 200;
 
 /** Lets services be found, and finds them. */
@@ -28,14 +28,11 @@ export class WireDiscovery {
   readonly #own = new Map<string, ServiceNotice>();
   readonly #watches = new Set<Watch>();
   readonly #stopAnswering: () => void;
+  #asked: TransportSubscription | undefined;
 
   constructor(host: WireHost) {
     this.#host = host;
-    const { transport, subjects, peers } = host;
-    const asked = transport.subscribe(subjects.who, ({ replyTo }) => {
-      if (replyTo === undefined || subjects.isOwn(replyTo)) return;
-      for (const notice of this.#own.values()) this.#publish(replyTo, notice);
-    });
+    const { transport, peers } = host;
     const stopReconnect = transport.onReconnect(() => {
       for (const watch of this.#watches) watch.ask();
     });
@@ -43,7 +40,7 @@ export class WireDiscovery {
       for (const watch of this.#watches) watch.askSoon();
     });
     this.#stopAnswering = () => {
-      asked.stop();
+      this.#asked?.stop();
       stopReconnect();
       peers.onUnknownService(undefined);
     };
@@ -51,6 +48,11 @@ export class WireDiscovery {
 
   async announce(notice: ServiceNotice): Promise<Announcement> {
     const { transport, subjects, peers } = this.#host;
+    if (!SERVICE_ID.test(notice.serviceId)) {
+      throw new TypeError('A service id may hold letters, digits, "_" and "-", at most 100.');
+    }
+    // Not before: who only asks needs no right to hear this.
+    this.#asked ??= transport.subscribe(subjects.who, ({ replyTo }) => this.#answer(replyTo));
     const tell = (changed: ServiceNotice) => {
       this.#own.set(notice.serviceId, changed);
       this.#publish(subjects.service(notice.serviceId), changed);
@@ -85,9 +87,14 @@ export class WireDiscovery {
     for (const watch of [...this.#watches]) watch.stop();
   }
 
+  #answer(replyTo: string | undefined): void {
+    if (replyTo === undefined || this.#host.subjects.isOwn(replyTo)) return;
+    for (const notice of this.#own.values()) this.#publish(replyTo, notice);
+  }
+
   #publish(subject: string, notice: ServiceNotice): void {
     const { transport, peers } = this.#host;
-    const bytes = encodeMessage({ service: notice, peer: peers.ownId }, "VALIDATION_ERROR");
+    const bytes = encodeMessage({ service: notice, peer: peers.ownAddress }, "VALIDATION_ERROR");
     publishWhole(transport, subject, crypto.randomUUID(), bytes);
   }
 }
@@ -117,7 +124,7 @@ class Watch implements ServiceWatch {
       this.#settle = resolve;
     });
     const answers = transport.subscribe(this.#replyTo, (message) => this.#hear(message));
-    const news = transport.subscribe(subjects.service("*"), (message) => this.#hear(message));
+    const news = transport.subscribe(subjects.services, (message) => this.#hear(message));
     const longest = setTimeout(() => this.#settle(), LONGEST_WAIT_MS);
     this.#stopHearing = () => {
       answers.stop();
@@ -167,7 +174,7 @@ class Watch implements ServiceWatch {
     if (bytes === undefined) return;
     const decoded = decodeMessage(bytes);
     if (typeof decoded === "string") this.#host.counters[decoded]++;
-    else this.#take(decoded.service, decoded.peer);
+    else this.#take(decoded.service, decoded.peer, this.#host.subjects.serviceUser(message.subject));
   }
 
   #assemble(bytes: Uint8Array): Uint8Array | undefined {
@@ -204,10 +211,12 @@ class Watch implements ServiceWatch {
     this.#assembling = 0;
   }
 
-  #take(service: unknown, peer: string | undefined): void {
+  /** `user` is whom the subject speaks for, which permissions are about; an answer to a question has none. */
+  #take(service: unknown, peer: string | undefined, user: string | undefined): void {
     if (!isServiceMessage(service)) this.#host.counters.malformed++;
-    else if ("gone" in service) this.#forget(service.serviceId);
+    else if ("gone" in service) this.#leave(service.serviceId, user);
     else if (peer === undefined) this.#host.counters.malformed++;
+    else if (user !== undefined && !isOf(peer, user)) this.#host.counters.forged++;
     else if (!this.#known.has(service.serviceId) && this.#known.size >= this.#host.services)
       this.#host.counters.overLimit++;
     else {
@@ -225,6 +234,13 @@ class Watch implements ServiceWatch {
     this.#host.peers.track(peer, line);
   }
 
+  #leave(serviceId: string, user: string | undefined): void {
+    const known = this.#known.get(serviceId);
+    if (known === undefined) return;
+    if (user !== undefined && isOf(known.peer, user)) this.#forget(serviceId);
+    else this.#host.counters.forged++;
+  }
+
   #forget(serviceId: string): void {
     const known = this.#known.get(serviceId);
     if (known === undefined) return;
@@ -234,13 +250,17 @@ class Watch implements ServiceWatch {
   }
 }
 
+function isOf(address: string, user: string): boolean {
+  return address.startsWith(`${user}.`);
+}
+
 type ServiceMessage = ServiceNotice | { readonly serviceId: string; readonly gone: true };
 
 /** The operations are for the directory to judge, one by one. */
 function isServiceMessage(value: unknown): value is ServiceMessage {
   if (!isPlainObject(value)) return false;
   const { serviceId, name, operations, gone } = value;
-  if (typeof serviceId !== "string" || serviceId === "" || serviceId.length > MAX_ID) return false;
+  if (typeof serviceId !== "string" || !SERVICE_ID.test(serviceId)) return false;
   if (gone === true) return true;
   return typeof name === "string" && name.length <= MAX_NAME && Array.isArray(operations);
 }

@@ -94,14 +94,19 @@ const MAX_NAME = 512;
 function hasRightFields({ peer, line, beats, inputBytes, taken }: Record<string, unknown>): boolean {
   return (
     (beats === undefined || beats === true) &&
-    (peer === undefined || isName(peer)) &&
+    (peer === undefined || isAddress(peer)) &&
     (line === undefined || isName(line)) &&
     (inputBytes === undefined || (Number.isSafeInteger(inputBytes) && (inputBytes as number) > 0)) &&
     (taken === undefined || taken === "running" || taken === "send input")
   );
 }
 
-/** Peers and reply paths become parts of subjects. */
+/** A user and a name: both become parts of subjects. */
+function isAddress(value: unknown): boolean {
+  return typeof value === "string" && value.length <= MAX_NAME && /^[\w-]+\.[\w-]+$/.test(value);
+}
+
+/** A reply path is a subject, and nothing that stands for several. */
 function isName(value: unknown): boolean {
   return (
     typeof value === "string" &&
