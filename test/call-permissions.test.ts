@@ -124,7 +124,7 @@ natsSuite("permissions of a broker", () => {
   ])("RE-29 keep others from listening to %s", async (subject) => {
     const subscription = raw.subscribe(subject);
     const heard = (async () => {
-      for await (const message of subscription) return message.subject;
+      for await (const message of subscription) seen.push(message.subject);
     })();
     await expect(heard).rejects.toThrow(/permission/i);
   });
