@@ -50,3 +50,14 @@ export function noResponder(operationId: string): CallError {
   const message = `Nobody on the bus answers "${operationId}" right now; is its service running?`;
   return turnDown(new CallError("NO_RESPONDER", message, { stack: false }), operationId);
 }
+
+/** The error for what is over the size a bus carries, even in chunks. */
+export function tooLarge(
+  operationId: string,
+  what: "request" | "result",
+  bytes: number,
+  allowed: number,
+): CallError {
+  const message = `The ${what} of "${operationId}" takes ${bytes} bytes; the bus carries at most ${allowed} (limits.messageBytes).`;
+  return overLimit(message, { limit: "messageBytes", allowed, bytes }, false);
+}

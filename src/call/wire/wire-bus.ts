@@ -16,11 +16,12 @@ import { type CallLimits, readLimits } from "../call-limits.ts";
 import { isOperationId } from "../discovery/operation-id.ts";
 import type { ServiceNotice } from "../discovery/service-notice.ts";
 import { AnswerLines } from "./answer-lines.ts";
-import { AskLines, type WireHost } from "./ask-lines.ts";
+import { AskLines } from "./ask-lines.ts";
 import { Peers } from "./peers.ts";
 import { Subjects } from "./subjects.ts";
 import type { Transport } from "./transport.ts";
 import { WireDiscovery } from "./wire-discovery.ts";
+import type { WireHost } from "./wire-host.ts";
 
 /** How a bus uses its transport. */
 export interface WireBusOptions {

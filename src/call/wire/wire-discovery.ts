@@ -1,9 +1,9 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { Announcement, ServiceWatch, ServiceWatcher } from "../bus.ts";
 import type { ServiceNotice } from "../discovery/service-notice.ts";
-import type { WireHost } from "./ask-lines.ts";
 import { Assembly, fromChunk, isChunk, publishWhole } from "./chunk.ts";
 import type { TransportMessage, TransportSubscription } from "./transport.ts";
+import type { WireHost } from "./wire-host.ts";
 import { decodeMessage, encodeMessage } from "./wire-message.ts";
 
 /** Services are thought to be complete when none has spoken up for this long, and in any case after the longest wait. */

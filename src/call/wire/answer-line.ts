@@ -1,0 +1,180 @@
+import { CallError } from "../../core/errors/errors.ts";
+import { monotonicNow } from "../../core/execution/deadline.ts";
+import type { Answerer, AnswerLine, Delivery, Take } from "../bus.ts";
+import { overLimit, toErrorPayload, tooLarge } from "../call-errors.ts";
+import type { AnswerEvent, AskerEvent } from "../call-events.ts";
+import { Assembly, type Chunk, publishWhole } from "./chunk.ts";
+import { type PeerLine, peerAt } from "./peers.ts";
+import { NOBODY } from "./subjects.ts";
+import type { WireHost } from "./wire-host.ts";
+import { decodeValue, encodeMessage, type WireMessage } from "./wire-message.ts";
+
+/** Bytes that the smallest input on its way counts for, so that there are not too many of them either. */
+const LEAST_UPLOAD = 4_096;
+
+/** Beats an input may make no progress for. */
+const UPLOAD_BEATS = 4;
+
+/** Where lines are kept while they are open. */
+export interface AnswerLineHolder {
+  forget(line: WireAnswerLine): void;
+  /** Takes room for an input that is on its way; gives it back with a negative number. */
+  reserve(bytes: number): boolean;
+}
+
+/** One call from the answering end, from the arrival of its request on. */
+export class WireAnswerLine implements AnswerLine, PeerLine {
+  readonly replyTo: string;
+  readonly #host: WireHost;
+  readonly #lines: AnswerLineHolder;
+  /** Whether the caller gives signs of life. */
+  readonly #beats: boolean;
+  readonly #take: Take;
+  #delivery: Delivery;
+  #answerer: Answerer | undefined;
+  #upload: Assembly | undefined;
+  #uploadBytes = 0;
+  #openedAt = 0;
+  #idleBeats = 0;
+  #isIntroduced = false;
+  #isOpen = true;
+
+  constructor(
+    host: WireHost,
+    lines: AnswerLineHolder,
+    replyTo: string,
+    beats: boolean,
+    delivery: Delivery,
+    take: Take,
+  ) {
+    this.#host = host;
+    this.#lines = lines;
+    this.replyTo = replyTo;
+    this.#beats = beats;
+    this.#delivery = delivery;
+    this.#take = take;
+  }
+
+  deliver(): void {
+    const answerer = this.#take(this.#delivery, this);
+    if (this.#isOpen) this.#answerer = answerer;
+  }
+
+  /** Room is taken before anything is sent. */
+  askForInput(bytes: number): void {
+    const { messageBytes, counters } = this.#host;
+    const { operationId } = this.#delivery.request;
+    const room = Math.max(bytes, Math.min(LEAST_UPLOAD, messageBytes));
+    if (bytes > messageBytes) {
+      counters.oversized++;
+      this.refuse(tooLarge(operationId, "request", bytes, messageBytes));
+    } else if (!this.#lines.reserve(room)) {
+      counters.overLimit++;
+      const message = `Too many large inputs are on their way to the service; try "${operationId}" again later.`;
+      this.refuse(overLimit(message, { limit: "messageBytes", allowed: messageBytes }));
+    } else {
+      this.#openedAt = monotonicNow();
+      this.#uploadBytes = room;
+      this.#upload = new Assembly(bytes);
+      this.#introduce("send input");
+    }
+  }
+
+  hearChunk(chunk: Chunk): void {
+    if (this.#upload === undefined) {
+      this.#host.counters.duplicate++;
+      return;
+    }
+    this.#idleBeats = 0;
+    const input = this.#upload.add(chunk);
+    if (input === undefined) return;
+    this.#endUpload();
+    if (input === false) this.#refuseMalformed();
+    else this.#deliverWith(input);
+  }
+
+  receive(event: AskerEvent): void {
+    if (this.#answerer !== undefined) this.#answerer.receive(event);
+    // Given up before it was all here.
+    else if (event.type === "call.aborted") this.close();
+  }
+
+  reply(event: AnswerEvent): void {
+    if (!this.#isOpen) return;
+    const { transport, peers, messageBytes } = this.#host;
+    // A stream says at once who sends it, for its reader has to grant more.
+    const isFirst = event.type === "call.responded" && event.sequence === 0;
+    const bytes = encodeMessage(isFirst ? { event, peer: peers.ownAddress } : { event }, "OUTPUT_INVALID");
+    if (bytes.length > messageBytes) {
+      throw tooLarge(this.#delivery.request.operationId, "result", bytes.length, messageBytes);
+    }
+    publishWhole(transport, this.replyTo, "", bytes);
+  }
+
+  refuse(error: CallError): void {
+    const { requestId } = this.#delivery.request;
+    this.reply({ type: "call.error", requestId, error: toErrorPayload(error) });
+    this.close();
+  }
+
+  flush(): Promise<void> {
+    return this.#host.transport.flush();
+  }
+
+  close(): void {
+    this.#isOpen = false;
+    this.#lines.forget(this);
+    this.#endUpload();
+    if (this.#isIntroduced && this.#beats) this.#host.peers.untrack(this.#caller, this);
+  }
+
+  tick(): void {
+    if (!this.#isIntroduced) this.#introduce("running");
+    // Nobody runs it yet, so that no deadline ends it.
+    else if (this.#upload !== undefined && ++this.#idleBeats > UPLOAD_BEATS) this.#refuseMalformed();
+  }
+
+  lost(): void {
+    const answerer = this.#answerer;
+    this.close();
+    answerer?.lost();
+  }
+
+  get #caller(): string {
+    return peerAt(this.replyTo, this.#delivery.user ?? NOBODY);
+  }
+
+  #introduce(taken: NonNullable<WireMessage["taken"]>): void {
+    const { transport, peers } = this.#host;
+    this.#isIntroduced = true;
+    if (this.#beats) peers.track(this.#caller, this);
+    transport.publish(this.replyTo, encodeMessage({ taken, peer: peers.ownAddress }, "OUTPUT_INVALID"));
+  }
+
+  #deliverWith(bytes: Uint8Array): void {
+    try {
+      const input = decodeValue(bytes);
+      const { request } = this.#delivery;
+      const { timeLeftMs } = request;
+      // What the input took to arrive is gone.
+      const left = timeLeftMs && { timeLeftMs: Math.max(0, timeLeftMs - (monotonicNow() - this.#openedAt)) };
+      this.#delivery = { ...this.#delivery, request: { ...request, input, ...left } };
+      this.deliver();
+    } catch {
+      this.#refuseMalformed();
+    }
+  }
+
+  #refuseMalformed(): void {
+    this.#host.counters.malformed++;
+    this.refuse(
+      new CallError("VALIDATION_ERROR", "The input did not arrive as it was announced.", { stack: false }),
+    );
+  }
+
+  #endUpload(): void {
+    if (this.#upload === undefined) return;
+    this.#upload = undefined;
+    this.#lines.reserve(-this.#uploadBytes);
+  }
+}
