@@ -139,7 +139,7 @@ natsSuite("a flood on the broker", () => {
       attacker.publish("waybill.call._.a.echo", head, { reply: `_INBOX.attacker.${n}` });
     }
     await attacked().survives();
-    expect(grown().oversized).toBeGreaterThan(0);
+    expect(grown().overLimit).toBeGreaterThan(0);
     const large = "x".repeat(CAP - 10_000);
     await vi.waitFor(async () => expect((await map.call("a.echo", large)).data).toBe(large), 5_000);
     await vi.waitFor(() => expect(refused).toBe(2_000), 5_000);

@@ -248,7 +248,7 @@ describe("the checker of the fault run", () => {
     const late = asked("x", "fault.once", { timeoutMs: 3_000 });
     const failure = settled("x", failed("TIMEOUT"));
     expect(problemsWith({ client: [calm, late, failure] })).toEqual([
-      "planted: x failed with TIMEOUT after the storm.",
+      "planted: x of fault.once (3) failed with TIMEOUT after the storm.",
     ]);
     expect(problemsWith({ client: [late, calm, failure] })).toEqual([]);
     expect(problemsWith({ client: [calm, { ...late, timeoutMs: 2_999 }, failure] })).toEqual([]);

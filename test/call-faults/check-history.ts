@@ -106,12 +106,14 @@ const AMPLE_MS = 3_000;
 function checkCalm({ name, events }: History): string[] {
   const since = events.findIndex(({ event }) => event === "calm");
   if (since < 0) return [];
-  const calm = new Set<string>();
+  const calm = new Map<string, string>();
   const problems: string[] = [];
   for (const event of events.slice(since)) {
-    if (event.event === "asked" && event.attempts === 1 && event.timeoutMs >= AMPLE_MS) calm.add(event.id);
-    if (event.event === "settled" && !event.outcome.ok && calm.has(event.id))
-      problems.push(`${name}: ${event.id} failed with ${event.outcome.code} after the storm.`);
+    if (event.event === "asked" && event.attempts === 1 && event.timeoutMs >= AMPLE_MS)
+      calm.set(event.id, `${event.id} of ${event.operationId} (${event.input.size})`);
+    const call = event.event === "settled" && !event.outcome.ok ? calm.get(event.id) : undefined;
+    if (event.event === "settled" && !event.outcome.ok && call !== undefined)
+      problems.push(`${name}: ${call} failed with ${event.outcome.code} after the storm.`);
   }
   return problems;
 }

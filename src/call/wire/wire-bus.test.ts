@@ -135,7 +135,7 @@ describe("createWireBus", () => {
       bench.hand.publish("waybill.call._.a.echo", say({ event: request(), inputBytes: 1 }), `me.here.${n}`);
     }
     await pass(1);
-    expect(bench.answering.counters.oversized).toBe(4);
+    expect(bench.answering.counters.overLimit).toBe(4);
     bench.hand.publish(
       "waybill.call._.a.echo",
       say({ event: request(), inputBytes: CAP + 1 }),
