@@ -128,7 +128,7 @@ function describeRetry(bench: () => Bench): void {
     const runs = { count: 0 };
     const { handler } = await bench().serve([failing(runs, false)]);
     const retry = { attempts: 3, attemptTimeoutMs: 40 };
-    expect(await rejection(bench().ask().call("a.flaky", 1, { retry }))).toMatchObject({ code: "CONFLICT" });
+    expect(await rejection(bench().ask().call("a.flaky", 1, { retry }))).toMatchObject({ code: "TIMEOUT" });
     expect([runs.count, handler.counters.duplicate]).toEqual([1, 1]);
   });
 

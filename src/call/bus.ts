@@ -103,6 +103,8 @@ export interface Bus {
   announce(notice: ServiceNotice): Promise<Announcement>;
   /** Hears of services, those already there first. */
   watch(watcher: ServiceWatcher): ServiceWatch;
+  /** Resolves when what was sent does not wait in this process any more. */
+  flush(): Promise<void>;
   /** What was dropped since the bus was made, and why. */
   readonly counters: CallCounters;
   /** Whether an identity given to `request` reaches the other side by itself; elsewhere a signed token has to say it. */

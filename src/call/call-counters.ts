@@ -12,6 +12,8 @@ export interface CallCounters {
   readonly forged: number;
   /** An event of a type that is unknown, or that the sender may not send. */
   readonly unexpected: number;
+  /** A request whose sender is not believed to be who it says. */
+  readonly unauthenticated: number;
   /** Part of a stream that never came. */
   readonly gaps: number;
   /** A call or a yield over a limit. */
@@ -33,6 +35,7 @@ export function createCounters(): LiveCounters {
     late: 0,
     forged: 0,
     unexpected: 0,
+    unauthenticated: 0,
     gaps: 0,
     overLimit: 0,
   };

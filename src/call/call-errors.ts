@@ -32,6 +32,10 @@ export function deadlineError(operationId: string): CallError {
 /** The error for a call that the other side gave up. */
 export function givenUpError(operationId: string, reason: AbortReason | undefined): CallError {
   if (reason === "deadline") return deadlineError(operationId);
+  if (reason === "disconnected") {
+    const message = `Whoever ran "${operationId}" lost its connection on the way; it may have run.`;
+    return new CallError("UNAVAILABLE", message, { stack: false });
+  }
   const message = `Whoever ran "${operationId}" gave up before it was done.`;
   return new CallError("ABORTED", message, { stack: false });
 }
@@ -60,4 +64,16 @@ export function tooLarge(
 ): CallError {
   const message = `The ${what} of "${operationId}" takes ${bytes} bytes; the bus carries at most ${allowed} (limits.messageBytes).`;
   return overLimit(message, { limit: "messageBytes", allowed, bytes }, false);
+}
+
+/** The error for a caller who is somebody and cannot show it. */
+export function unproven(operationId: string): CallError {
+  const message = `The call of "${operationId}" has an identity, and this side cannot prove it; pass the option "credentials".`;
+  return turnDown(new CallError("UNAUTHENTICATED", message, { stack: false }), operationId);
+}
+
+/** The error for a caller who shows who it is to a service that does not look. */
+export function unread(operationId: string): CallError {
+  const message = `The call of "${operationId}" brings a credential, and the service was not told how to read it; pass it the option "authenticate".`;
+  return turnDown(new CallError("UNAUTHENTICATED", message, { stack: false }), operationId);
 }

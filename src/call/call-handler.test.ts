@@ -219,7 +219,7 @@ describe("CallHandler", () => {
       query("a.x", () => 1),
       query("a.hidden", () => 1, { visibility: "internal" }),
     ]);
-    await expect(handler.start()).rejects.toThrow("started already");
+    await expect(handler.start()).rejects.toThrow("started once");
     expect(() => ask({ operationId: "a.hidden" })).toThrow(expect.objectContaining({ code: "NO_RESPONDER" }));
     expect(
       () => new CallHandler(new OperationRegistry(), createMemoryBus(), { limits: { runningCalls: 0 } }),

@@ -1,6 +1,7 @@
 import type { Identity } from "../core/access/identity.ts";
 import { CallError } from "../core/errors/errors.ts";
 import { LightSignal } from "../core/execution/abort-listeners.ts";
+import { LONGEST_DELAY, toDeadline } from "../core/execution/deadline.ts";
 import type { AnyOperation } from "../core/operation/operation-types.ts";
 import type { Executor, RegistryChange } from "../core/registry/executor.ts";
 import { OperationRegistry } from "../core/registry/registry.ts";
@@ -48,7 +49,8 @@ export interface RunningHost {
   readonly limits: CallLimits;
   readonly deadlines: DeadlineQueue;
   readonly counters: LiveCounters;
-  readonly authenticate: Authenticate;
+  /** Nothing where the bus itself is believed. */
+  readonly authenticate: Authenticate | undefined;
   createStopping(): Stopping;
   done(call: RunningCall): void;
 }
@@ -66,7 +68,11 @@ class LightStopping implements Stopping {
   }
 }
 
-const DRAIN_MS = 30_000;
+/** Less than what is commonly given to a process that is told to end. */
+const DRAIN_MS = 20_000;
+
+/** Milliseconds that what was said last may take to leave this process. */
+const LAST_WORDS_MS = 5_000;
 
 /**
  * The answering side of a bus. It alone publishes: handlers return or throw, and it turns what they do into events.
@@ -83,6 +89,7 @@ export class CallHandler {
   #announcement: Announcement | undefined;
   #stopFollowing: (() => void) | undefined;
   #whenIdle: (() => void) | undefined;
+  #draining: Promise<void> | undefined;
   #isDrained = false;
 
   constructor(executor: Servable, bus: Bus, options: CallHandlerOptions = {}) {
@@ -96,7 +103,7 @@ export class CallHandler {
       limits,
       deadlines: new DeadlineQueue(),
       counters: createCounters(),
-      authenticate: options.authenticate ?? (({ identity }) => identity),
+      authenticate: options.authenticate,
       createStopping:
         executor instanceof OperationRegistry ? () => new LightStopping() : () => new AbortController(),
       done: (call) => {
@@ -118,37 +125,48 @@ export class CallHandler {
 
   /** Joins those who answer; resolves once requests can arrive. */
   async start(): Promise<void> {
-    if (this.#stopFollowing !== undefined) throw new Error("The handler has been started already.");
+    if (this.#stopFollowing !== undefined) throw new Error("A handler is started once; make another one.");
     this.#stopFollowing = this.#executor.onChange((changes) => this.#follow(changes));
-    this.#joinAll();
-    await Promise.all(this.#memberships.values());
-    if (this.#options.announce !== false) this.#announcement = await this.#bus.announce(this.#notice());
+    try {
+      this.#joinAll();
+      await Promise.all(this.#memberships.values());
+      if (this.#options.announce !== false) this.#announcement = await this.#bus.announce(this.#notice());
+    } catch (thrown) {
+      await this.drain({ timeoutMs: 0 });
+      throw thrown;
+    }
   }
 
   /** Leaves: takes no more requests, lets those under way finish, and aborts what is left when time is up. */
-  async drain({ timeoutMs = DRAIN_MS }: { readonly timeoutMs?: number } = {}): Promise<void> {
+  drain({ timeoutMs = DRAIN_MS }: { readonly timeoutMs?: number } = {}): Promise<void> {
+    toDeadline(timeoutMs, 0);
+    this.#draining ??= this.#drain(timeoutMs);
+    return this.#draining;
+  }
+
+  async #drain(timeoutMs: number): Promise<void> {
     this.#stopFollowing?.();
     await this.#announcement?.withdraw();
     const joined = await Promise.allSettled(this.#memberships.values());
     this.#memberships.clear();
-    await Promise.all(
-      joined.map((result) => (result.status === "fulfilled" ? result.value.leave() : undefined)),
+    const leaving = joined.map((result) =>
+      result.status === "fulfilled" ? result.value.leave() : undefined,
     );
+    await Promise.allSettled(leaving);
     await this.#idle(timeoutMs);
     this.#isDrained = true;
     for (const call of this.#running.toArray()) call.giveUp();
     this.#host.deadlines.clear();
+    // Or the last answers would go down with a process that ends now. A connection that is lost is not waited for.
+    await within(LAST_WORDS_MS, this.#bus.flush());
   }
 
-  #idle(timeoutMs: number): Promise<void> {
-    if (this.#running.size === 0) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, timeoutMs);
-      this.#whenIdle = () => {
-        clearTimeout(timer);
-        resolve();
-      };
+  async #idle(timeoutMs: number): Promise<void> {
+    if (this.#running.size === 0) return;
+    const idle = new Promise<void>((resolve) => {
+      this.#whenIdle = resolve;
     });
+    await within(timeoutMs, idle);
   }
 
   #offered(): AnyOperation[] {
@@ -166,7 +184,8 @@ export class CallHandler {
   }
 
   #follow(changes: readonly RegistryChange[]): void {
-    if (!changes.some(({ operation }) => this.#isOffered(operation))) return;
+    // What was replaced or removed may have been offered before.
+    if (!changes.some(({ type, operation }) => type !== "added" || this.#isOffered(operation))) return;
     this.#joinAll();
     this.#announcement?.update(this.#notice());
   }
@@ -219,10 +238,17 @@ export class CallHandler {
       const message = `A request of "${operationId}" came twice; it runs again only if it is declared idempotent and the caller asks for a retry.`;
       return new CallError("CONFLICT", message, { stack: false });
     }
-    // Its input was still on its way when the service left; it has not run, so that another may be asked.
-    if (this.#isDrained) return noResponder(operationId);
+    // Its input was still on its way when the service left, or it came for a namespace; it has not run, so another may be asked.
+    if (this.#isDrained || !this.#answers(operationId)) return noResponder(operationId);
     if (hasFreshId !== true) this.#seen.add(requestId);
     return undefined;
+  }
+
+  /** An operation that is not here at all is for the executor to refuse. */
+  #answers(operationId: string): boolean {
+    if (this.#options.group !== "namespace") return true;
+    const operation = this.#executor.get(operationId);
+    return operation === undefined || operation.visibility === "internal" || this.#isOffered(operation);
   }
 
   #isIdempotent(operationId: string): boolean {
@@ -239,4 +265,14 @@ export async function serveCalls(
   const handler = new CallHandler(executor, bus, options);
   await handler.start();
   return handler;
+}
+
+/** Waits for something, whatever comes of it, but not for longer than this. */
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<void>((resolve) => {
+    if (ms !== Number.POSITIVE_INFINITY) timer = setTimeout(resolve, Math.min(ms, LONGEST_DELAY));
+  });
+  await Promise.race([work.catch(() => {}), late]);
+  clearTimeout(timer);
 }

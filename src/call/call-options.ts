@@ -18,6 +18,8 @@ export interface RetryOptions {
 export interface CallOptions extends ExecuteOptions {
   /** @default one try */
   readonly retry?: RetryOptions | undefined;
+  /** For operations that are called durably: the same key stands for the same call. @default none */
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** Makes the signed token that says who is asking. */
@@ -31,7 +33,7 @@ export function createRequest(
   { requestId }: Pick<CallRequested, "requestId">,
   operationId: string,
   input: unknown,
-  { metadata, onProgress, origin }: CallOptions,
+  { metadata, onProgress, origin }: Pick<CallOptions, "metadata" | "onProgress" | "origin">,
   { timeLeftMs, attempt, credential, credit }: OwnFields,
 ): CallRequested {
   // Assigned one by one: conditional spreads cost more than the rest of a call within a process.

@@ -19,80 +19,111 @@ export async function callWithRetries(
   operationId: string,
   input: unknown,
   options: CallOptions,
-  { attempts, attemptTimeoutMs }: RetryOptions,
+  retry: RetryOptions,
   deadline: number,
 ): Promise<ResponseEnvelope> {
+  const { attempts } = retry;
   if (!Number.isInteger(attempts) || attempts < 1 || attempts > MAX_ATTEMPTS) {
     throw new TypeError(`retry.attempts must be a whole number from 1 to ${MAX_ATTEMPTS}.`);
   }
-  const requestId = requestIdOf(options);
-  let runs = 1;
-  for (let tried = 1; ; tried++) {
-    const now = monotonicNow();
-    const own =
-      attemptTimeoutMs === undefined ? deadline : Math.min(deadline, toDeadline(attemptTimeoutMs, now));
-    const timed = options.timeoutMs === undefined && own === deadline ? {} : { timeoutMs: own - now };
-    const attempt = tryOnce(host, operationId, input, { ...options, ...timed, requestId }, own, runs);
-    try {
-      return await attempt.answer;
-    } catch (thrown) {
-      if (!isCallError(thrown) || !WORTH_RETRYING.has(thrown.code) || tried >= attempts) throw thrown;
-      // Nobody was there, so nothing ran, and the next try is the first one still.
-      if (attempt.call.sent && thrown.code !== "NO_RESPONDER") runs++;
-      const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tried - 1)) * (0.5 + Math.random() / 2);
-      if (monotonicNow() + pause >= deadline) throw thrown;
-      await pauseFor(host, operationId, requestId, pause, options.signal);
+  const call = new RetriedCall(host, operationId, options, retry, deadline);
+  host.admit(call, operationId);
+  try {
+    return await call.run(input);
+  } finally {
+    host.release(call);
+  }
+}
+
+/** A call that is tried until there is an answer. It has one place in its map, whichever try is under way, or none. */
+class RetriedCall extends Linked implements Pending {
+  readonly requestId: string;
+  readonly hasFreshId: boolean;
+  readonly #host: PendingHost;
+  readonly #operationId: string;
+  readonly #options: CallOptions;
+  readonly #retry: RetryOptions;
+  readonly #deadline: number;
+  /** The try under way, or the pause before the next one. */
+  #current: { giveUp(error: CallError): void } | undefined;
+
+  constructor(
+    host: PendingHost,
+    operationId: string,
+    options: CallOptions,
+    retry: RetryOptions,
+    deadline: number,
+  ) {
+    super();
+    this.#host = host;
+    this.#operationId = operationId;
+    this.requestId = requestIdOf(options);
+    this.hasFreshId = this.requestId !== options.requestId;
+    this.#options = { ...options, requestId: this.requestId };
+    this.#retry = retry;
+    this.#deadline = deadline;
+  }
+
+  giveUp(error: CallError): void {
+    this.#current?.giveUp(error);
+  }
+
+  async run(input: unknown): Promise<ResponseEnvelope> {
+    let mayHaveRun = 0;
+    let failure: unknown;
+    for (let tried = 1; ; tried++) {
+      const attempt = this.#try(input, mayHaveRun + 1);
+      try {
+        return await attempt.answer;
+      } catch (thrown) {
+        // That it may not run again says less than why the try before failed.
+        if (mayHaveRun > 0 && isCallError(thrown) && thrown.code === "CONFLICT") throw failure;
+        failure = thrown;
+        if (!isCallError(thrown) || !WORTH_RETRYING.has(thrown.code) || tried >= this.#retry.attempts)
+          throw thrown;
+        if (attempt.call.mayHaveRun) mayHaveRun++;
+        const pause =
+          Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (tried - 1)) * (0.5 + Math.random() / 2);
+        if (monotonicNow() + pause >= this.#deadline) throw thrown;
+        await this.#pause(pause);
+      }
     }
   }
-}
 
-function tryOnce(
-  host: PendingHost,
-  operationId: string,
-  input: unknown,
-  options: CallOptions,
-  deadline: number,
-  run: number,
-): { readonly call: PendingCall; readonly answer: Promise<ResponseEnvelope> } {
-  const { promise, resolve, reject } = withResolvers<ResponseEnvelope>();
-  const call = new PendingCall(host, operationId, options, deadline, resolve, reject, run);
-  call.start(input);
-  return { call, answer: promise };
-}
-
-/** A call between two tries. It has not settled, so that it stays in its map, and closing that one ends it. */
-class Pause extends Linked implements Pending {
-  readonly hasFreshId = false;
-  readonly requestId: string;
-  readonly giveUp: (error: CallError) => void;
-
-  constructor(requestId: string, giveUp: (error: CallError) => void) {
-    super();
-    this.requestId = requestId;
-    this.giveUp = giveUp;
+  #try(
+    input: unknown,
+    run: number,
+  ): { readonly call: PendingCall; readonly answer: Promise<ResponseEnvelope> } {
+    const { attemptTimeoutMs } = this.#retry;
+    const now = monotonicNow();
+    const own = attemptTimeoutMs === undefined ? this.#deadline : toDeadline(attemptTimeoutMs, now);
+    const until = Math.min(this.#deadline, own);
+    const isTimed = this.#options.timeoutMs !== undefined || attemptTimeoutMs !== undefined;
+    const options = isTimed ? { ...this.#options, timeoutMs: Math.max(0, until - now) } : this.#options;
+    const { promise, resolve, reject } = withResolvers<ResponseEnvelope>();
+    const call = new PendingCall(this.#host, this.#operationId, options, until, resolve, reject, {
+      attempt: run,
+      isHeld: true,
+    });
+    this.#current = call;
+    call.start(input);
+    return { call, answer: promise };
   }
-}
 
-/** Waits, or less when the signal aborts; whoever goes on finds that out by itself. */
-async function pauseFor(
-  host: PendingHost,
-  operationId: string,
-  requestId: string,
-  ms: number,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const { promise, resolve, reject } = withResolvers<void>();
-  const pause = new Pause(requestId, reject);
-  host.admit(pause, operationId);
-  const wake = () => resolve();
-  const timer = setTimeout(wake, ms);
-  signal?.addEventListener("abort", wake);
-  try {
-    await promise;
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", wake);
-    host.release(pause);
+  /** Waits, or less when the signal aborts, which the next try finds out by itself. */
+  async #pause(ms: number): Promise<void> {
+    const { signal } = this.#options;
+    const { promise, resolve, reject } = withResolvers<void>();
+    this.#current = { giveUp: reject };
+    const wake = () => resolve();
+    const timer = setTimeout(wake, ms);
+    signal?.addEventListener("abort", wake);
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", wake);
+    }
   }
 }
 

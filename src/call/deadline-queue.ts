@@ -1,4 +1,4 @@
-import { monotonicNow } from "../core/execution/deadline.ts";
+import { LONGEST_DELAY, monotonicNow } from "../core/execution/deadline.ts";
 
 /** What a queue ends when its time is over. */
 export interface Timed {
@@ -9,9 +9,6 @@ export interface Timed {
 
 /** Deadlines are rounded up to this, so that thousands of calls share a timer; that late, at most, one is told. */
 const GRAIN_MS = 10;
-
-/** The longest delay a timer takes; platforms fire a longer one at once. */
-const LONGEST_DELAY = 2 ** 31 - 1;
 
 /** Ends many things on time with one timer, where one for each would cost more than the calls themselves. */
 export class DeadlineQueue {

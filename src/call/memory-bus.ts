@@ -51,6 +51,7 @@ class MemoryBus implements Bus {
   }
 
   async join(route: Route, take: Take): Promise<Membership> {
+    if (this.#closed) throw new CallError("UNAVAILABLE", "The bus is closed.", { stack: false });
     const key = "namespace" in route ? `${route.namespace}.` : route.operationId;
     const group = this.#groups.get(key) ?? { members: [], turn: 0 };
     this.#groups.set(key, group);
@@ -86,6 +87,8 @@ class MemoryBus implements Bus {
     for (const notice of this.#services.values()) watcher.found(notice);
     return { ready: Promise.resolve(), stop: () => void this.#watchers.delete(watcher) };
   }
+
+  async flush(): Promise<void> {}
 
   async close(): Promise<void> {
     this.#closed = true;

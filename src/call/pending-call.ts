@@ -14,17 +14,26 @@ import type { Timed } from "./deadline-queue.ts";
 import { Linked } from "./linked-set.ts";
 import type { PendingHost } from "./pending-request-map.ts";
 
+/** Which try of a call it is. */
+export interface AttemptOptions {
+  /** @default 1 */
+  readonly attempt?: number;
+  /** The call it is a try of has the place in the map. @default false */
+  readonly isHeld?: boolean;
+}
+
 /** One call from the asking side. It is its own reply path: whoever holds it was given it by the map that made it. */
 export class PendingCall extends Linked implements Asker, AbortListener, Timed {
   readonly requestId: string;
   readonly deadline: number;
   readonly hasFreshId: boolean;
-  /** Whether the request went out, after which the handler may have run. */
-  sent = false;
+  /** Whether the request went out and was not given back: the handler may have run. */
+  mayHaveRun = false;
   readonly #host: PendingHost;
   readonly #operationId: string;
   readonly #options: CallOptions;
   readonly #attempt: number;
+  readonly #isHeld: boolean;
   readonly #resolve: (envelope: ResponseEnvelope) => void;
   readonly #reject: (error: unknown) => void;
   #line: AskLine | undefined;
@@ -37,7 +46,7 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
     deadline: number,
     resolve: (envelope: ResponseEnvelope) => void,
     reject: (error: unknown) => void,
-    attempt = 1,
+    { attempt = 1, isHeld = false }: AttemptOptions = {},
   ) {
     super();
     this.#host = host;
@@ -47,6 +56,7 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#attempt = attempt;
+    this.#isHeld = isHeld;
     this.requestId = requestIdOf(options);
     this.hasFreshId = this.requestId !== options.requestId;
   }
@@ -62,7 +72,7 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
     try {
       assertSignal(signal);
       if (signal?.aborted === true) throw abortedError(this.#operationId, signal.reason);
-      this.#host.admit(this, this.#operationId);
+      if (!this.#isHeld) this.#host.admit(this, this.#operationId);
       this.#host.deadlines.add(this);
       if (signal !== undefined) addAbortListener(signal, this);
       const credential = this.#host.credentialFor(identity, this.#operationId);
@@ -82,6 +92,8 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
   }
 
   lost(error: CallError): void {
+    // The bus itself says that nobody took it; a handler that says so has run.
+    if (error.code === "NO_RESPONDER") this.mayHaveRun = false;
     this.fail(error);
   }
 
@@ -158,12 +170,12 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
       attempt: this.#attempt > 1 ? this.#attempt : undefined,
       credential,
     });
-    this.sent = true;
+    this.mayHaveRun = true;
     let line: AskLine;
     try {
       line = this.#host.bus.request(request, this, this.#options.identity);
     } catch (thrown) {
-      this.sent = false;
+      this.mayHaveRun = false;
       throw thrown;
     }
     // Whatever answers at once has settled the call by now.
@@ -173,7 +185,7 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
 
   #finish(): void {
     this.#settled = true;
-    this.#host.release(this);
+    if (!this.#isHeld) this.#host.release(this);
     this.#host.deadlines.remove(this);
     const { signal } = this.#options;
     if (signal !== undefined) removeAbortListener(signal, this);

@@ -6,7 +6,7 @@ import { CallError, toCallError } from "../core/errors/errors.ts";
 import type { SubscribeOptions } from "../core/registry/executor.ts";
 import type { Bus } from "./bus.ts";
 import { type CallCounters, createCounters, type LiveCounters } from "./call-counters.ts";
-import { overLimit } from "./call-errors.ts";
+import { overLimit, unproven } from "./call-errors.ts";
 import { type CallLimits, readLimits } from "./call-limits.ts";
 import { type CallOptions, type CredentialSource, deadlineOf } from "./call-options.ts";
 import { callWithRetries } from "./call-retries.ts";
@@ -63,10 +63,7 @@ export class PendingRequestMap {
       credentialFor: (identity, operationId) => {
         if (identity === undefined || bus.carriesIdentity) return undefined;
         if (credentials !== undefined) return credentials(identity, operationId);
-        throw new CallError(
-          "UNAUTHENTICATED",
-          `The call of "${operationId}" has an identity, and this side cannot prove it; pass the option "credentials".`,
-        );
+        throw unproven(operationId);
       },
       admit: (pending, operationId) => this.#admit(pending, operationId),
       release: (pending) => {
@@ -88,8 +85,10 @@ export class PendingRequestMap {
   }
 
   /** Calls an operation and resolves with its envelope; rejects with a `CallError`. */
-  call(operationId: string, input?: unknown, options: CallOptions = {}): Promise<ResponseEnvelope> {
+  call(operationId: string, input?: unknown, given: CallOptions = {}): Promise<ResponseEnvelope> {
     try {
+      // Read once: what an option says must not change on the way.
+      const options = { ...given };
       const deadline = deadlineOf(operationId, options.timeoutMs, this.#host.limits.deadlineMs);
       const { retry } = options;
       if (retry !== undefined)
@@ -108,7 +107,7 @@ export class PendingRequestMap {
     input?: unknown,
     options: SubscribeOptions = {},
   ): AsyncIterableIterator<ResponseEnvelope, undefined> {
-    return new PendingStream(this.#host, operationId, input, options);
+    return new PendingStream(this.#host, operationId, input, { ...options });
   }
 
   /**
@@ -134,9 +133,13 @@ export class PendingRequestMap {
 
   #admit(pending: Pending, operationId: string): void {
     if (this.#closed) {
-      throw new CallError("UNAVAILABLE", `"${operationId}" was called on a closed map.`, {
-        retryable: false,
-      });
+      throw new CallError(
+        "UNAVAILABLE",
+        `"${operationId}" was called after the asking side had been closed.`,
+        {
+          retryable: false,
+        },
+      );
     }
     const { pendingCalls } = this.#host.limits;
     if (this.#pending.size >= pendingCalls) {

@@ -36,6 +36,8 @@ export class RecentIds {
 
   add(id: string): void {
     this.#takeFingerprint(id);
+    // What is here already takes no room, or one id said often would drive all others out.
+    if (this.#isIn(this.#recent)) return;
     if (this.#recent.words.length === 0 || this.#recent.size >= this.#capacity) this.#turn();
     const { words } = this.#recent;
     words.set([this.#first, this.#second], this.#slotIn(words));

@@ -7,7 +7,7 @@ import type { ChangeListener, Executor, ListOptions, SubscribeOptions } from "..
 import type { Bus } from "./bus.ts";
 import type { CallCounters } from "./call-counters.ts";
 import { type CallLimits, readLimits } from "./call-limits.ts";
-import type { CallOptions, CredentialSource } from "./call-options.ts";
+import type { CallOptions, CredentialSource, RetryOptions } from "./call-options.ts";
 import { ExplainedStream, FailedStream } from "./discovery/explained-stream.ts";
 import type { OperationConflict } from "./discovery/offer-table.ts";
 import { type KnownService, OperationDirectory, readNamespaces } from "./discovery/operation-directory.ts";
@@ -27,11 +27,14 @@ export interface RemoteRegistryOptions {
   readonly namespaces?: readonly string[] | undefined;
   /** Milliseconds to wait for the services that are there already. @default 2_000 */
   readonly discoveryTimeoutMs?: number | undefined;
+  /** How calls are tried again that do not say otherwise. @default one try */
+  readonly retry?: RetryOptions | undefined;
   /** Runs operations that are declared durable. @default they are called like any other */
   readonly durable?: DurableCaller | undefined;
 }
 
 const DISCOVERY_TIMEOUT_MS = 2_000;
+const MOST_DURABLE_IDS = 10_000;
 
 /** Finds the operations behind a bus; resolves once discovery is ready, or has taken too long and goes on behind it. */
 export async function createRemoteRegistry(
@@ -67,13 +70,16 @@ export class RemoteRegistry implements Executor {
   readonly #directory: OperationDirectory;
   readonly #namespaces: ReadonlySet<string> | undefined;
   readonly #durable: DurableCaller | undefined;
+  readonly #durableIds = new Set<string>();
+  readonly #retry: RetryOptions | undefined;
   readonly #ceilingMs: number;
 
   constructor(bus: Bus, options: RemoteRegistryOptions = {}) {
-    const { credentials, limits, namespaces, durable } = options;
+    const { credentials, limits, namespaces, durable, retry } = options;
     this.#calls = new PendingRequestMap(bus, { credentials, limits });
     this.#namespaces = readNamespaces(namespaces);
     this.#durable = durable;
+    this.#retry = retry;
     this.#ceilingMs = readLimits(limits).deadlineMs;
     this.#directory = new OperationDirectory(bus, {
       limits,
@@ -125,13 +131,19 @@ export class RemoteRegistry implements Executor {
     return this.#directory.onChange(listener);
   }
 
+  /** Hears of services that come, change and go; returns how to stop listening. */
+  onServicesChange(listener: (services: readonly KnownService[]) => void): () => void {
+    return this.#directory.onServicesChange(listener);
+  }
+
   /** Calls an operation, found yet or not, and resolves with its envelope; rejects with a `CallError`. */
   execute<const T extends AnyOperation | string>(
     target: T,
     ...rest: CallArguments<T, CallOptions>
   ): Promise<ResponseEnvelope<OutputOf<T>>>;
   execute(target: unknown, input?: unknown, options?: CallOptions): Promise<ResponseEnvelope> {
-    return this.#execute(idOf(target), input, options);
+    const isDurable = (target as Partial<AnyOperation> | null)?.durable === true;
+    return this.#execute(idOf(target), input, options, isDurable);
   }
 
   /** Reads a subscription: nothing is sent before the first value is asked for, and leaving the loop stops the handler. */
@@ -153,9 +165,15 @@ export class RemoteRegistry implements Executor {
     await this.#calls.close();
   }
 
-  async #execute(id: string, input: unknown, options: CallOptions = {}): Promise<ResponseEnvelope> {
+  async #execute(
+    id: string,
+    input: unknown,
+    given: CallOptions = {},
+    isDurable = false,
+  ): Promise<ResponseEnvelope> {
     if (!this.#mayExist(id)) throw operationNotFound(id);
-    const durable = this.#directory.get(id)?.durable === true ? this.#durable : undefined;
+    const options = this.#retry === undefined ? given : { retry: this.#retry, ...given };
+    const durable = this.#isDurable(id, isDurable) ? this.#durable : undefined;
     try {
       return await (durable?.execute(id, input, options) ?? this.#calls.call(id, input, options));
     } catch (thrown) {
@@ -171,6 +189,14 @@ export class RemoteRegistry implements Executor {
     if (!this.#mayExist(id)) return new FailedStream(operationNotFound(id));
     const values = this.#calls.subscribe(id, input, options);
     return new ExplainedStream(values, (thrown) => this.#explain(id, thrown));
+  }
+
+  /** Once known to be durable an operation stays it: its service may be away just when that matters. */
+  #isDurable(id: string, isSaid: boolean): boolean {
+    if (this.#durable === undefined) return false;
+    const isDurable = isSaid || this.#directory.get(id)?.durable === true || this.#durableIds.has(id);
+    if (isDurable && this.#durableIds.size < MOST_DURABLE_IDS) this.#durableIds.add(id);
+    return isDurable;
   }
 
   #mayExist(id: string): boolean {

@@ -1,13 +1,13 @@
 import type { Identity } from "../core/access/identity.ts";
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
 import { errorTraits } from "../core/errors/error-codes.ts";
-import { CallError, toCallError } from "../core/errors/errors.ts";
+import { CallError, isCallError, toCallError } from "../core/errors/errors.ts";
 import { monotonicNow } from "../core/execution/deadline.ts";
 import type { ExecuteOptions } from "../core/registry/executor.ts";
 import type { Answerer, AnswerLine, Delivery } from "./bus.ts";
-import { deadlineError, toErrorPayload } from "./call-errors.ts";
+import { deadlineError, toErrorPayload, unread } from "./call-errors.ts";
 import type { AnswerEvent, AskerEvent, CallRequested } from "./call-events.ts";
-import type { RunningHost, Stopping } from "./call-handler.ts";
+import type { Authenticate, RunningHost, Stopping } from "./call-handler.ts";
 import { CreditGate } from "./credit-gate.ts";
 import type { Timed } from "./deadline-queue.ts";
 import { Linked } from "./linked-set.ts";
@@ -40,13 +40,24 @@ export class RunningCall extends Linked implements Answerer, Timed {
 
   run(): void {
     if (this.deadline !== Number.POSITIVE_INFINITY) this.#host.deadlines.add(this);
+    const { authenticate } = this.#host;
+    if (authenticate === undefined) this.#start(this.#delivery.identity);
+    else this.#authenticate(authenticate);
+  }
+
+  #authenticate(authenticate: Authenticate): void {
+    const refuse = (thrown: unknown) => {
+      this.#host.counters.unauthenticated++;
+      this.#fail(
+        isCallError(thrown) ? thrown : new CallError("UNAUTHENTICATED", undefined, { cause: thrown }),
+      );
+    };
     try {
-      const identity = this.#host.authenticate(this.#delivery);
-      if (identity instanceof Promise)
-        identity.then((known) => this.#start(known)).catch((thrown) => this.#fail(thrown));
+      const identity = authenticate(this.#delivery);
+      if (identity instanceof Promise) identity.then((known) => this.#start(known), refuse);
       else this.#start(identity);
     } catch (thrown) {
-      this.#fail(thrown);
+      refuse(thrown);
     }
   }
 
@@ -87,8 +98,12 @@ export class RunningCall extends Linked implements Answerer, Timed {
 
   #start(identity: Identity | undefined): void {
     if (this.#over) return;
-    if (this.#credit === undefined) this.#execute(this.#options(identity));
-    else this.#stream(this.#options(identity), this.#credit).catch((thrown) => this.#fail(thrown));
+    try {
+      if (this.#credit === undefined) this.#execute(this.#options(identity));
+      else this.#stream(this.#options(identity), this.#credit).catch((thrown) => this.#fail(thrown));
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
   }
 
   #execute(options: ExecuteOptions): void {
@@ -113,6 +128,10 @@ export class RunningCall extends Linked implements Answerer, Timed {
         // However much was granted, no more than this waits to be sent.
         if ((sequence + 1) % this.#host.limits.streamBuffer === 0) await this.#line.flush();
       }
+    } catch (thrown) {
+      // The reader hears of it now, however long the handler takes to clean up.
+      this.#fail(thrown);
+      throw thrown;
     } finally {
       // Does nothing at the end of a stream; before it, this is what runs the handler's `finally`.
       await yields.return?.();
@@ -137,11 +156,18 @@ export class RunningCall extends Linked implements Answerer, Timed {
   }
 
   #fail(thrown: unknown): void {
-    const error = toCallError(thrown);
+    const error = this.#explain(toCallError(thrown));
     const { requestId } = this.#request;
     if (errorTraits(error.code).callEvent === "call.aborted")
       this.#finish({ type: "call.aborted", requestId });
     else this.#finish({ type: "call.error", requestId, error: toErrorPayload(error) });
+  }
+
+  /** Whoever brought a credential that nobody looked at would search at the wrong end. */
+  #explain(error: CallError): CallError {
+    const { credential, operationId } = this.#request;
+    const isUnread = credential !== undefined && this.#host.authenticate === undefined;
+    return isUnread && error.code === "UNAUTHENTICATED" ? unread(operationId) : error;
   }
 
   /** The last word to the caller; what the bus cannot carry is told as an error. */

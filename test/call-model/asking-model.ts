@@ -47,6 +47,7 @@ export class AskingModel implements AskingWatcher {
       attemptDeadline: 0,
       pauseUntil: 0,
       progress: 0,
+      failure: undefined,
       outcome: undefined,
     };
     this.calls.push(call);
@@ -164,7 +165,7 @@ export class AskingModel implements AskingWatcher {
     if (asking === undefined || asking.ask !== ask) return;
     if (asking instanceof ModelStream) {
       if (asking.phase === "open") asking.finish({ code });
-    } else if (asking.phase === "pending") this.#failed(asking, code);
+    } else if (asking.phase === "pending") this.#failed(asking, code, code === "NO_RESPONDER");
   }
 
   /** Counts one more than the map has room for. */
@@ -213,12 +214,15 @@ export class AskingModel implements AskingWatcher {
     stream.finish(end);
   }
 
-  #failed(call: ModelCall, code: string): void {
+  /** A try that the bus itself gave back has not run, and is the first one still. */
+  #failed(call: ModelCall, code: string, isGivenBack = false): void {
+    if (code === "CONFLICT" && call.runs > 1) return this.#settle(call, { code: call.failure ?? code });
+    call.failure = code;
     const pause = Math.min(500, 10 * 2 ** (call.tried - 1));
     const isFinal = !WORTH_RETRYING.has(code) || call.tried >= call.attempts;
     if (isFinal || this.now + pause >= call.deadline) this.#settle(call, { code });
     else {
-      if (code !== "NO_RESPONDER") call.runs++;
+      if (!isGivenBack) call.runs++;
       call.phase = "pausing";
       call.pauseUntil = this.now + pause;
     }
@@ -262,6 +266,7 @@ export class AskingModel implements AskingWatcher {
 }
 
 function codeOf(reason: string | undefined): string {
+  if (reason === "disconnected") return "UNAVAILABLE";
   return reason === "deadline" ? "TIMEOUT" : "ABORTED";
 }
 

@@ -114,6 +114,8 @@ export class HostileBus implements Bus {
     throw new Error("Nothing is announced here.");
   }
 
+  async flush(): Promise<void> {}
+
   async close(): Promise<void> {}
 
   /** The owner is gone with everything it ran; who waits for it hears of it, or not. */

@@ -32,5 +32,7 @@ export interface ModelCall extends CallPlan {
   attemptDeadline: number;
   pauseUntil: number;
   progress: number;
+  /** What the try before failed with. */
+  failure: string | undefined;
   outcome: Outcome | undefined;
 }

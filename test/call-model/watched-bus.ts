@@ -98,6 +98,7 @@ export function around(bus: Bus, changes: Partial<Bus>): Bus {
     watch: (watcher) => bus.watch(watcher),
     counters: bus.counters,
     carriesIdentity: bus.carriesIdentity,
+    flush: () => bus.flush(),
     close: () => bus.close(),
     ...changes,
   };

@@ -1,4 +1,4 @@
-import { reasonOf } from "./from-operation-notice.ts";
+import { reasonOf } from "./read-operation-notice.ts";
 import { NOTICE_LIMITS } from "./notice-fields.ts";
 
 /** What a service says of itself, before its operations are looked at. */

@@ -1,5 +1,5 @@
 import type { CallLimits } from "../call-limits.ts";
-import { type ReadNotice, readOperationNotice } from "./from-operation-notice.ts";
+import { type ReadNotice, readOperationNotice } from "./read-operation-notice.ts";
 import { namespaceOf } from "./operation-id.ts";
 import type { ServiceHeader } from "./read-service.ts";
 import { isUsable, type PooledSpec, type SpecPool, type UsableSpec } from "./spec-pool.ts";

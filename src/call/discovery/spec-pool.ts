@@ -1,6 +1,6 @@
 import type { AccessRule } from "../../core/access/access.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
-import { type ReadNotice, reasonOf, toNoticedOperation } from "./from-operation-notice.ts";
+import { type ReadNotice, reasonOf, toNoticedOperation } from "./read-operation-notice.ts";
 import type { OperationNotice } from "./service-notice.ts";
 
 /** One spec, shared by all services that offer exactly it. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { query } from "../../../test/make-operation.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
-import { fromOperationNotice } from "./from-operation-notice.ts";
+import { fromOperationNotice } from "./read-operation-notice.ts";
 import { toOperationNotice } from "./to-operation-notice.ts";
 
 const everything = query("shop.buy", () => ({ ok: true }), {

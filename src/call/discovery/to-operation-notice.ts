@@ -15,6 +15,7 @@ const UNLIMITED: SchemaOptions = {
     subschemas: Number.POSITIVE_INFINITY,
     expansion: Number.POSITIVE_INFINITY,
     patternLength: Number.POSITIVE_INFINITY,
+    patternSize: Number.POSITIVE_INFINITY,
   },
 };
 

@@ -29,7 +29,12 @@ export async function connectNatsBus(
 ): Promise<NatsBus> {
   const { inboxPrefix } = connectionOptions;
   const connection = await connect({ maxReconnectAttempts: -1, ...connectionOptions });
-  return busOn(connection, { inboxPrefix, ...options }, true);
+  try {
+    return busOn(connection, { inboxPrefix, ...options }, true);
+  } catch (thrown) {
+    await connection.close();
+    throw thrown;
+  }
 }
 
 function busOn(connection: NatsConnection, options: NatsBusOptions, closesConnection: boolean): NatsBus {

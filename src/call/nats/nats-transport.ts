@@ -1,8 +1,10 @@
-import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { createInbox, errors } from "@nats-io/transport-node";
-import type { Transport, TransportMessage } from "../wire/transport.ts";
+import type { Transport, TransportMessage, TransportSubscription } from "../wire/transport.ts";
+import { Outgoing } from "./outgoing.ts";
 
 const NO_RESPONDERS = 503;
+const DEFAULT_MESSAGE_BYTES = 1024 * 1024;
 
 /** How a connection is used. */
 export interface NatsTransportOptions {
@@ -13,69 +15,143 @@ export interface NatsTransportOptions {
 }
 
 /** Makes a connection to NATS carry a bus. */
-export function createNatsTransport(
-  connection: NatsConnection,
-  { closesConnection, inboxPrefix }: NatsTransportOptions,
-): Transport {
-  const { max_payload: maxMessageBytes = 1024 * 1024 } = connection.info ?? {};
-  const reconnectListeners = new Set<() => void>();
-  const closedListeners = new Set<() => void>();
-  const outgoing = new Outgoing(connection);
-  let isConnected = true;
+export function createNatsTransport(connection: NatsConnection, options: NatsTransportOptions): Transport {
+  return new NatsTransport(connection, options);
+}
 
-  void (async () => {
-    for await (const { type } of connection.status()) {
-      if (type === "disconnect") isConnected = false;
-      if (type !== "reconnect") continue;
-      isConnected = true;
-      for (const listener of [...reconnectListeners]) listener();
+class NatsTransport implements Transport {
+  readonly inbox: string;
+  readonly #connection: NatsConnection;
+  readonly #closesConnection: boolean;
+  readonly #outgoing: Outgoing;
+  readonly #status: AsyncIterable<{ readonly type: string }> & { stop?(): void };
+  readonly #subscriptions = new Set<Subscription>();
+  readonly #disconnectListeners = new Set<() => void>();
+  readonly #reconnectListeners = new Set<() => void>();
+  readonly #closedListeners = new Set<() => void>();
+  #isUp = true;
+  #isClosed = false;
+
+  constructor(connection: NatsConnection, { closesConnection, inboxPrefix }: NatsTransportOptions) {
+    this.#connection = connection;
+    this.#closesConnection = closesConnection;
+    this.#outgoing = new Outgoing(connection);
+    this.inbox = createInbox(inboxPrefix);
+    this.#status = connection.status();
+    void this.#follow();
+    void connection.closed().then(() => this.#end());
+  }
+
+  /** A broker that was restarted may say something else. */
+  get maxMessageBytes(): number {
+    return this.#connection.info?.max_payload ?? DEFAULT_MESSAGE_BYTES;
+  }
+
+  get isConnected(): boolean {
+    return this.#isUp && !this.#isClosed && !this.#connection.isClosed();
+  }
+
+  publish(subject: string, data: Uint8Array, replyTo?: string): void {
+    if (data.length > this.maxMessageBytes)
+      throw new RangeError("The message is larger than the broker carries.");
+    if (!this.#isClosed) this.#outgoing.add(subject, data, replyTo);
+  }
+
+  subscribe(
+    subject: string,
+    listener: (message: TransportMessage) => void,
+    queue?: string,
+  ): TransportSubscription {
+    let refusal: Error | undefined;
+    const subscription = this.#connection.subscribe(subject, {
+      ...(queue !== undefined && { queue }),
+      callback: (error, message) => {
+        if (error === null) listener(toMessage(message));
+        else refusal ??= error;
+      },
+    });
+    this.#subscriptions.add(subscription);
+    const stop = () => {
+      this.#subscriptions.delete(subscription);
+      subscription.unsubscribe();
+    };
+    return {
+      get refusal() {
+        return refusal;
+      },
+      stop,
+      drain: () => this.#drain(subscription, stop),
+    };
+  }
+
+  flush(): Promise<void> {
+    this.#outgoing.send();
+    return new Promise((resolve, reject) => {
+      // A connection that closes does not tell those who wait for it.
+      const forget = listenIn(this.#closedListeners, () => reject(new errors.ClosedConnectionError()));
+      flushAll(this.#connection).finally(forget).then(resolve, reject);
+    });
+  }
+
+  onDisconnect(listener: () => void): () => void {
+    return listenIn(this.#disconnectListeners, listener);
+  }
+
+  onReconnect(listener: () => void): () => void {
+    return listenIn(this.#reconnectListeners, listener);
+  }
+
+  onClosed(listener: () => void): () => void {
+    return listenIn(this.#closedListeners, listener);
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#outgoing.send();
+    this.#isClosed = true;
+    this.#status.stop?.();
+    for (const subscription of this.#subscriptions) subscription.unsubscribe();
+    this.#subscriptions.clear();
+    this.#disconnectListeners.clear();
+    this.#reconnectListeners.clear();
+    if (this.#closesConnection && !this.#connection.isClosed())
+      await closeInOrder(this.#connection, this.#isUp);
+  }
+
+  async #follow(): Promise<void> {
+    for await (const { type } of this.#status) {
+      if (type === "disconnect") this.#lose();
+      else if (type === "reconnect") this.#regain();
     }
-  })();
-  void connection.closed().then(() => {
-    isConnected = false;
-    for (const listener of [...closedListeners]) listener();
-  });
+  }
 
-  return {
-    maxMessageBytes,
-    get isConnected() {
-      return isConnected && !connection.isClosed();
-    },
-    inbox: createInbox(inboxPrefix),
-    publish(subject, data, replyTo) {
-      if (data.length > maxMessageBytes)
-        throw new RangeError("The message is larger than the broker carries.");
-      outgoing.add(subject, data, replyTo);
-    },
-    subscribe(subject, listener, queue) {
-      const subscription = connection.subscribe(subject, {
-        ...(queue !== undefined && { queue }),
-        callback: (error, message) => {
-          if (error === null) listener(toMessage(message));
-        },
-      });
-      return {
-        stop: () => subscription.unsubscribe(),
-        drain: async () => {
-          if (!connection.isClosed()) await subscription.drain();
-        },
-      };
-    },
-    flush: () => {
-      outgoing.send();
-      return new Promise((resolve, reject) => {
-        // A connection that closes does not tell those who wait for it.
-        const forget = listenIn(closedListeners, () => reject(new errors.ClosedConnectionError()));
-        flushAll(connection).finally(forget).then(resolve, reject);
-      });
-    },
-    onReconnect: (listener) => listenIn(reconnectListeners, listener),
-    onClosed: (listener) => listenIn(closedListeners, listener),
-    async close() {
-      outgoing.send();
-      if (closesConnection && !connection.isClosed()) await connection.drain();
-    },
-  };
+  #lose(): void {
+    this.#isUp = false;
+    this.#outgoing.hold();
+    for (const listener of [...this.#disconnectListeners]) listener();
+  }
+
+  #regain(): void {
+    this.#isUp = true;
+    this.#outgoing.release();
+    for (const listener of [...this.#reconnectListeners]) listener();
+  }
+
+  #end(): void {
+    this.#isUp = false;
+    for (const listener of [...this.#closedListeners]) listener();
+  }
+
+  /** Without a connection there is nothing on its way, and no answer to wait for. */
+  async #drain(subscription: Subscription, stop: () => void): Promise<void> {
+    if (!this.isConnected || subscription.isClosed()) return stop();
+    try {
+      await subscription.drain();
+    } catch {
+      stop();
+    }
+    this.#subscriptions.delete(subscription);
+  }
 }
 
 /** A connection that is lost meanwhile is waited for: what it was sent is gone then, and its subscriptions are made again. */
@@ -89,6 +165,16 @@ async function flushAll(connection: NatsConnection): Promise<void> {
   }
 }
 
+/** A broker that is not there cannot be said goodbye to. */
+async function closeInOrder(connection: NatsConnection, isUp: boolean): Promise<void> {
+  try {
+    if (isUp) await connection.drain();
+    else await connection.close();
+  } catch {
+    await connection.close();
+  }
+}
+
 function toMessage({ subject, data, reply, headers }: Msg): TransportMessage {
   const isUndelivered = data.length === 0 && headers?.code === NO_RESPONDERS;
   return { subject, data, replyTo: reply === "" ? undefined : reply, isUndelivered };
@@ -97,35 +183,4 @@ function toMessage({ subject, data, reply, headers }: Msg): TransportMessage {
 function listenIn(listeners: Set<() => void>, listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
-}
-
-/**
- * Hands messages to the connection together. It writes to its socket as soon as it is given one, and answers to calls that arrived
- * together become ready one after the other: each would be a write of its own, which costs more than all the rest.
- */
-class Outgoing {
-  readonly #connection: NatsConnection;
-  #waiting: [subject: string, data: Uint8Array, replyTo: string | undefined][] = [];
-
-  constructor(connection: NatsConnection) {
-    this.#connection = connection;
-  }
-
-  add(subject: string, data: Uint8Array, replyTo: string | undefined): void {
-    // Runs when no promise that is ready has anything left to do.
-    if (this.#waiting.length === 0) process.nextTick(() => this.send());
-    this.#waiting.push([subject, data, replyTo]);
-  }
-
-  send(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    try {
-      for (const [subject, data, replyTo] of waiting) {
-        this.#connection.publish(subject, data, replyTo === undefined ? undefined : { reply: replyTo });
-      }
-    } catch {
-      // Closed, or about to be: nobody can be told any more, and those who wait notice by themselves.
-    }
-  }
 }

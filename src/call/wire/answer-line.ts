@@ -12,8 +12,9 @@ import { decodeValue, encodeMessage, type WireMessage } from "./wire-message.ts"
 /** Bytes that the smallest input on its way counts for, so that there are not too many of them either. */
 const LEAST_UPLOAD = 4_096;
 
-/** Beats an input may make no progress for. */
+/** Beats an input may make no progress for, and milliseconds it may take in all. */
 const UPLOAD_BEATS = 4;
+const UPLOAD_MS = 30_000;
 
 /** Where lines are kept while they are open. */
 export interface AnswerLineHolder {
@@ -56,6 +57,8 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
   }
 
   deliver(): void {
+    // The reader of a stream waits without end, and has to know whom to grant more.
+    if (this.#delivery.request.credit !== undefined && !this.#isIntroduced) this.#introduce("running");
     const answerer = this.#take(this.#delivery, this);
     if (this.#isOpen) this.#answerer = answerer;
   }
@@ -89,7 +92,7 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
     const input = this.#upload.add(chunk);
     if (input === undefined) return;
     this.#endUpload();
-    if (input === false) this.#refuseMalformed();
+    if (input === false) this.#refuseUpload("gaps");
     else this.#deliverWith(input);
   }
 
@@ -101,10 +104,8 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
 
   reply(event: AnswerEvent): void {
     if (!this.#isOpen) return;
-    const { transport, peers, messageBytes } = this.#host;
-    // A stream says at once who sends it, for its reader has to grant more.
-    const isFirst = event.type === "call.responded" && event.sequence === 0;
-    const bytes = encodeMessage(isFirst ? { event, peer: peers.ownAddress } : { event }, "OUTPUT_INVALID");
+    const { transport, messageBytes } = this.#host;
+    const bytes = encodeMessage({ event }, "OUTPUT_INVALID");
     if (bytes.length > messageBytes) {
       throw tooLarge(this.#delivery.request.operationId, "result", bytes.length, messageBytes);
     }
@@ -130,8 +131,22 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
 
   tick(): void {
     if (!this.#isIntroduced) this.#introduce("running");
-    // Nobody runs it yet, so that no deadline ends it.
-    else if (this.#upload !== undefined && ++this.#idleBeats > UPLOAD_BEATS) this.#refuseMalformed();
+    else if (this.#upload !== undefined && this.#isUploadOver()) this.#refuseUpload("gaps");
+  }
+
+  /** Nobody runs the call yet, so that no deadline ends it. */
+  #isUploadOver(): boolean {
+    const { timeLeftMs = UPLOAD_MS } = this.#delivery.request;
+    const took = monotonicNow() - this.#openedAt;
+    return ++this.#idleBeats > UPLOAD_BEATS || took > Math.min(timeLeftMs, UPLOAD_MS);
+  }
+
+  /** A reader that cannot know what it missed is told to begin again. */
+  loseStream(): void {
+    const { credit, requestId } = this.#delivery.request;
+    if (credit === undefined) return;
+    this.reply({ type: "call.aborted", requestId, reason: "disconnected" });
+    this.lost();
   }
 
   lost(): void {
@@ -161,15 +176,18 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
       this.#delivery = { ...this.#delivery, request: { ...request, input, ...left } };
       this.deliver();
     } catch {
-      this.#refuseMalformed();
+      this.#refuseUpload("malformed");
     }
   }
 
-  #refuseMalformed(): void {
-    this.#host.counters.malformed++;
-    this.refuse(
-      new CallError("VALIDATION_ERROR", "The input did not arrive as it was announced.", { stack: false }),
-    );
+  /** Nothing has run: the same request may work when it is sent again. */
+  #refuseUpload(reason: "gaps" | "malformed"): void {
+    this.#host.counters[reason]++;
+    const [code, message] =
+      reason === "gaps"
+        ? (["UNAVAILABLE", "Part of the input was lost on the way."] as const)
+        : (["VALIDATION_ERROR", "The input did not arrive as it was announced."] as const);
+    this.refuse(new CallError(code, message, { stack: false }));
   }
 
   #endUpload(): void {

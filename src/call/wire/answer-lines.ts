@@ -6,7 +6,7 @@ import { toErrorPayload } from "../call-errors.ts";
 import type { CallRequested } from "../call-events.ts";
 import { type AnswerLineHolder, WireAnswerLine } from "./answer-line.ts";
 import { fromChunk, isChunk } from "./chunk.ts";
-import { NOBODY, QUEUE } from "./subjects.ts";
+import { namedUser, QUEUE } from "./subjects.ts";
 import type { TransportMessage } from "./transport.ts";
 import type { WireHost } from "./wire-host.ts";
 import { decodeMessage, decodeValue, encodeMessage, type WireMessage } from "./wire-message.ts";
@@ -40,6 +40,15 @@ export class AnswerLines implements AnswerLineHolder {
     );
     const stops = transport.subscribe(subjects.route("stop", route), (message) => this.#hearPeer(message));
     await transport.flush();
+    const { refusal } = requests;
+    if (refusal !== undefined) {
+      requests.stop();
+      stops.stop();
+      const what = "namespace" in route ? `the namespace "${route.namespace}"` : `"${route.operationId}"`;
+      throw new CallError("ACCESS_DENIED", `The broker does not let this side answer ${what}.`, {
+        cause: refusal,
+      });
+    }
     return {
       leave: async () => {
         await requests.drain();
@@ -52,6 +61,11 @@ export class AnswerLines implements AnswerLineHolder {
   /** Introduces this side to callers who have been waiting for a while, so that both notice when the other is gone. */
   tick(): void {
     for (const line of this.#lines.values()) line.tick();
+  }
+
+  /** The connection is lost, and what streams said last may be. Calls go on: there is still an answer to give. */
+  loseStreams(): void {
+    for (const line of [...this.#lines.values()]) line.loseStream();
   }
 
   loseAll(): void {
@@ -114,8 +128,7 @@ export class AnswerLines implements AnswerLineHolder {
     { subject, data }: TransportMessage,
     take: Take,
   ): void {
-    const named = this.#host.subjects.userOf(subject);
-    const user = named === NOBODY ? undefined : named;
+    const user = namedUser(this.#host.subjects.userOf(subject));
     const bytes = data.length;
     const line = new WireAnswerLine(this.#host, this, replyTo, beats === true, { request, user }, take);
     this.#lines.set(replyTo, line);

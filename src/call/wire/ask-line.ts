@@ -8,6 +8,9 @@ import type { TransportMessage } from "./transport.ts";
 import type { WireHost } from "./wire-host.ts";
 import { decodeMessage, encodeMessage, encodeValue, type WireMessage } from "./wire-message.ts";
 
+/** Beats in which whoever runs a call must have said so: it does with its own next one. */
+const UNKNOWN_BEATS = 4;
+
 /** Where lines are kept while they are open. */
 export interface AskLineHolder {
   forget(line: WireAskLine): void;
@@ -24,6 +27,8 @@ export class WireAskLine implements AskLine, PeerLine {
   #peer: string | undefined;
   #input: Uint8Array | undefined;
   #assembly: Assembly | undefined;
+  /** Beats since nobody has said that it runs the call. */
+  #unknownBeats = 0;
 
   constructor(host: WireHost, lines: AskLineHolder, token: string, request: CallRequested, asker: Asker) {
     this.#host = host;
@@ -49,6 +54,19 @@ export class WireAskLine implements AskLine, PeerLine {
     if (isKnown || event.type === "call.aborted") {
       transport.publish(subject, encodeMessage({ event, line }, "VALIDATION_ERROR"));
     }
+  }
+
+  /** Whoever runs a call says so with its first beat; one of whom nothing is heard is gone. */
+  tick(): void {
+    if (this.#peer !== undefined || ++this.#unknownBeats <= UNKNOWN_BEATS) return;
+    const message = `Whoever took "${this.#request.operationId}" has not been heard of; it is gone, or cut off.`;
+    this.giveUp(new CallError("UNAVAILABLE", message, { stack: false }));
+  }
+
+  /** Ends the call from this side, and tells whoever runs it as soon as that can be told. */
+  giveUp(error: CallError): void {
+    this.send({ type: "call.aborted", requestId: this.#request.requestId, reason: "aborted" });
+    this.lost(error);
   }
 
   close(): void {
@@ -91,19 +109,14 @@ export class WireAskLine implements AskLine, PeerLine {
     this.#assembly = undefined;
     if (whole === false) {
       this.#host.counters.gaps++;
-      this.#giveUp(new CallError("UNAVAILABLE", "Part of the result was lost on the way.", { stack: false }));
+      this.giveUp(new CallError("UNAVAILABLE", "Part of the result was lost on the way.", { stack: false }));
     } else this.#hearWhole(whole);
   }
 
   #refuse(bytes: number): void {
     const { counters, messageBytes } = this.#host;
     counters.oversized++;
-    this.#giveUp(tooLarge(this.#request.operationId, "result", bytes, messageBytes));
-  }
-
-  #giveUp(error: CallError): void {
-    this.send({ type: "call.aborted", requestId: this.#request.requestId, reason: "aborted" });
-    this.lost(error);
+    this.giveUp(tooLarge(this.#request.operationId, "result", bytes, messageBytes));
   }
 
   #take({ event, peer, taken }: WireMessage): void {

@@ -23,6 +23,11 @@ export class AskLines implements AskLineHolder {
     transport.subscribe(`${transport.inbox}.*`, (message) => this.#hear(message));
   }
 
+  /** Called with every beat. */
+  tick(): void {
+    if (this.#host.transport.isConnected) for (const line of [...this.#lines.values()]) line.tick();
+  }
+
   get size(): number {
     return this.#lines.size;
   }
@@ -54,9 +59,9 @@ export class AskLines implements AskLineHolder {
     if (this.#lines.delete(line.token)) this.#closed.add(line.token);
   }
 
-  /** The connection is gone for good. */
+  /** The connection is lost, and answers with it. */
   loseAll(error: CallError): void {
-    for (const line of [...this.#lines.values()]) line.lost(error);
+    for (const line of [...this.#lines.values()]) line.giveUp(error);
   }
 
   #hear(message: TransportMessage): void {

@@ -47,50 +47,75 @@ export interface MemoryTransportOptions {
 
 /** Makes one connection to a broker within this process. */
 export function createMemoryTransport(options: MemoryTransportOptions = {}): Transport {
-  const { maxMessageBytes = 1024 * 1024, broker = new MemoryBroker() } = options;
-  const removals = new Set<() => void>();
-  const closedListeners = new Set<() => void>();
-  let isOpen = true;
-  return {
-    maxMessageBytes,
-    get isConnected() {
-      return isOpen;
-    },
-    inbox: `_inbox.${crypto.randomUUID()}`,
-    publish(subject, data, replyTo) {
-      if (data.length > maxMessageBytes)
-        throw new RangeError("The message is larger than the transport carries.");
-      if (isOpen) broker.publish({ subject, data, replyTo });
-    },
-    subscribe(subject, hear, queue): TransportSubscription {
-      const remove = broker.add({ parts: subject.split("."), queue, hear });
-      removals.add(remove);
-      const stop = () => {
-        remove();
-        removals.delete(remove);
-      };
-      return {
-        stop,
-        async drain() {
-          await new Promise((resolve) => setTimeout(resolve));
-          stop();
-        },
-      };
-    },
-    // Microtasks, so whatever was published has been delivered when a timer fires.
-    flush: () => new Promise((resolve) => setTimeout(resolve)),
-    onReconnect: () => () => {},
-    onClosed(listener) {
-      closedListeners.add(listener);
-      return () => void closedListeners.delete(listener);
-    },
-    async close() {
-      if (!isOpen) return;
-      isOpen = false;
-      for (const remove of removals) remove();
-      for (const listener of [...closedListeners]) listener();
-    },
-  };
+  return new MemoryTransport(options);
+}
+
+class MemoryTransport implements Transport {
+  readonly inbox = `_inbox.${crypto.randomUUID()}`;
+  readonly maxMessageBytes: number;
+  readonly #broker: MemoryBroker;
+  readonly #removals = new Set<() => void>();
+  readonly #closedListeners = new Set<() => void>();
+  #isOpen = true;
+
+  constructor({ maxMessageBytes = 1024 * 1024, broker = new MemoryBroker() }: MemoryTransportOptions) {
+    this.maxMessageBytes = maxMessageBytes;
+    this.#broker = broker;
+  }
+
+  get isConnected(): boolean {
+    return this.#isOpen;
+  }
+
+  publish(subject: string, data: Uint8Array, replyTo?: string): void {
+    if (data.length > this.maxMessageBytes) {
+      throw new RangeError("The message is larger than the transport carries.");
+    }
+    if (this.#isOpen) this.#broker.publish({ subject, data, replyTo });
+  }
+
+  subscribe(
+    subject: string,
+    hear: (message: TransportMessage) => void,
+    queue?: string,
+  ): TransportSubscription {
+    const remove = this.#broker.add({ parts: subject.split("."), queue, hear });
+    this.#removals.add(remove);
+    const stop = () => {
+      remove();
+      this.#removals.delete(remove);
+    };
+    const drain = async () => {
+      await this.flush();
+      stop();
+    };
+    return { stop, drain };
+  }
+
+  /** Messages are delivered by microtasks, so that all have been when a timer fires. */
+  flush(): Promise<void> {
+    return new Promise((resolve) => setTimeout(resolve));
+  }
+
+  onDisconnect(): () => void {
+    return () => {};
+  }
+
+  onReconnect(): () => void {
+    return () => {};
+  }
+
+  onClosed(listener: () => void): () => void {
+    this.#closedListeners.add(listener);
+    return () => void this.#closedListeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    for (const remove of this.#removals) remove();
+    for (const listener of [...this.#closedListeners]) listener();
+  }
 }
 
 function matches(pattern: readonly string[], parts: readonly string[]): boolean {

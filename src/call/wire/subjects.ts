@@ -76,10 +76,9 @@ export class Subjects {
     return `${this.prefix}.service.*.*`;
   }
 
-  /** The user a service speaks for, as its subject says; nothing for any other subject. */
-  serviceUser(subject: string): string | undefined {
-    const start = `${this.prefix}.service.`;
-    return subject.startsWith(start) ? subject.slice(start.length, subject.lastIndexOf(".")) : undefined;
+  /** The user a service speaks for, as its subject says. */
+  serviceUser(subject: string): string {
+    return subject.slice(`${this.prefix}.service.`.length, subject.lastIndexOf("."));
   }
 
   get who(): string {
@@ -92,8 +91,13 @@ export class Subjects {
   }
 }
 
+/** The user a request is from, where it says one. */
+export function namedUser(user: string): string | undefined {
+  return user === NOBODY ? undefined : user;
+}
+
 /** A namespace has no dot and a name no `~`, so that one part each is enough and no two operations meet. */
-function placeOf(operationId: string): string {
+export function placeOf(operationId: string): string {
   const dot = operationId.indexOf(".");
   if (operationId.indexOf(".", dot + 1) < 0) return operationId;
   return `${operationId.slice(0, dot)}.${operationId.slice(dot + 1).replaceAll(".", "~")}`;

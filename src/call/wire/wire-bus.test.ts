@@ -90,9 +90,9 @@ describe("createWireBus", () => {
     await pass(1);
     expect(heard).toMatchObject([{ taken: "send input", peer: expect.any(String) }]);
     await pass(10 * BEAT_MS);
-    expect(heard[1]).toMatchObject({ event: { type: "call.error", error: { code: "VALIDATION_ERROR" } } });
+    expect(heard[1]).toMatchObject({ event: { type: "call.error", error: { code: "UNAVAILABLE" } } });
     expect(heard).toHaveLength(2);
-    expect(bench.answering.counters.malformed).toBe(1);
+    expect(bench.answering.counters.gaps).toBe(1);
   });
 
   it("Call: an input that arrives slowly is waited for", async () => {

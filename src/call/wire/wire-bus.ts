@@ -35,6 +35,7 @@ export interface WireBusOptions {
 }
 
 const BEAT_MS = 2_000;
+const LEAST_BEAT_MS = 10;
 
 /** Makes a bus of anything that carries bytes between subjects: everything is written down, checked and counted here. */
 export function createWireBus(transport: Transport, options: WireBusOptions = {}): Bus {
@@ -51,6 +52,9 @@ class WireBus implements Bus {
   readonly #discovery: WireDiscovery;
 
   constructor(transport: Transport, { prefix, user, beatMs = BEAT_MS, limits }: WireBusOptions) {
+    if (!(Number.isFinite(beatMs) && beatMs >= LEAST_BEAT_MS)) {
+      throw new TypeError(`beatMs must be a number of milliseconds, ${LEAST_BEAT_MS} or more.`);
+    }
     const { messageBytes, services } = readLimits(limits);
     const subjects = new Subjects(prefix, user);
     this.#transport = transport;
@@ -66,6 +70,10 @@ class WireBus implements Bus {
     this.#asking = new AskLines(host);
     this.#answering = new AnswerLines(host);
     this.#discovery = new WireDiscovery(host);
+    transport.onDisconnect(() => {
+      this.#asking.loseAll(lostConnection());
+      this.#answering.loseStreams();
+    });
     transport.onClosed(() => this.#lose());
   }
 
@@ -92,6 +100,10 @@ class WireBus implements Bus {
     return this.#discovery.watch(watcher);
   }
 
+  flush(): Promise<void> {
+    return this.#transport.flush();
+  }
+
   async close(): Promise<void> {
     this.#discovery.close();
     this.#peers.close();
@@ -100,14 +112,18 @@ class WireBus implements Bus {
   }
 
   #tick(): boolean {
+    this.#asking.tick();
     this.#answering.tick();
     return this.#asking.size > 0 || this.#answering.size > 0;
   }
 
   #lose(): void {
-    this.#asking.loseAll(
-      new CallError("UNAVAILABLE", "The connection to the bus is gone.", { stack: false }),
-    );
+    this.#asking.loseAll(lostConnection());
     this.#answering.loseAll();
   }
+}
+
+function lostConnection(): CallError {
+  const message = "The connection to the bus was lost while the call was under way; it may have run.";
+  return new CallError("UNAVAILABLE", message, { stack: false });
 }

@@ -1,13 +1,18 @@
+import { monotonicNow } from "../../core/execution/deadline.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { Announcement, ServiceWatch, ServiceWatcher } from "../bus.ts";
+import { overLimit } from "../call-errors.ts";
 import type { ServiceNotice } from "../discovery/service-notice.ts";
 import { Assembly, fromChunk, isChunk, publishWhole } from "./chunk.ts";
 import type { TransportMessage, TransportSubscription } from "./transport.ts";
 import type { WireHost } from "./wire-host.ts";
 import { decodeMessage, encodeMessage } from "./wire-message.ts";
 
+/** A service that is asked by many answers all of them together, at most once in this time. */
+const ANSWER_EVERY_MS = 100;
+
 /** Services are thought to be complete when none has spoken up for this long, and in any case after the longest wait. */
-const QUIET_MS = 120;
+const QUIET_MS = 250;
 const LONGEST_WAIT_MS = 2_000;
 
 /** Asking again for services that are heard of and not known. */
@@ -29,6 +34,8 @@ export class WireDiscovery {
   readonly #watches = new Set<Watch>();
   readonly #stopAnswering: () => void;
   #asked: TransportSubscription | undefined;
+  #answering: ReturnType<typeof setTimeout> | undefined;
+  #answeredAt = Number.NEGATIVE_INFINITY;
 
   constructor(host: WireHost) {
     this.#host = host;
@@ -41,6 +48,7 @@ export class WireDiscovery {
     });
     this.#stopAnswering = () => {
       this.#asked?.stop();
+      clearTimeout(this.#answering);
       stopReconnect();
       peers.onUnknownService(undefined);
     };
@@ -48,11 +56,9 @@ export class WireDiscovery {
 
   async announce(notice: ServiceNotice): Promise<Announcement> {
     const { transport, subjects, peers } = this.#host;
-    if (!SERVICE_ID.test(notice.serviceId)) {
-      throw new TypeError('A service id may hold letters, digits, "_" and "-", at most 100.');
-    }
+    this.#assertAcceptable(notice);
     // Not before: who only asks needs no right to hear this.
-    this.#asked ??= transport.subscribe(subjects.who, ({ replyTo }) => this.#answer(replyTo));
+    this.#asked ??= transport.subscribe(subjects.who, () => this.#answerSoon());
     const tell = (changed: ServiceNotice) => {
       this.#own.set(notice.serviceId, changed);
       this.#publish(subjects.service(notice.serviceId), changed);
@@ -87,15 +93,40 @@ export class WireDiscovery {
     for (const watch of [...this.#watches]) watch.stop();
   }
 
-  #answer(replyTo: string | undefined): void {
-    if (replyTo === undefined || this.#host.subjects.isOwn(replyTo)) return;
-    for (const notice of this.#own.values()) this.#publish(replyTo, notice);
+  /** What nobody would accept is better known here than silently dropped there. */
+  #assertAcceptable(notice: ServiceNotice): void {
+    if (!SERVICE_ID.test(notice.serviceId)) {
+      throw new TypeError('A service id may hold letters, digits, "_" and "-", at most 100.');
+    }
+    if (notice.name.length > MAX_NAME)
+      throw new TypeError(`The name of a service has at most ${MAX_NAME} characters.`);
+    const bytes = this.#encode(notice).length;
+    const { messageBytes } = this.#host;
+    if (bytes <= messageBytes) return;
+    const message = `What the service offers takes ${bytes} bytes; the bus carries at most ${messageBytes} (limits.messageBytes).`;
+    throw overLimit(message, { limit: "messageBytes", allowed: messageBytes, bytes }, false);
+  }
+
+  #encode(notice: ServiceNotice): Uint8Array {
+    return encodeMessage({ service: notice, peer: this.#host.peers.ownAddress }, "VALIDATION_ERROR");
+  }
+
+  /** For everybody to hear, on the one subject that nobody else may speak on. */
+  #answerSoon(): void {
+    const wait = this.#answeredAt + ANSWER_EVERY_MS - monotonicNow();
+    this.#answering ??= setTimeout(
+      () => {
+        this.#answering = undefined;
+        this.#answeredAt = monotonicNow();
+        for (const notice of this.#own.values())
+          this.#publish(this.#host.subjects.service(notice.serviceId), notice);
+      },
+      Math.max(0, wait),
+    );
   }
 
   #publish(subject: string, notice: ServiceNotice): void {
-    const { transport, peers } = this.#host;
-    const bytes = encodeMessage({ service: notice, peer: peers.ownAddress }, "VALIDATION_ERROR");
-    publishWhole(transport, subject, crypto.randomUUID(), bytes);
+    publishWhole(this.#host.transport, subject, crypto.randomUUID(), this.#encode(notice));
   }
 }
 
@@ -119,11 +150,14 @@ class Watch implements ServiceWatch {
     const { transport, subjects } = host;
     this.#host = host;
     this.#watcher = watcher;
+    // Only for the broker's word that there is nobody; answers are for everybody.
     this.#replyTo = `${transport.inbox}-services.${crypto.randomUUID()}`;
     this.ready = new Promise((resolve) => {
       this.#settle = resolve;
     });
-    const answers = transport.subscribe(this.#replyTo, (message) => this.#hear(message));
+    const answers = transport.subscribe(this.#replyTo, ({ isUndelivered }) => {
+      if (isUndelivered === true) this.#settle();
+    });
     const news = transport.subscribe(subjects.services, (message) => this.#hear(message));
     const longest = setTimeout(() => this.#settle(), LONGEST_WAIT_MS);
     this.#stopHearing = () => {
@@ -163,12 +197,6 @@ class Watch implements ServiceWatch {
   }
 
   #hear(message: TransportMessage): void {
-    // Nobody answers: there are no services, and that is known.
-    if (message.isUndelivered === true) this.#settle();
-    else this.#hearNotice(message);
-  }
-
-  #hearNotice(message: TransportMessage): void {
     this.#waitForQuiet();
     const bytes = isChunk(message.data) ? this.#assemble(message.data) : message.data;
     if (bytes === undefined) return;
@@ -211,12 +239,12 @@ class Watch implements ServiceWatch {
     this.#assembling = 0;
   }
 
-  /** `user` is whom the subject speaks for, which permissions are about; an answer to a question has none. */
-  #take(service: unknown, peer: string | undefined, user: string | undefined): void {
+  /** `user` is whom the subject speaks for, which permissions are about. */
+  #take(service: unknown, peer: string | undefined, user: string): void {
     if (!isServiceMessage(service)) this.#host.counters.malformed++;
     else if ("gone" in service) this.#leave(service.serviceId, user);
     else if (peer === undefined) this.#host.counters.malformed++;
-    else if (user !== undefined && !isOf(peer, user)) this.#host.counters.forged++;
+    else if (!isOf(peer, user) || !this.#isKnownTo(service.serviceId, user)) this.#host.counters.forged++;
     else if (!this.#known.has(service.serviceId) && this.#known.size >= this.#host.services)
       this.#host.counters.overLimit++;
     else {
@@ -234,11 +262,15 @@ class Watch implements ServiceWatch {
     this.#host.peers.track(peer, line);
   }
 
-  #leave(serviceId: string, user: string | undefined): void {
-    const known = this.#known.get(serviceId);
-    if (known === undefined) return;
-    if (user !== undefined && isOf(known.peer, user)) this.#forget(serviceId);
+  #leave(serviceId: string, user: string): void {
+    if (this.#isKnownTo(serviceId, user)) this.#forget(serviceId);
     else this.#host.counters.forged++;
+  }
+
+  /** A service belongs to the user it first spoke for. */
+  #isKnownTo(serviceId: string, user: string): boolean {
+    const known = this.#known.get(serviceId);
+    return known === undefined || isOf(known.peer, user);
   }
 
   #forget(serviceId: string): void {

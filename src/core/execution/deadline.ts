@@ -1,5 +1,5 @@
 /** The longest delay a timer takes; platforms fire a longer one at once. */
-const LONGEST_DELAY = 2 ** 31 - 1;
+export const LONGEST_DELAY = 2 ** 31 - 1;
 
 /** The clock deadlines are read on: milliseconds that never go back. */
 export function monotonicNow(): number {

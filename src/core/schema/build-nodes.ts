@@ -2,7 +2,7 @@ import { joinPointer } from "../json/json-pointer.ts";
 import { typeBits } from "./evaluation.ts";
 import { isObject, isSchema, type JsonSchema } from "./json-schema.ts";
 import type { SchemaLimits } from "./limits.ts";
-import { compilePattern } from "./pattern.ts";
+import { compilePattern, type Matcher } from "./pattern.ts";
 import { readAssertions } from "./read-assertions.ts";
 import { isStrings, KeywordReader } from "./read-keywords.ts";
 import { SchemaError } from "./schema-error.ts";
@@ -47,6 +47,8 @@ class NodeBuilder {
   readonly #index: SchemaIndex;
   readonly #limits: SchemaLimits;
   readonly #nodes = new Map<object, SchemaNode>();
+  /** More than any cache would keep: none is compiled twice for one schema. */
+  readonly #patterns = new Map<string, Matcher>();
   /** Filled from here, not by recursion: a chain of references can be as long as the schema. */
   readonly #unfilled: [SchemaNode, JsonSchema][] = [];
 
@@ -121,7 +123,7 @@ class NodeBuilder {
     if (reference !== undefined && legacy) return;
     if (!legacy) this.#fillModern(node, read);
     this.#fillApplicators(node, read);
-    if (validation) readAssertions(node, read, this.#limits);
+    if (validation) readAssertions(node, read, (source, pointer) => this.#pattern(source, pointer));
     if (OBJECT_KEYWORDS.some((keyword) => read.has(keyword))) node.object = this.#objectRules(node, read);
     if (ARRAY_KEYWORDS.some((keyword) => read.has(keyword))) node.array = this.#arrayRules(node, read);
   }
@@ -175,7 +177,7 @@ class NodeBuilder {
       children: properties.map(([, child]) => child),
       required: (validation ? read.strings("required") : undefined) ?? [],
       patterns: this.#map(node, read, "patternProperties").map(([source, child]) => [
-        compilePattern(source, read.at("patternProperties"), this.#limits),
+        this.#pattern(source, read.at("patternProperties")),
         child,
       ]),
       additional: this.#one(node, read, "additionalProperties"),
@@ -202,6 +204,12 @@ class NodeBuilder {
       maxItems: (validation ? read.count("maxItems") : undefined) ?? Number.POSITIVE_INFINITY,
       unique: (validation ? read.boolean("uniqueItems") : undefined) ?? false,
     };
+  }
+
+  #pattern(source: string, pointer: string): Matcher {
+    const known = this.#patterns.get(source) ?? compilePattern(source, pointer, this.#limits);
+    this.#patterns.set(source, known);
+    return known;
   }
 
   #child(parent: SchemaNode, schema: JsonSchema, pointer: string): SchemaNode {

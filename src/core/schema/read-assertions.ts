@@ -1,6 +1,5 @@
 import { isEqual } from "./compare-values.ts";
-import type { SchemaLimits } from "./limits.ts";
-import { compilePattern } from "./pattern.ts";
+import type { Matcher } from "./pattern.ts";
 import type { KeywordReader } from "./read-keywords.ts";
 import { SchemaError } from "./schema-error.ts";
 import {
@@ -11,12 +10,15 @@ import {
   type TypeName,
 } from "./schema-node.ts";
 
+/** Compiles a pattern that stands at a pointer, or refuses it. */
+type ToMatcher = (source: string, pointer: string) => Matcher;
+
 /** Reads the keywords that look at a value as a whole: its type, its allowed values, bounds on numbers and strings. */
-export function readAssertions(node: SchemaNode, read: KeywordReader, limits: SchemaLimits): void {
+export function readAssertions(node: SchemaNode, read: KeywordReader, toMatcher: ToMatcher): void {
   node.types = readTypes(read);
   node.values = readValues(read);
   node.number = readNumber(read);
-  node.string = readString(read, limits);
+  node.string = readString(read, toMatcher);
 }
 
 function readValues(read: KeywordReader): readonly unknown[] | undefined {
@@ -60,7 +62,7 @@ function exclusive(read: KeywordReader, keyword: string): number | undefined {
   return read.value(keyword) === false ? undefined : read.number(keyword);
 }
 
-function readString(read: KeywordReader, limits: SchemaLimits): StringRules | undefined {
+function readString(read: KeywordReader, toMatcher: ToMatcher): StringRules | undefined {
   const minLength = read.count("minLength");
   const maxLength = read.count("maxLength");
   const source = read.string("pattern");
@@ -68,6 +70,6 @@ function readString(read: KeywordReader, limits: SchemaLimits): StringRules | un
   return {
     minLength: minLength ?? 0,
     maxLength: maxLength ?? Number.POSITIVE_INFINITY,
-    pattern: source === undefined ? undefined : compilePattern(source, read.at("pattern"), limits),
+    pattern: source === undefined ? undefined : toMatcher(source, read.at("pattern")),
   };
 }

@@ -11,6 +11,7 @@ import {
 } from "./json-schema.ts";
 import type { SchemaLimits } from "./limits.ts";
 import { METASCHEMAS } from "./metaschemas.ts";
+import { PatternBudget } from "./pattern-size.ts";
 import { SchemaError } from "./schema-error.ts";
 import type { SchemaNode } from "./schema-node.ts";
 import { snapshotSchema } from "./snapshot-schema.ts";
@@ -43,6 +44,7 @@ export class SchemaIndex {
   readonly #documents: Readonly<Record<string, JsonSchema>>;
   readonly #limits: SchemaLimits;
   readonly #dialect: Dialect;
+  readonly #patterns: PatternBudget;
   #subschemas = 0;
 
   /** `dialect` is what documents without `$schema` are read by. */
@@ -50,6 +52,7 @@ export class SchemaIndex {
     this.#documents = documents;
     this.#limits = limits;
     this.#dialect = dialect;
+    this.#patterns = new PatternBudget(limits);
   }
 
   /** Every resource met so far. */
@@ -157,10 +160,20 @@ export class SchemaIndex {
     this.#places.set(schema, { schema, resource: own, pointer });
     if (own.dialect.legacy && typeof schema["$ref"] === "string") return;
     addAnchors(schema, own);
+    this.#countPatterns(schema, pointer);
     forEachSubschema(schema, (child, keyword, key) => {
       const at = joinPointer(pointer, keyword);
       this.#walk(child, own, key === undefined ? at : joinPointer(at, key));
     });
+  }
+
+  /** Here, so that too many are refused before the first is compiled. */
+  #countPatterns({ pattern, patternProperties }: JsonSchemaObject, pointer: string): void {
+    if (typeof pattern === "string") this.#patterns.add(pattern, joinPointer(pointer, "pattern"));
+    if (!isObject(patternProperties)) return;
+    for (const source of Object.keys(patternProperties)) {
+      this.#patterns.add(source, joinPointer(pointer, "patternProperties"));
+    }
   }
 }
 

@@ -2,12 +2,15 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import type { ResponseEnvelope } from "../../../core/envelope/response-meta.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { monotonicNow, toDeadline } from "../../../core/execution/deadline.ts";
+import { idOf } from "../../../core/execution/lookup.ts";
+import type { AnyOperation, CallArguments } from "../../../core/operation/operation-types.ts";
 import type { ExecuteOptions } from "../../../core/registry/executor.ts";
 import type { CallCounters } from "../../call-counters.ts";
 import { abortedError, overLimit } from "../../call-errors.ts";
 import { assertSignal, type CredentialSource } from "../../call-options.ts";
 import { isOperationId, operationNotFound } from "../../discovery/operation-id.ts";
 import type { DurableCaller } from "../../durable-caller.ts";
+import { NOBODY } from "../../wire/subjects.ts";
 import { awaitResult } from "./await-result.ts";
 import { assertToken, type DurableCallsOptions, readDurableOptions } from "./durable-options.ts";
 import { DurableStore } from "./durable-store.ts";
@@ -54,11 +57,15 @@ export class DurableCalls implements DurableCaller {
    * Resolves once the broker has stored the call: it will then end in a stored result. After a rejection it may or may not be
    * stored; submitting again with the same idempotency key is safe.
    */
-  async submit(operationId: string, input?: unknown, options: SubmitOptions = {}): Promise<SubmittedCall> {
+  submit<const T extends AnyOperation | string>(
+    target: T,
+    ...rest: CallArguments<T, SubmitOptions>
+  ): Promise<SubmittedCall>;
+  async submit(target: unknown, input?: unknown, options: SubmitOptions = {}): Promise<SubmittedCall> {
+    const operationId = idOf(target);
     const { signal, timeoutMs = SUBMIT_MS } = options;
     assertSignal(signal);
-    if (typeof operationId !== "string" || !isOperationId(operationId))
-      throw operationNotFound(String(operationId));
+    if (!isOperationId(operationId)) throw operationNotFound(operationId);
     const until = toDeadline(timeoutMs, monotonicNow());
     const by = { store: this.#store, user: this.#user, credentials: this.#credentials };
     const patience = {
@@ -126,7 +133,7 @@ export async function openDurableCalls(
   connection: NatsConnection,
   options: DurableCallsOptions = {},
 ): Promise<DurableCalls> {
-  const { user = "_", credentials } = options;
+  const { user = NOBODY, credentials } = options;
   assertToken("user", user);
   const store = await DurableStore.open(connection, readDurableOptions(options));
   return new DurableCalls(store, user, credentials);

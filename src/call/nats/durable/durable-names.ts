@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { placeOf } from "../../wire/subjects.ts";
 
 /** What can be read from the subject of a stored request. */
 export interface RequestAddress {
@@ -49,7 +50,7 @@ export class DurableNames {
   }
 
   request({ user, operationId, token }: RequestAddress): string {
-    return `${this.#requests}.${user}.${operationTokens(operationId)}.${token}`;
+    return `${this.#requests}.${user}.${placeOf(operationId)}.${token}`;
   }
 
   /** Matches a request of any operation. */
@@ -59,7 +60,7 @@ export class DurableNames {
 
   /** Matches every request for an operation, and nothing else. */
   requestsOf(operationId: string): string {
-    return `${this.#requests}.*.${operationTokens(operationId)}.*`;
+    return `${this.#requests}.*.${placeOf(operationId)}.*`;
   }
 
   requestPart(user: string, token: string, set: string, index: number): string {
@@ -89,11 +90,6 @@ export class DurableNames {
     if (!user || !namespace || !name || !token || more !== undefined) return undefined;
     return { user, operationId: `${namespace}.${name.replaceAll("~", ".")}`, token };
   }
-}
-
-function operationTokens(operationId: string): string {
-  const dot = operationId.indexOf(".");
-  return `${operationId.slice(0, dot)}.${operationId.slice(dot + 1).replaceAll(".", "~")}`;
 }
 
 /** The name of an operation's consumer: another for every operation, and none that the broker refuses. */

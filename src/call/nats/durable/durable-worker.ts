@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { NatsConnection } from "@nats-io/transport-node";
+import { LONGEST_DELAY, toDeadline } from "../../../core/execution/deadline.ts";
 import type { AnyOperation } from "../../../core/operation/operation-types.ts";
 import type { Executor } from "../../../core/registry/executor.ts";
 import type { CallCounters } from "../../call-counters.ts";
@@ -11,7 +12,7 @@ import { toStoreError } from "./store-error.ts";
 
 /** How a worker leaves. */
 export interface DrainOptions {
-  /** Milliseconds that what runs may still take; its signal aborts then. @default 30,000 */
+  /** Milliseconds that what runs may still take; its signal aborts then. @default 20,000 */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -26,7 +27,7 @@ export interface DurableWorker {
   drain(options?: DrainOptions): Promise<void>;
 }
 
-const DRAIN_MS = 30_000;
+const DRAIN_MS = 20_000;
 /** Milliseconds that aborted handlers have to store how they ended. */
 const LAST_WORDS_MS = 5_000;
 
@@ -104,6 +105,7 @@ class Worker implements DurableWorker {
   }
 
   drain({ timeoutMs = DRAIN_MS }: DrainOptions = {}): Promise<void> {
+    toDeadline(timeoutMs, 0);
     this.#draining ??= this.#drain(timeoutMs);
     return this.#draining;
   }
@@ -161,7 +163,7 @@ function durableOperations(
 
 async function endsWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
   const timer = new AbortController();
-  const late = pause(timeoutMs, false, { signal: timer.signal }).catch(() => false);
+  const late = pause(Math.min(timeoutMs, LONGEST_DELAY), false, { signal: timer.signal }).catch(() => false);
   const ended = await Promise.race([work.then(() => true), late]);
   timer.abort();
   return ended;

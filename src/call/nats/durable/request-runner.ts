@@ -5,6 +5,7 @@ import { CallError, isCallError, toCallError } from "../../../core/errors/errors
 import { monotonicNow } from "../../../core/execution/deadline.ts";
 import type { Executor } from "../../../core/registry/executor.ts";
 import type { CallRequested } from "../../call-events.ts";
+import { namedUser } from "../../wire/subjects.ts";
 import { decodeRequest, type Ending, encodeEnding } from "./durable-codec.ts";
 import { type RequestAddress, requestToken } from "./durable-names.ts";
 import type { AuthenticateStored } from "./durable-options.ts";
@@ -131,7 +132,7 @@ export class RequestRunner {
     at: Date,
   ): Promise<{ readonly identity: Identity | undefined } | { readonly error: CallError }> {
     try {
-      return { identity: await this.#options.authenticate?.({ request, user }, at) };
+      return { identity: await this.#options.authenticate?.({ request, user: namedUser(user) }, at) };
     } catch (thrown) {
       if (!isCallError(thrown))
         return { error: new CallError("UNAUTHENTICATED", undefined, { cause: thrown }) };

@@ -3,8 +3,8 @@ import { PubHeaders, type StoredMsg } from "@nats-io/jetstream";
 import { CallError } from "../../../core/errors/errors.ts";
 import { isRequestId } from "../../../core/execution/request-id.ts";
 import type { ExecuteOptions } from "../../../core/registry/executor.ts";
-import type { CallRequested } from "../../call-events.ts";
-import type { CredentialSource } from "../../call-options.ts";
+import { unproven } from "../../call-errors.ts";
+import { type CredentialSource, createRequest } from "../../call-options.ts";
 import { encodeRequest } from "./durable-codec.ts";
 import { hashOf, type RequestAddress, requestToken } from "./durable-names.ts";
 import { type DurableStore, NONCE_HEADER } from "./durable-store.ts";
@@ -97,14 +97,7 @@ async function draftCall(
   }
   const requestId = options.requestId ?? randomUUID();
   const credential = identity === undefined ? undefined : await prove(credentials, identity, operationId);
-  const request: CallRequested = {
-    type: "call.requested",
-    requestId,
-    operationId,
-    ...(input !== undefined && { input }),
-    ...fieldsOf(options),
-    ...(credential !== undefined && { credential }),
-  };
+  const request = createRequest({ requestId }, operationId, input, options, { credential });
   const keyed = key !== undefined;
   return {
     address: { user, operationId, token: requestToken(user, requestId) },
@@ -119,15 +112,6 @@ async function draftCall(
   };
 }
 
-/** The fields of a request that come from the options of its call, those that are there. */
-function fieldsOf({ metadata, origin }: SubmitOptions): Partial<CallRequested> {
-  return {
-    ...(metadata !== undefined && { metadata }),
-    ...(origin !== undefined && { depth: origin.depth }),
-    ...(origin?.parent !== undefined && { parent: origin.parent }),
-  };
-}
-
 function assertKey(key: unknown): void {
   if (key === undefined || (typeof key === "string" && key !== "" && key.length <= MAX_KEY)) return;
   throw new TypeError(`idempotencyKey must be a string of 1 to ${MAX_KEY} characters.`);
@@ -139,10 +123,7 @@ function prove(
   operationId: string,
 ): string | Promise<string> {
   if (credentials !== undefined) return credentials(identity, operationId);
-  throw new CallError(
-    "UNAUTHENTICATED",
-    `The call of "${operationId}" has an identity, and this side cannot prove it; pass the option "credentials".`,
-  );
+  throw unproven(operationId);
 }
 
 /** Makes sure that an id chosen by the caller is used once, whatever the operation; gives the call that has it by the same key. */

@@ -6,7 +6,7 @@ import { defineOperation } from "../../core/operation/operation.ts";
 import type { AnyOperation, OperationSpec } from "../../core/operation/operation-types.ts";
 import { compileSchema } from "../../core/schema/compile-schema.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
-import { fromOperationNotice } from "./from-operation-notice.ts";
+import { fromOperationNotice } from "./read-operation-notice.ts";
 import { NOTICE_LIMITS } from "./notice-fields.ts";
 import { toOperationNotice } from "./to-operation-notice.ts";
 
