@@ -7,7 +7,14 @@ import { Assembly, type Chunk, publishWhole } from "./chunk.ts";
 import { type PeerLine, peerAt } from "./peers.ts";
 import { NOBODY } from "./subjects.ts";
 import type { WireHost } from "./wire-host.ts";
-import { decodeValue, encodeMessage, type WireMessage } from "./wire-message.ts";
+import {
+  decodeValue,
+  encodeMessage,
+  toBytes,
+  toMessageText,
+  toText,
+  type WireMessage,
+} from "./wire-message.ts";
 
 /** Bytes that the smallest input on its way counts for, so that there are not too many of them either. */
 const LEAST_UPLOAD = 4_096;
@@ -104,11 +111,14 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
 
   reply(event: AnswerEvent): void {
     if (!this.#isOpen) return;
-    const { transport, messageBytes } = this.#host;
-    const bytes = encodeMessage({ event }, "OUTPUT_INVALID");
+    const { transport, messageBytes, replies } = this.#host;
+    const text = toText({ event }, "OUTPUT_INVALID");
+    if (this.#beats && replies.add(this.replyTo, text)) return;
+    const bytes = toBytes(toMessageText(text));
     if (bytes.length > messageBytes) {
       throw tooLarge(this.#delivery.request.operationId, "result", bytes.length, messageBytes);
     }
+    replies.flush();
     publishWhole(transport, this.replyTo, "", bytes);
   }
 
@@ -119,6 +129,7 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
   }
 
   flush(): Promise<void> {
+    this.#host.replies.flush();
     return this.#host.transport.flush();
   }
 
@@ -160,8 +171,9 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
   }
 
   #introduce(taken: NonNullable<WireMessage["taken"]>): void {
-    const { transport, peers } = this.#host;
+    const { transport, peers, replies } = this.#host;
     this.#isIntroduced = true;
+    replies.flush();
     if (this.#beats) peers.track(this.#caller, this);
     transport.publish(this.replyTo, encodeMessage({ taken, peer: peers.ownAddress }, "OUTPUT_INVALID"));
   }

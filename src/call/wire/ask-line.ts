@@ -1,12 +1,19 @@
 import { CallError } from "../../core/errors/errors.ts";
 import type { Asker, AskLine } from "../bus.ts";
+import type { DropReason } from "../call-counters.ts";
 import { noResponder, tooLarge } from "../call-errors.ts";
 import type { AnswerEvent, AskerEvent, CallRequested } from "../call-events.ts";
 import { Assembly, type Chunk, fromChunk, isChunk, publishChunks } from "./chunk.ts";
 import type { PeerLine } from "./peers.ts";
 import type { TransportMessage } from "./transport.ts";
 import type { WireHost } from "./wire-host.ts";
-import { decodeMessage, encodeMessage, encodeValue, type WireMessage } from "./wire-message.ts";
+import {
+  checkedMessage,
+  decodeMessage,
+  encodeMessage,
+  encodeValue,
+  type WireMessage,
+} from "./wire-message.ts";
 
 /** Beats in which whoever runs a call must have said so: it does with its own next one. */
 const UNKNOWN_BEATS = 4;
@@ -88,8 +95,16 @@ export class WireAskLine implements AskLine, PeerLine {
     else this.#hearWhole(message.data);
   }
 
+  /** What a message to several calls says for this one. */
+  hearEntry(entry: Record<string, unknown>): void {
+    this.#hearDecoded(checkedMessage(entry));
+  }
+
   #hearWhole(bytes: Uint8Array): void {
-    const decoded = decodeMessage(bytes);
+    this.#hearDecoded(decodeMessage(bytes));
+  }
+
+  #hearDecoded(decoded: WireMessage | DropReason): void {
     // Only the answer itself ends the call: what cannot be read is counted, and waited past.
     if (typeof decoded === "string") this.#host.counters[decoded]++;
     else this.#take(decoded);

@@ -1,12 +1,14 @@
 import { CallError } from "../../core/errors/errors.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
 import type { Asker, AskLine } from "../bus.ts";
 import { overLimit, tooLarge } from "../call-errors.ts";
 import type { CallRequested } from "../call-events.ts";
 import { RecentIds } from "../recent-ids.ts";
 import { type AskLineHolder, WireAskLine } from "./ask-line.ts";
+import { BATCH } from "./reply-batches.ts";
 import type { Transport, TransportMessage } from "./transport.ts";
 import type { WireHost } from "./wire-host.ts";
-import { encodeMessage } from "./wire-message.ts";
+import { decodeBatch, encodeMessage } from "./wire-message.ts";
 
 /** Settled calls whose late answers are told from forged ones. */
 const REMEMBERED_LINES = 10_000;
@@ -66,10 +68,25 @@ export class AskLines implements AskLineHolder {
 
   #hear(message: TransportMessage): void {
     const token = message.subject.slice(this.#host.transport.inbox.length + 1);
+    if (token === BATCH) this.#hearBatch(message.data);
+    else this.#find(token)?.hear(message);
+  }
+
+  /** One answer that cannot be read spoils no other. */
+  #hearBatch(bytes: Uint8Array): void {
+    const batch = decodeBatch(bytes);
+    if (batch === undefined) this.#host.counters.malformed++;
+    for (const entry of batch ?? []) {
+      if (isPlainObject(entry) && typeof entry["line"] === "string")
+        this.#find(entry["line"])?.hearEntry(entry);
+      else this.#host.counters.malformed++;
+    }
+  }
+
+  #find(token: string): WireAskLine | undefined {
     const line = this.#lines.get(token);
-    if (line !== undefined) line.hear(message);
-    else if (this.#closed.has(token)) this.#host.counters.late++;
-    else this.#host.counters.forged++;
+    if (line === undefined) this.#host.counters[this.#closed.has(token) ? "late" : "forged"]++;
+    return line;
   }
 }
 

@@ -180,5 +180,10 @@ describe("createWireBus", () => {
   it("Call: the limits of a bus are checked when it is made", () => {
     expect(() => createWireBus(createMemoryTransport(), { limits: { messageBytes: 0 } })).toThrow(TypeError);
     expect(() => createWireBus(createMemoryTransport(), { user: "a.b" })).toThrow(TypeError);
+    for (const beatMs of [0, -1, 9, Number.NaN, Number.POSITIVE_INFINITY, "100"]) {
+      expect(() => createWireBus(createMemoryTransport(), { beatMs: beatMs as number })).toThrow(/beatMs/);
+    }
+    expect(vi.getTimerCount()).toBe(0);
+    expect(() => createWireBus(createMemoryTransport(), { beatMs: 10 })).not.toThrow();
   });
 });

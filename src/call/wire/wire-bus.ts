@@ -18,6 +18,7 @@ import type { ServiceNotice } from "../discovery/service-notice.ts";
 import { AnswerLines } from "./answer-lines.ts";
 import { AskLines } from "./ask-lines.ts";
 import { Peers } from "./peers.ts";
+import { ReplyBatches } from "./reply-batches.ts";
 import { Subjects } from "./subjects.ts";
 import type { Transport } from "./transport.ts";
 import { WireDiscovery } from "./wire-discovery.ts";
@@ -47,6 +48,7 @@ class WireBus implements Bus {
   readonly #transport: Transport;
   readonly #counters = createCounters();
   readonly #peers: Peers;
+  readonly #replies: ReplyBatches;
   readonly #asking: AskLines;
   readonly #answering: AnswerLines;
   readonly #discovery: WireDiscovery;
@@ -58,11 +60,13 @@ class WireBus implements Bus {
     const { messageBytes, services } = readLimits(limits);
     const subjects = new Subjects(prefix, user);
     this.#transport = transport;
+    this.#replies = new ReplyBatches(transport);
     this.#peers = new Peers(transport, subjects, beatMs, () => this.#tick());
     const host: WireHost = {
       transport,
       subjects,
       peers: this.#peers,
+      replies: this.#replies,
       counters: this.#counters,
       messageBytes,
       services,
@@ -101,6 +105,7 @@ class WireBus implements Bus {
   }
 
   flush(): Promise<void> {
+    this.#replies.flush();
     return this.#transport.flush();
   }
 
@@ -108,6 +113,7 @@ class WireBus implements Bus {
     this.#discovery.close();
     this.#peers.close();
     this.#lose();
+    this.#replies.flush();
     await this.#transport.close();
   }
 

@@ -1,5 +1,6 @@
 import type { LiveCounters } from "../call-counters.ts";
 import type { Peers } from "./peers.ts";
+import type { ReplyBatches } from "./reply-batches.ts";
 import type { Subjects } from "./subjects.ts";
 import type { Transport } from "./transport.ts";
 
@@ -8,6 +9,7 @@ export interface WireHost {
   readonly transport: Transport;
   readonly subjects: Subjects;
   readonly peers: Peers;
+  readonly replies: ReplyBatches;
   readonly counters: LiveCounters;
   /** Bytes of one event at most. */
   readonly messageBytes: number;

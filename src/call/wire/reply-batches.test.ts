@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import { createMemoryTransport, MemoryBroker } from "./memory-transport.ts";
+import { BATCH, ReplyBatches } from "./reply-batches.ts";
+import { decodeBatch, decodeMessage, toText } from "./wire-message.ts";
+
+function open(maxMessageBytes?: number) {
+  const broker = new MemoryBroker();
+  const heard: { readonly subject: string; readonly data: Uint8Array }[] = [];
+  const transport = createMemoryTransport({ broker, maxMessageBytes });
+  for (const inbox of ["in.one", "in.two"])
+    transport.subscribe(`${inbox}.*`, (message) => heard.push(message));
+  return { batches: new ReplyBatches(transport), heard, settle: () => transport.flush() };
+}
+
+const answer = (n: number, more = ""): string =>
+  toText({ event: { type: "call.progress", requestId: `r${n}`, value: more } }, "OUTPUT_INVALID");
+
+describe("ReplyBatches", () => {
+  it("Call: one answer alone goes by its own path", async () => {
+    const { batches, heard, settle } = open();
+    expect(batches.add("in.one.a", answer(1))).toBe(true);
+    await settle();
+    expect(heard.map(({ subject }) => subject)).toEqual(["in.one.a"]);
+    expect(decodeMessage(heard[0]?.data as Uint8Array)).toMatchObject({ event: { requestId: "r1" } });
+  });
+
+  it("Call: answers to one caller go together, in order, and to nobody else", async () => {
+    const { batches, heard, settle } = open();
+    for (let n = 0; n < 5; n++) batches.add(`in.one.t${n}`, answer(n));
+    batches.add("in.two.x", answer(9));
+    await settle();
+    expect(heard.map(({ subject }) => subject)).toEqual([`in.one.${BATCH}`, "in.two.x"]);
+    const lines = decodeBatch(heard[0]?.data as Uint8Array) as {
+      line: string;
+      event: { requestId: string };
+    }[];
+    expect(lines.map(({ line, event }) => [line, event.requestId])).toEqual(
+      [0, 1, 2, 3, 4].map((n) => [`t${n}`, `r${n}`]),
+    );
+  });
+
+  it.each([1_000, 2_000, 5_000, 1_048_576])(
+    "Call: no message is larger than %i bytes, whatever is in it",
+    async (most) => {
+      const { batches, heard, settle } = open(most);
+      let taken = 0;
+      for (let n = 0; n < 400; n++) {
+        if (batches.add(`in.one.token-${n}`, answer(n, "€".repeat(n)))) taken++;
+      }
+      await settle();
+      const entries = heard.flatMap(({ subject, data }) =>
+        subject.endsWith(BATCH) ? decodeBatch(data) : [1],
+      );
+      expect(entries).toHaveLength(taken);
+      expect(taken).toBeGreaterThan(0);
+      expect(Math.max(...heard.map(({ data }) => data.length))).toBeLessThanOrEqual(most);
+    },
+  );
+
+  it("Call: long answers, and paths of somebody's own making, go another way", () => {
+    const { batches } = open();
+    expect(batches.add("in.one.a", answer(1, "x".repeat(530)))).toBe(true);
+    expect(batches.add("in.one.a", answer(1, "x".repeat(600)))).toBe(false);
+    expect(batches.add(`in.one.${"a".repeat(65)}`, answer(1))).toBe(false);
+    expect(batches.add('in.one."', answer(1))).toBe(false);
+  });
+
+  it("Call: a flush sends at once, and nothing twice", async () => {
+    const { batches, heard, settle } = open();
+    batches.add("in.one.a", answer(1));
+    batches.flush();
+    batches.flush();
+    await settle();
+    expect(heard).toHaveLength(1);
+  });
+});
