@@ -17,7 +17,7 @@ export const NOTICE_LIMITS = {
   /** Characters of the pointer of a feature. */
   pointer: 1_000,
   /** Characters of the id and the name of a service. */
-  serviceId: 200,
+  serviceId: 100,
   serviceName: 200,
 } as const;
 

@@ -3,19 +3,17 @@ import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ChangeListener, RegistryChange } from "../../core/registry/executor.ts";
 import type { Bus, ServiceWatch } from "../bus.ts";
 import { type CallLimits, readLimits } from "../call-limits.ts";
+import { Listeners } from "./listeners.ts";
+import { OfferReader } from "./offer-reader.ts";
 import { OfferTable, type OperationConflict } from "./offer-table.ts";
+import { type PreparedOffer, prepareOffers } from "./prepare-offers.ts";
 import { isServiceId, readService, type ServiceHeader } from "./read-service.ts";
+import { type KnownService, ServiceList } from "./service-list.ts";
 import type { OperationNotice } from "./service-notice.ts";
-import { type OfferSettings, readOffers, type ServiceOffers, type UnusableOffer } from "./service-offers.ts";
+import { type OfferSettings, type ServiceOffers, shareOffers, type UnusableOffer } from "./service-offers.ts";
 import { SpecPool, type UsableSpec } from "./spec-pool.ts";
 
-/** A service as a directory knows it. */
-export interface KnownService {
-  readonly serviceId: string;
-  readonly name: string;
-  /** Those of its operations that can be called, sorted. */
-  readonly operationIds: readonly string[];
-}
+export type { KnownService } from "./service-list.ts";
 
 /** What a directory looks for, and what it makes of it. */
 export interface DirectoryOptions {
@@ -34,16 +32,22 @@ const LISTED_STRANGERS = 1_000;
  *
  * One operation for each id, however many services offer it. Where they differ, the highest version counts, then the smallest
  * service id; when that service leaves, the next takes over. What a limit kept out stays out until its service is heard of again.
+ * A large notice is read bit by bit, and counts once all of it has been.
  */
 export class OperationDirectory {
-  /** Resolves once every service that was there at the start has been heard. */
+  /** Resolves once every service that was there at the start has been heard, and what it said been read. */
   readonly ready: Promise<void>;
   readonly #settings: OfferSettings;
   readonly #table = new OfferTable();
   readonly #services = new Map<string, ServiceOffers>();
+  readonly #list = new ServiceList();
+  readonly #reader = new OfferReader<PreparedOffer[]>();
+  /** Services that are being read for the first time. */
+  readonly #arriving = new Set<string>();
   readonly #strangers = new Map<string, UnusableOffer>();
   readonly #everOffered = new Set<string>();
-  readonly #listeners = new Set<ChangeListener>();
+  readonly #listeners = new Listeners<readonly RegistryChange[]>();
+  readonly #serviceListeners = new Listeners<readonly KnownService[]>();
   readonly #watch: ServiceWatch;
   #sawEverything = true;
   #isReady = false;
@@ -60,9 +64,11 @@ export class OperationDirectory {
       found: (notice) => this.#found(notice),
       gone: (serviceId) => this.#gone(serviceId),
     });
-    this.ready = this.#watch.ready.then(() => {
-      this.#isReady = true;
-    });
+    this.ready = this.#watch.ready
+      .then(() => this.#reader.settled())
+      .then(() => {
+        this.#isReady = true;
+      });
     // Whoever waits for it hears of a failure; that nobody does is no reason to end the process.
     this.ready.catch(() => {});
   }
@@ -76,14 +82,9 @@ export class OperationDirectory {
     return this.#table.operations();
   }
 
-  /** By service id. */
+  /** By service id; the same list until something changes. */
   get services(): readonly KnownService[] {
-    const known = [...this.#services.values()].sort((a, b) => (a.serviceId < b.serviceId ? -1 : 1));
-    return known.map(({ serviceId, name, usable }) => ({
-      serviceId,
-      name,
-      operationIds: [...usable.keys()].sort(),
-    }));
+    return this.#list.all;
   }
 
   get serviceCount(): number {
@@ -115,15 +116,17 @@ export class OperationDirectory {
 
   /** Tells whether some service may ever have offered this id, one that has left too. */
   mayHaveOffered(id: string): boolean {
-    return !this.#sawEverything || this.#everOffered.has(id);
+    return !this.#sawEverything || this.#reader.isBusy || this.#everOffered.has(id);
   }
 
   /** Hears of changes, those of one notice together; returns how to stop listening. */
   onChange(listener: ChangeListener): () => void {
-    // Wrapped, so that a listener added twice hears twice and leaves once.
-    const added: ChangeListener = (changes) => listener(changes);
-    this.#listeners.add(added);
-    return () => void this.#listeners.delete(added);
+    return this.#listeners.add(listener);
+  }
+
+  /** Hears of each service that came, changed or left, after the changes of its operations; returns how to stop listening. */
+  onServicesChange(listener: (services: readonly KnownService[]) => void): () => void {
+    return this.#serviceListeners.add(listener);
   }
 
   /** Hears of nothing any more; what was known last stays. */
@@ -131,47 +134,68 @@ export class OperationDirectory {
     if (this.#stopped) return;
     this.#stopped = true;
     this.#listeners.clear();
+    this.#serviceListeners.clear();
+    this.#reader.stop();
+    this.#arriving.clear();
     this.#watch.stop();
   }
 
   #found(notice: unknown): void {
     if (this.#stopped) return;
     const header = readService(notice);
+    const { serviceId } = header;
     const { services } = this.#settings.limits;
-    if (header.serviceId === "") {
-      this.#refuse(header.serviceId, header.reason ?? "");
-    } else if (!this.#services.has(header.serviceId) && this.#services.size >= services) {
+    const isNew = !this.#services.has(serviceId) && !this.#arriving.has(serviceId);
+    if (serviceId === "") {
+      this.#refuse(serviceId, header.reason ?? "");
+    } else if (isNew && this.#services.size + this.#arriving.size >= services) {
       this.#sawEverything = false;
-      this.#refuse(header.serviceId, `There are ${services} services already; it is ignored.`);
+      this.#refuse(serviceId, `There are ${services} services already; it is ignored.`);
     } else {
-      this.#admit(header);
+      this.#read(header);
     }
   }
 
-  #admit(header: ServiceHeader): void {
-    const { serviceId } = header;
+  #read(header: ServiceHeader): void {
+    const { serviceId, operations } = header;
+    this.#strangers.delete(serviceId);
+    if (!this.#services.has(serviceId)) this.#arriving.add(serviceId);
+    this.#reader.read(serviceId, {
+      size: operations.length,
+      steps: prepareOffers(header, this.#settings),
+      apply: (offers) => this.#admit(header, offers),
+    });
+  }
+
+  #admit(header: ServiceHeader, offers: readonly PreparedOffer[]): void {
+    const { serviceId, name } = header;
     const { pool } = this.#settings;
     const before = this.#services.get(serviceId);
-    this.#strangers.delete(serviceId);
+    this.#arriving.delete(serviceId);
     // Given back first, so that a service at the limit can change what it offers.
     for (const spec of before?.shares ?? []) pool.release(spec);
-    const after = readOffers(header, this.#settings);
+    const after = shareOffers(header, offers, this.#settings);
     pool.sweep();
     this.#services.set(serviceId, after);
     this.#remember(after);
-    this.#tell(this.#exchange(serviceId, before?.usable, after.usable));
+    const isSame = before !== undefined && offerTheSame(before, after);
+    if (!isSame) this.#list.put(serviceId, name, after.usable.keys());
+    this.#tell(this.#exchange(serviceId, before?.usable, after.usable), !isSame);
   }
 
   #gone(serviceId: unknown): void {
     if (this.#stopped || !isServiceId(serviceId)) return;
     this.#strangers.delete(serviceId);
+    this.#arriving.delete(serviceId);
+    this.#reader.drop(serviceId);
     const before = this.#services.get(serviceId);
     if (before === undefined) return;
     this.#services.delete(serviceId);
+    this.#list.delete(serviceId);
     const { pool } = this.#settings;
     for (const spec of before.shares) pool.release(spec);
     pool.sweep();
-    this.#tell(this.#exchange(serviceId, before.usable, undefined));
+    this.#tell(this.#exchange(serviceId, before.usable, undefined), true);
   }
 
   /** Touches only what the service offers differently than before. */
@@ -208,15 +232,11 @@ export class OperationDirectory {
     if (this.#strangers.size < LISTED_STRANGERS) this.#strangers.set(serviceId, { serviceId, reason });
   }
 
-  #tell(changes: readonly RegistryChange[]): void {
-    if (changes.length === 0) return;
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(changes);
-      } catch (cause) {
-        console.warn("[waybill] A listener of a directory threw.", cause);
-      }
-    }
+  #tell(changes: readonly RegistryChange[], servicesChanged: boolean): void {
+    // Taken now: a listener may make the directory hear of the next change.
+    const services = this.#list.all;
+    if (changes.length > 0) this.#listeners.tell(changes);
+    if (servicesChanged) this.#serviceListeners.tell(services);
   }
 }
 
@@ -235,4 +255,11 @@ function changeOf(before: UsableSpec | undefined, after: UsableSpec | undefined)
   if (after === undefined) return before && { type: "removed", operation: before.operation };
   if (before === undefined) return { type: "added", operation: after.operation };
   return { type: "replaced", operation: after.operation };
+}
+
+/** Tells whether a service is what it was, for those who call it. */
+function offerTheSame(before: ServiceOffers, after: ServiceOffers): boolean {
+  if (before.name !== after.name || before.usable.size !== after.usable.size) return false;
+  for (const [id, spec] of after.usable) if (before.usable.get(id) !== spec) return false;
+  return true;
 }

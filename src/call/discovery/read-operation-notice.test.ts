@@ -6,8 +6,10 @@ import { defineOperation } from "../../core/operation/operation.ts";
 import type { AnyOperation, OperationSpec } from "../../core/operation/operation-types.ts";
 import { compileSchema } from "../../core/schema/compile-schema.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
-import { fromOperationNotice } from "./read-operation-notice.ts";
 import { NOTICE_LIMITS } from "./notice-fields.ts";
+import { readOperationNotice, type UnusableNotice } from "./read-operation-notice.ts";
+import type { OperationNotice } from "./service-notice.ts";
+import { isUsable, SpecPool } from "./spec-pool.ts";
 import { toOperationNotice } from "./to-operation-notice.ts";
 
 const PLAIN = { namespace: "a", name: "b", version: "1.0.0", type: "query", description: "" };
@@ -59,8 +61,20 @@ const operations: fc.Arbitrary<AnyOperation> = fc
     return defineOperation({ ...Object.fromEntries(present), handler: () => 1 } as unknown as OperationSpec);
   });
 
+/** Looks at a notice all the way, as a directory does. */
+function check(value: unknown): { readonly usable: true; readonly notice: OperationNotice } | UnusableNotice {
+  const read = readOperationNotice(value);
+  if (!read.usable) return read;
+  const { id, notice } = read;
+  const steps = new SpecPool(1, () => () => 1).vet(read);
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  if (isUsable(step.value)) return { usable: true, notice };
+  return { usable: false, id, reason: step.value.reason ?? "" };
+}
+
 const reasonOf = (value: unknown): string => {
-  const checked = fromOperationNotice(value);
+  const checked = check(value);
   if (checked.usable) throw new Error("The notice was expected to be unusable.");
   return checked.reason;
 };
@@ -71,12 +85,12 @@ const nested = (levels: number): unknown => {
   return value;
 };
 
-describe("fromOperationNotice", () => {
+describe("readOperationNotice", () => {
   it("Discovery: gives back what was written down, for any operation there can be", () => {
     fc.assert(
       fc.property(operations, (operation) => {
         const notice = toOperationNotice(operation);
-        const checked = fromOperationNotice(JSON.parse(JSON.stringify(notice)));
+        const checked = check(JSON.parse(JSON.stringify(notice)));
         expect(checked).toEqual({ usable: true, notice });
       }),
       runs(150),
@@ -86,7 +100,7 @@ describe("fromOperationNotice", () => {
   it("Discovery: never throws and never waits, whatever comes in", () => {
     fc.assert(
       fc.property(fc.anything({ withBigInt: true, withMap: true, withNullPrototype: true }), (value) => {
-        expect(fromOperationNotice(value).usable).toBe(false);
+        expect(check(value).usable).toBe(false);
       }),
     );
     fc.assert(
@@ -94,7 +108,7 @@ describe("fromOperationNotice", () => {
         fc.constantFrom(...Object.keys(PLAIN), "tags", "errors", "access", "features", "inputSchema"),
         fc.anything(),
         (field, value) => {
-          const checked = fromOperationNotice({ ...PLAIN, [field]: value });
+          const checked = check({ ...PLAIN, [field]: value });
           if (!checked.usable) expect(checked.reason).not.toBe("");
         },
       ),
@@ -121,7 +135,7 @@ describe("fromOperationNotice", () => {
       authority: {},
       visibility: "internal",
     };
-    expect(fromOperationNotice(notice)).toEqual({
+    expect(check(notice)).toEqual({
       usable: true,
       notice: { ...PLAIN, errors: [{ code: "X" }] },
     });
@@ -213,12 +227,12 @@ describe("fromOperationNotice", () => {
   });
 
   it("Discovery: names the operation where it has a name, and no other", () => {
-    expect(fromOperationNotice({ ...PLAIN, version: "x" })).toMatchObject({ usable: false, id: "a.b" });
-    expect(fromOperationNotice({ ...PLAIN, name: "no name" })).toMatchObject({
+    expect(check({ ...PLAIN, version: "x" })).toMatchObject({ usable: false, id: "a.b" });
+    expect(check({ ...PLAIN, name: "no name" })).toMatchObject({
       usable: false,
       id: undefined,
     });
-    expect(fromOperationNotice({ ...PLAIN, namespace: "a.b" })).toMatchObject({
+    expect(check({ ...PLAIN, namespace: "a.b" })).toMatchObject({
       usable: false,
       id: undefined,
     });
@@ -247,7 +261,7 @@ describe("fromOperationNotice", () => {
       NOTICE_LIMITS.features,
     ],
   ])("Discovery: takes as much %s as allowed and not one more", (_, make, limit) => {
-    expect(fromOperationNotice({ ...PLAIN, ...make(limit) }).usable).toBe(true);
+    expect(check({ ...PLAIN, ...make(limit) }).usable).toBe(true);
     expect(reasonOf({ ...PLAIN, ...make(limit + 1) })).toContain("at most");
   });
 
@@ -268,17 +282,17 @@ describe("fromOperationNotice", () => {
   it("Discovery: takes names such as __proto__ for names", () => {
     const notice = JSON.parse(`{"__proto__":{"tier":"pro"},${JSON.stringify(PLAIN).slice(1)}`);
     notice.inputSchema = JSON.parse('{"properties":{"__proto__":{"type":"string"},"constructor":{}}}');
-    const checked = fromOperationNotice(notice);
+    const checked = check(notice);
     if (!checked.usable) throw new Error(checked.reason);
     expect(checked.notice.tier).toBeUndefined();
     expect(JSON.stringify(checked.notice.inputSchema)).toBe(JSON.stringify(notice.inputSchema));
     expect(Object.prototype).not.toHaveProperty("type");
-    expect(fromOperationNotice(JSON.parse('{"__proto__":{"namespace":"a","name":"b"}}')).usable).toBe(false);
+    expect(check(JSON.parse('{"__proto__":{"namespace":"a","name":"b"}}')).usable).toBe(false);
   });
 
   it("Discovery: is not changed by what happens to the notice later", () => {
     const given = JSON.parse(JSON.stringify(toOperationNotice(query("a.b", () => 1, { tags: ["x"] }))));
-    const checked = fromOperationNotice(given);
+    const checked = check(given);
     given.tags.push("y");
     expect(checked).toMatchObject({ notice: { tags: ["x"] } });
     expect(Object.isFrozen(checked.usable && checked.notice.tags)).toBe(true);

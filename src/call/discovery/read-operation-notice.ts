@@ -1,8 +1,3 @@
-import type { AccessRule } from "../../core/access/access.ts";
-import { defineOperation } from "../../core/operation/operation.ts";
-import type { AnyOperation } from "../../core/operation/operation-types.ts";
-import { type EntrySettings, OperationEntry } from "../../core/registry/operation-entry.ts";
-import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import { canonicalText, copyJson } from "./bounded-json.ts";
 import {
   FIELD_RULES,
@@ -15,9 +10,6 @@ import {
 } from "./notice-fields.ts";
 import { isOperationId } from "./operation-id.ts";
 import type { OperationNotice } from "./service-notice.ts";
-
-/** What became of something that was to be a notice. */
-export type CheckedNotice = { readonly usable: true; readonly notice: OperationNotice } | UnusableNotice;
 
 /** Why a notice cannot be used; its id where it has one. */
 export interface UnusableNotice {
@@ -35,28 +27,7 @@ export interface ReadNotice {
   readonly text: string;
 }
 
-/** An operation made from a notice, and who may call it. */
-export interface NoticedOperation {
-  readonly operation: AnyOperation;
-  readonly access: AccessRule | undefined;
-}
-
 const MAX_REASON = 500;
-/** Compiled only to be vetted: most of what is out there is never called from here. */
-const VETTING = { codegen: false };
-
-/** Checks what came from outside all the way, schemas and access rules too; never throws. */
-export function fromOperationNotice(value: unknown): CheckedNotice {
-  const read = readOperationNotice(value);
-  if (!read.usable) return read;
-  const { id, notice } = read;
-  try {
-    toNoticedOperation(notice, () => undefined);
-    return { usable: true, notice };
-  } catch (thrown) {
-    return { usable: false, id, reason: reasonOf(thrown) };
-  }
-}
 
 /** Copies the known fields of what came from outside; never throws. */
 export function readOperationNotice(value: unknown): ReadNotice | UnusableNotice {
@@ -71,23 +42,6 @@ export function readOperationNotice(value: unknown): ReadNotice | UnusableNotice
   } catch (thrown) {
     return { usable: false, id, reason: reasonOf(thrown) };
   }
-}
-
-/** Makes the operation a notice describes; throws a `TypeError` for what could not be registered here either. */
-export function toNoticedOperation(
-  notice: OperationNotice,
-  handler: AnyOperation["handler"],
-): NoticedOperation {
-  const operation = defineOperation({ ...notice, source: "call", handler });
-  // A key of its own, so that nothing compiled outlives the vetting.
-  const options = { ...VETTING };
-  const settings: EntrySettings = {
-    outputPolicy: "off",
-    compile: (schema, direction) => toOperationSchema(schema, direction, options),
-    warn: () => {},
-  };
-  const { access } = new OperationEntry(operation, settings);
-  return { operation, access };
 }
 
 /** Says in bounded words what was thrown. */

@@ -1,5 +1,5 @@
-import { reasonOf } from "./read-operation-notice.ts";
 import { NOTICE_LIMITS } from "./notice-fields.ts";
+import { reasonOf } from "./read-operation-notice.ts";
 
 /** What a service says of itself, before its operations are looked at. */
 export interface ServiceHeader {
@@ -10,9 +10,9 @@ export interface ServiceHeader {
   readonly reason?: string;
 }
 
-const SERVICE_ID = /^[\x21-\x7e]+$/;
+const SERVICE_ID = /^[A-Za-z0-9_-]+$/;
 
-/** Tells whether a service may call itself this: short, printable and without spaces. */
+/** Tells whether a service may call itself this: letters, digits, `_` and `-`, and not too many. */
 export function isServiceId(value: unknown): value is string {
   return typeof value === "string" && value.length <= NOTICE_LIMITS.serviceId && SERVICE_ID.test(value);
 }

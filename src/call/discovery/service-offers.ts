@@ -1,6 +1,5 @@
 import type { CallLimits } from "../call-limits.ts";
-import { type ReadNotice, readOperationNotice } from "./read-operation-notice.ts";
-import { namespaceOf } from "./operation-id.ts";
+import type { PreparedOffer } from "./prepare-offers.ts";
 import type { ServiceHeader } from "./read-service.ts";
 import { isUsable, type PooledSpec, type SpecPool, type UsableSpec } from "./spec-pool.ts";
 
@@ -34,20 +33,26 @@ export interface OfferSettings {
   readonly pool: SpecPool;
 }
 
-/** Reads everything a service offers; what is wrong with one operation says nothing about the others. */
-export function readOffers(header: ServiceHeader, settings: OfferSettings): ServiceOffers {
-  const reading = new OfferReading(header.serviceId, settings);
+/** Takes a share in everything a service offers; what is wrong with one operation says nothing about the others. */
+export function shareOffers(
+  header: ServiceHeader,
+  offers: readonly PreparedOffer[],
+  settings: OfferSettings,
+): ServiceOffers {
+  const sharing = new OfferSharing(header.serviceId, settings);
   const { operations } = settings.limits;
-  if (header.reason !== undefined) reading.refuse(undefined, header.reason);
-  for (let i = 0; i < Math.min(header.operations.length, operations); i++)
-    reading.add(itemAt(header.operations, i));
-  if (header.operations.length > operations) {
-    reading.overLimit(undefined, `It offers more than ${operations} operations; the rest is ignored.`);
+  if (header.reason !== undefined) sharing.refuse(undefined, header.reason);
+  for (const offer of offers) {
+    if (offer.usable) sharing.share(offer.spec);
+    else sharing.refuse(offer.id, offer.reason);
   }
-  return reading.finish(header.name);
+  if (header.operations.length > operations) {
+    sharing.overLimit(undefined, `It offers more than ${operations} operations; the rest is ignored.`);
+  }
+  return sharing.finish(header.name);
 }
 
-class OfferReading {
+class OfferSharing {
   readonly #serviceId: string;
   readonly #settings: OfferSettings;
   readonly #usable = new Map<string, UsableSpec>();
@@ -61,16 +66,6 @@ class OfferReading {
     this.#settings = settings;
   }
 
-  add(notice: unknown): void {
-    const read = readOperationNotice(notice);
-    const { id } = read;
-    if (id !== undefined && this.#settings.namespaces?.has(namespaceOf(id)) === false) return;
-    if (!read.usable) this.refuse(id, read.reason);
-    else if (this.#usable.has(read.id))
-      this.refuse(id, "The service offers this id twice; the first counts.");
-    else this.#share(read);
-  }
-
   refuse(id: string | undefined, reason: string): void {
     if (this.#problems.length >= LISTED_PROBLEMS) this.#unlisted++;
     else this.#problems.push({ serviceId: this.#serviceId, ...(id !== undefined && { id }), reason });
@@ -81,17 +76,17 @@ class OfferReading {
     this.refuse(id, reason);
   }
 
-  #share(read: ReadNotice): void {
+  share(offered: PooledSpec): void {
     const { pool, limits } = this.#settings;
-    const spec = pool.take(read);
+    const spec = pool.take(offered);
     if (spec === undefined) {
       const reason = `There are ${limits.operations} different operations already; it is ignored.`;
-      this.overLimit(read.id, reason);
+      this.overLimit(offered.id, reason);
       return;
     }
     this.#shares.push(spec);
     if (isUsable(spec)) this.#usable.set(spec.id, spec);
-    else this.refuse(read.id, spec.reason ?? "");
+    else this.refuse(spec.id, spec.reason ?? "");
   }
 
   finish(name: string): ServiceOffers {
@@ -106,13 +101,5 @@ class OfferReading {
       problems: [...this.#problems, ...more],
       complete: this.#complete,
     };
-  }
-}
-
-function itemAt(list: readonly unknown[], index: number): unknown {
-  try {
-    return list[index];
-  } catch {
-    return undefined;
   }
 }

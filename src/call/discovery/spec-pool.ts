@@ -1,7 +1,9 @@
 import type { AccessRule } from "../../core/access/access.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
-import { type ReadNotice, reasonOf, toNoticedOperation } from "./read-operation-notice.ts";
+import type { Steps } from "./offer-reader.ts";
+import { type ReadNotice, reasonOf } from "./read-operation-notice.ts";
 import type { OperationNotice } from "./service-notice.ts";
+import { vetNotice } from "./vet-notice.ts";
 
 /** One spec, shared by all services that offer exactly it. */
 export interface PooledSpec {
@@ -47,12 +49,25 @@ export class SpecPool {
     return this.#slots.size - this.#unused.size;
   }
 
-  /** Takes a share in a spec; nothing when it would be one too many. */
-  take(read: ReadNotice): PooledSpec | undefined {
-    const known = this.#slots.get(read.text);
+  /** Makes a spec of what was read, the one that is here already if there is one; nobody has a share in it yet. */
+  *vet({ id, notice, text }: ReadNotice): Steps<PooledSpec> {
+    const known = this.#slots.get(text);
+    if (known !== undefined) return known.spec;
+    const { version } = notice;
+    try {
+      const { operation, access } = yield* vetNotice(notice, this.#handlerFor(notice));
+      return { id, version, text, operation, access, reason: undefined };
+    } catch (thrown) {
+      return { id, version, text, operation: undefined, access: undefined, reason: reasonOf(thrown) };
+    }
+  }
+
+  /** Takes a share in a spec, or in the equal one that is here already; nothing when it would be one too many. */
+  take(spec: PooledSpec): PooledSpec | undefined {
+    const known = this.#slots.get(spec.text);
     if ((known === undefined || known.users === 0) && this.size >= this.#limit) return undefined;
-    const slot = known ?? { spec: this.#vet(read), users: 0 };
-    if (known === undefined) this.#slots.set(read.text, slot);
+    const slot = known ?? { spec, users: 0 };
+    if (known === undefined) this.#slots.set(spec.text, slot);
     slot.users++;
     this.#unused.delete(slot);
     return slot.spec;
@@ -68,15 +83,5 @@ export class SpecPool {
   sweep(): void {
     for (const { spec } of this.#unused) this.#slots.delete(spec.text);
     this.#unused.clear();
-  }
-
-  #vet({ id, notice, text }: ReadNotice): PooledSpec {
-    const { version } = notice;
-    try {
-      const { operation, access } = toNoticedOperation(notice, this.#handlerFor(notice));
-      return { id, version, text, operation, access, reason: undefined };
-    } catch (thrown) {
-      return { id, version, text, operation: undefined, access: undefined, reason: reasonOf(thrown) };
-    }
   }
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { query } from "../../../test/make-operation.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
-import { fromOperationNotice } from "./read-operation-notice.ts";
+import { readOperationNotice } from "./read-operation-notice.ts";
 import { toOperationNotice } from "./to-operation-notice.ts";
 
 const everything = query("shop.buy", () => ({ ok: true }), {
@@ -90,6 +90,6 @@ describe("toOperationNotice", () => {
     const deep = query("a.deep", () => 1, { inputSchema });
     const notice = toOperationNotice(deep);
     expect(notice.inputSchema).toEqual(inputSchema);
-    expect(fromOperationNotice(notice)).toMatchObject({ usable: false, id: undefined });
+    expect(readOperationNotice(notice)).toMatchObject({ usable: false, id: undefined });
   });
 });

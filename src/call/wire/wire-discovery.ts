@@ -2,6 +2,7 @@ import { monotonicNow } from "../../core/execution/deadline.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { Announcement, ServiceWatch, ServiceWatcher } from "../bus.ts";
 import { overLimit } from "../call-errors.ts";
+import { isServiceId } from "../discovery/read-service.ts";
 import type { ServiceNotice } from "../discovery/service-notice.ts";
 import { Assembly, fromChunk, isChunk, publishWhole } from "./chunk.ts";
 import type { TransportMessage, TransportSubscription } from "./transport.ts";
@@ -24,7 +25,6 @@ const ASSEMBLIES = 64;
 /** Bytes of them, as a multiple of the largest one allowed. */
 const ASSEMBLED_AT_A_TIME = 2;
 
-const SERVICE_ID = /^[A-Za-z0-9_-]{1,100}$/;
 const MAX_NAME = 200;
 
 /** Lets services be found, and finds them. */
@@ -95,7 +95,7 @@ export class WireDiscovery {
 
   /** What nobody would accept is better known here than silently dropped there. */
   #assertAcceptable(notice: ServiceNotice): void {
-    if (!SERVICE_ID.test(notice.serviceId)) {
+    if (!isServiceId(notice.serviceId)) {
       throw new TypeError('A service id may hold letters, digits, "_" and "-", at most 100.');
     }
     if (notice.name.length > MAX_NAME)
@@ -292,7 +292,7 @@ type ServiceMessage = ServiceNotice | { readonly serviceId: string; readonly gon
 function isServiceMessage(value: unknown): value is ServiceMessage {
   if (!isPlainObject(value)) return false;
   const { serviceId, name, operations, gone } = value;
-  if (typeof serviceId !== "string" || !SERVICE_ID.test(serviceId)) return false;
+  if (!isServiceId(serviceId)) return false;
   if (gone === true) return true;
   return typeof name === "string" && name.length <= MAX_NAME && Array.isArray(operations);
 }

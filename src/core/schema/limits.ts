@@ -10,7 +10,7 @@ export interface SchemaLimits {
   readonly expansion: number;
   /** Length of one `pattern`. @default 4_096 */
   readonly patternLength: number;
-  /** Letters of all patterns of one document, each as often as counted repetitions have it written out. @default 30_000 */
+  /** Letters of all patterns of one document, each as often as counted repetitions have it written out. @default 20_000 */
   readonly patternSize: number;
   /** Nesting of a value that a schema looks into. @default 512 */
   readonly valueDepth: number;
@@ -25,7 +25,7 @@ export const SCHEMA_LIMITS: SchemaLimits = {
   subschemas: 50_000,
   expansion: 10_000,
   patternLength: 4_096,
-  patternSize: 30_000,
+  patternSize: 20_000,
   valueDepth: 512,
   steps: 2_000_000,
 };

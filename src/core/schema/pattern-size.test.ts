@@ -83,7 +83,7 @@ describe("patternSize of a schema", () => {
   });
 
   it("RE-32 takes what schemas usually say", () => {
-    const repeats = Array.from({ length: 20 }, (_, i) => ({ pattern: `^([a-z]{1,255}|[0-9]{0,1000})${i}$` }));
+    const repeats = Array.from({ length: 12 }, (_, i) => ({ pattern: `^([a-z]{1,255}|[0-9]{0,1000})${i}$` }));
     expect(compileSchema({ anyOf: repeats }).check("x1")).toBe(true);
   });
 

@@ -34,7 +34,10 @@ export class PatternBudget {
   readonly #seen = new Set<string>();
   #size = 0;
 
-  constructor({ patternSize, patternLength }: { readonly patternSize: number; readonly patternLength: number }) {
+  constructor({
+    patternSize,
+    patternLength,
+  }: { readonly patternSize: number; readonly patternLength: number }) {
     this.#limit = patternSize;
     this.#longest = patternLength;
   }

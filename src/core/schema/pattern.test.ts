@@ -110,6 +110,17 @@ describe("which engine runs a pattern", () => {
     expect(compile("^first$")).not.toBe(first);
     expect(compile("^first$").source).toBe("^first$");
   });
+
+  it("RE-32 forgets patterns earlier where they are large", () => {
+    const compile = (source: string) => compilePattern(source, "", SCHEMA_LIMITS);
+    const large = (i: number) => `^(?:large){1,1000}x*${i}`;
+    const first = compile("^before the large$");
+    for (let i = 0; i < 10; i++) compile(large(i));
+    expect(compile("^before the large$")).toBe(first);
+    expect(compile(large(9))).toBe(compile(large(9)));
+    for (let i = 10; i < 40; i++) compile(large(i));
+    expect(compile("^before the large$")).not.toBe(first);
+  });
 });
 
 describe("patterns that are refused", () => {

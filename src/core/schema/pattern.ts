@@ -3,6 +3,7 @@ import { LimitReached } from "./evaluation.ts";
 import { MAX_PATTERN_WORK, type SchemaLimits } from "./limits.ts";
 import { splitLeadingLookAheads } from "./look-aheads.ts";
 import { withoutNeedlessEscapes } from "./needless-escapes.ts";
+import { patternSize } from "./pattern-size.ts";
 import { isPlainPattern } from "./plain-pattern.ts";
 import { toRe2Syntax } from "./re2-syntax.ts";
 import { SchemaError } from "./schema-error.ts";
@@ -14,9 +15,11 @@ export interface Matcher {
   test(text: string): boolean;
 }
 
-/** Patterns remembered, those refused too. */
-const CACHE_SIZE = 2_000;
+/** Patterns remembered, those refused too, and how large all of them may be: a large one takes megabytes. */
+const CACHED_PATTERNS = 2_000;
+const CACHED_SIZE = 200_000;
 const cache = new Map<string, Matcher | string>();
+let cachedSize = 0;
 
 /** RE2 writes counted repetitions out, which takes time when there are many. */
 const MAX_COUNTED_REPEATS = 10_000;
@@ -29,11 +32,20 @@ export function compilePattern(source: string, pointer: string, limits: SchemaLi
   let known = cache.get(source);
   if (known === undefined) {
     known = choose(source);
-    if (cache.size >= CACHE_SIZE) cache.delete(cache.keys().next().value ?? "");
-    cache.set(source, known);
+    remember(source, known);
   }
   if (typeof known === "string") throw new SchemaError(known, pointer);
   return known;
+}
+
+function remember(source: string, known: Matcher | string): void {
+  cache.set(source, known);
+  cachedSize += patternSize(source);
+  for (const oldest of cache.keys()) {
+    if (cache.size <= CACHED_PATTERNS && cachedSize <= CACHED_SIZE) return;
+    cache.delete(oldest);
+    cachedSize -= patternSize(oldest);
+  }
 }
 
 /** The native engine where its time is plainly bounded, else RE2, whose time always is. */

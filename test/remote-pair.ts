@@ -1,0 +1,44 @@
+import { afterEach } from "vitest";
+import type { Bus } from "../src/call/bus.ts";
+import { CallHandler } from "../src/call/call-handler.ts";
+import { createMemoryBus } from "../src/call/memory-bus.ts";
+import { createRemoteRegistry, type RemoteRegistryOptions } from "../src/call/remote-registry.ts";
+import type { AnyOperation } from "../src/core/operation/operation-types.ts";
+import { OperationRegistry } from "../src/core/registry/registry.ts";
+
+/** The ids of operations, in their order. */
+export const ids = (operations: Iterable<AnyOperation>) => [...operations].map(({ id }) => id);
+/** What is closed after each test, the last first. */
+export const closing: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+/** Serves operations on a bus, as a process of its own would. */
+export async function serve(bus: Bus, operations: readonly AnyOperation[]) {
+  const registry = new OperationRegistry(operations);
+  const handler = new CallHandler(registry, bus);
+  await handler.start();
+  let left: Promise<void> | undefined;
+  const leave = () => {
+    left ??= handler.drain();
+    return left;
+  };
+  closing.push(leave);
+  return { registry, leave };
+}
+
+/** Finds what is on a bus, until the test is over. */
+export async function connect(bus: Bus, options?: RemoteRegistryOptions) {
+  const remote = await createRemoteRegistry(bus, options);
+  closing.push(() => remote.close());
+  return remote;
+}
+
+/** A service and a registry that found it, on a bus of their own. */
+export async function pair(operations: readonly AnyOperation[], options?: RemoteRegistryOptions) {
+  const bus = createMemoryBus();
+  const service = await serve(bus, operations);
+  return { bus, ...service, remote: await connect(bus, options) };
+}
