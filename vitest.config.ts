@@ -1,6 +1,9 @@
 import { defineConfig } from "vitest/config";
 import { HARDENED_FLAGS } from "./test/run-node.ts";
 
+/** Processes that are killed under load. */
+const FAULTS = "test/call-faults.test.ts";
+
 /** `--mode hardened` runs the same tests in a Node that forbids code generation and `__proto__`. */
 export default defineConfig(({ mode }) => {
   const hardened = mode === "hardened";
@@ -21,10 +24,21 @@ export default defineConfig(({ mode }) => {
             ...shared,
             name: "package",
             include: ["src/*.test.ts", "src/{lint,tour}/**/*.test.ts", "test/**/*.test.ts"],
+            exclude: [FAULTS],
             globalSetup: ["test/build-once.ts"],
             // Most of these start a process, some a compiler.
             testTimeout: 60_000,
             hookTimeout: 120_000,
+          },
+        },
+        {
+          test: {
+            ...shared,
+            name: "faults",
+            include: [FAULTS],
+            testTimeout: 1_200_000,
+            // Alone, after everything else: it keeps all cores busy, and others measure time.
+            sequence: { groupOrder: 1 },
           },
         },
       ],

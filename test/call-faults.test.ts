@@ -14,14 +14,16 @@ import { PREFIX } from "./call-faults/workload.ts";
 import { sleep } from "./make-operation.ts";
 import { natsSuite, startNats } from "./nats-server.ts";
 import { createRandom } from "./random.ts";
+import { HARDENED } from "./run-node.ts";
 
-const SECONDS = Number(process.env["WAYBILL_FAULTS_SECONDS"] ?? 45);
+/** The flags of the second run change nothing about processes that are killed, so that a shorter storm will do. */
+const SECONDS = Number(process.env["WAYBILL_FAULTS_SECONDS"] ?? (HARDENED ? 10 : 45));
 const SEED = Number(process.env["WAYBILL_FAULTS_SEED"] ?? Date.now() % 2 ** 31);
 const WORKERS = 4;
 const CLIENTS = 2;
 /** Of each client, so that one may be killed and there are still as many. */
 const IN_FLIGHT = 200;
-const LEAST_KILLS = 20;
+const LEAST_KILLS = HARDENED ? 3 : 20;
 /** After that, whatever the storm broke has been noticed; then calls go on for a while in peace. */
 const RECOVER_MS = 4_000;
 const CALM_MS = 2_500;
