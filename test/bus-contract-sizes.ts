@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Bench, BusRow } from "./bus-contract.ts";
 import { collect, query, rejection, stream } from "./make-operation.ts";
 
@@ -6,7 +6,10 @@ import { collect, query, rejection, stream } from "./make-operation.ts";
 export function describeSizes(bench: () => Bench, sizes: BusRow["sizes"]): void {
   describe("chunking", () => {
     if (sizes === undefined) describeUnlimited(bench);
-    else describeChunks(bench, sizes);
+    else {
+      describeChunks(bench, sizes);
+      describeUnsendable(bench, sizes);
+    }
   });
 }
 
@@ -136,4 +139,32 @@ function describeChunks(bench: () => Bench, { message, cap }: { message: number;
     expect((await map.call("a.length", "x".repeat(3 * message))).data).toBe(3 * message);
     expect(handler.running).toBe(0);
   });
+}
+
+function describeUnsendable(bench: () => Bench, { cap }: { cap: number }): void {
+  it.each([
+    ["too large", "RESOURCE_EXHAUSTED", () => "x".repeat(cap + 1)],
+    ["a function", "OUTPUT_INVALID", () => () => {}],
+  ])(
+    "RE-21 a yield that is %s ends the stream at once, whatever its handler does then",
+    async (_, code, make) => {
+      const cleaning = vi.fn(() => new Promise(() => {}));
+      const { handler } = await bench().serve([
+        stream("a.bad", async function* () {
+          try {
+            yield "good";
+            yield make();
+          } finally {
+            await cleaning();
+          }
+        }),
+      ]);
+      const map = bench().ask();
+      const values = map.subscribe("a.bad");
+      expect((await values.next()).value?.data).toBe("good");
+      expect(await rejection(values.next())).toMatchObject({ code });
+      await vi.waitFor(() => expect(cleaning).toHaveBeenCalledOnce());
+      expect([handler.running, map.size]).toEqual([0, 0]);
+    },
+  );
 }

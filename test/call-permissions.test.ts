@@ -1,5 +1,5 @@
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { type CallHandler, serveCalls } from "../src/call/call-handler.ts";
 import { fromBrokerUser } from "../src/call/credentials/from-broker-user.ts";
 import { connectNatsBus, type NatsBus } from "../src/call/nats/nats-bus.ts";
@@ -9,17 +9,20 @@ import { defineOperation } from "../src/core/operation/operation.ts";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { type NatsServer, natsSuite, startNats } from "./nats-server.ts";
 
-/** The permissions that docs/call.md shows, for two callers and a service. */
+/** The permissions that docs/call.md shows, for two callers and two services. */
 const caller = (user: string) => `{ user: ${user}, password: ${user}, permissions: {
   publish: ["waybill.call.${user}.>", "waybill.stop.${user}.>", "waybill.beat.${user}.*", "waybill.peer.*.*", "waybill.who"]
   subscribe: ["_INBOX_${user}.>", "waybill.beat.*.*", "waybill.service.*.*"] } }`;
 
+const provider = (user: string) => `{ user: ${user}, password: ${user}, permissions: {
+  publish: ["_INBOX_alice.>", "_INBOX_mallory.>", "waybill.beat.${user}.*", "waybill.service.${user}.*"]
+  subscribe: ["waybill.call.*.${user}.*", "waybill.stop.*.${user}.*", "waybill.peer.${user}.*", "waybill.beat.*.*", "waybill.who", "_INBOX_${user}.>"] } }`;
+
 const CONFIG = `authorization { users = [
   ${caller("alice")}
   ${caller("mallory")}
-  { user: billing, password: billing, permissions: {
-    publish: ["_INBOX_alice.>", "_INBOX_mallory.>", "waybill.beat.billing.*", "waybill.service.billing.*"]
-    subscribe: ["waybill.call.*.billing.*", "waybill.stop.*.billing.*", "waybill.peer.billing.*", "waybill.beat.*.*", "waybill.who", "_INBOX_billing.>"] } }
+  ${provider("billing")}
+  ${provider("shipping")}
 ] }`;
 
 natsSuite("permissions of a broker", () => {
@@ -138,6 +141,35 @@ natsSuite("permissions of a broker", () => {
     await raw.flush();
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(remote.services).toHaveLength(1);
+    await remote.close();
+  });
+
+  it("RE-29 keep a service from speaking for another one on a subject of its own", async () => {
+    const alice = buses["alice"] as NatsBus;
+    const remote = await createRemoteRegistry(alice);
+    const [known] = remote.services;
+    const before = [remote.services, remote.operations.map(({ id }) => id)];
+    const forged = alice.counters.forged;
+    const shipping = await connect({
+      servers: server.url,
+      user: "shipping",
+      pass: "shipping",
+      inboxPrefix: "_INBOX_shipping",
+    });
+    const { serviceId = "" } = known ?? {};
+    const say = (message: object) =>
+      shipping.publish(`waybill.service.shipping.${serviceId}`, JSON.stringify({ v: 1, ...message }));
+    const notice = { serviceId, name: "billing", operations: [] };
+    say({ service: notice, peer: "shipping.me" });
+    say({ service: notice, peer: "billing.me" });
+    say({ service: { serviceId, gone: true } });
+    say({ service: { ...notice, serviceId: "another" }, peer: "billing.me" });
+    await shipping.flush();
+    await vi.waitFor(() => expect(alice.counters.forged).toBe(forged + 4));
+    expect([remote.services, remote.operations.map(({ id }) => id)]).toEqual(before);
+    expect(remote.services).toHaveLength(1);
+    expect((await remote.execute("billing.whoami")).data).toBe("alice");
+    await shipping.close();
     await remote.close();
   });
 });

@@ -125,7 +125,8 @@ export class CallHandler {
 
   /** Joins those who answer; resolves once requests can arrive. */
   async start(): Promise<void> {
-    if (this.#stopFollowing !== undefined) throw new Error("A handler is started once; make another one.");
+    const isUsed = this.#stopFollowing !== undefined || this.#draining !== undefined;
+    if (isUsed) throw new Error("A handler is started once; make another one.");
     this.#stopFollowing = this.#executor.onChange((changes) => this.#follow(changes));
     try {
       this.#joinAll();

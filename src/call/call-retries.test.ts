@@ -82,6 +82,62 @@ describe("retries", () => {
     expect(await error).toMatchObject({ code: "UNAVAILABLE", retryable: false });
   });
 
+  it("Call: a handler that itself says NO_RESPONDER has run, and no other member runs it again", async () => {
+    const bus = createMemoryBus();
+    const ran = vi.fn(() => {
+      throw new CallError("NO_RESPONDER");
+    });
+    for (let n = 0; n < 2; n++) await serveCalls(new OperationRegistry([query("a.x", ran)]), bus);
+    const error = rejection(new PendingRequestMap(bus).call("a.x", 1, { retry: { attempts: 5 } }));
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(await error).toMatchObject({ code: "NO_RESPONDER" });
+    expect(ran).toHaveBeenCalledOnce();
+  });
+
+  it("Call: a try that nobody took is none, so that what is not idempotent runs afterwards as the first", async () => {
+    const bus = createMemoryBus();
+    const seen: Delivery[] = [];
+    const answer = new PendingRequestMap(bus).call("a.x", 1, { retry: { attempts: 20 } });
+    await vi.advanceTimersByTimeAsync(200);
+    const authenticate = (delivery: Delivery) => void seen.push(delivery);
+    await serveCalls(new OperationRegistry([query("a.x", () => "here")]), bus, {
+      authenticate: authenticate as never,
+    });
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect((await answer).data).toBe("here");
+    expect(attemptsOf(seen)).toEqual([1]);
+  });
+
+  it("Call: keeps its one place in the map between tries, and another call is the one refused", async () => {
+    const bus = createMemoryBus();
+    const map = new PendingRequestMap(bus, { limits: { pendingCalls: 1 } });
+    const answer = map.call("a.x", 1, { retry: { attempts: 20 }, requestId: "mine" });
+    await vi.advanceTimersByTimeAsync(100);
+    expect(map.size).toBe(1);
+    expect(await rejection(map.call("a.x"))).toMatchObject({ code: "RESOURCE_EXHAUSTED" });
+    await serveCalls(new OperationRegistry([query("a.x", () => "here")]), bus);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect((await answer).data).toBe("here");
+    expect(map.size).toBe(0);
+  });
+
+  it("Call: closing the map ends the pause between two tries", async () => {
+    const map = new PendingRequestMap(createMemoryBus());
+    const error = rejection(map.call("a.x", 1, { retry: { attempts: 100 } }));
+    await vi.advanceTimersByTimeAsync(500);
+    await map.close();
+    expect(await error).toMatchObject({ code: "ABORTED" });
+    expect([map.size, vi.getTimerCount()]).toEqual([0, 0]);
+  });
+
+  it("Call: what may not run again ends with the error of the try that may have run", async () => {
+    const { map, seen } = await failing("UNAVAILABLE", false);
+    const error = rejection(map.call("a.x", 1, { retry: { attempts: 5 } }));
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(await error).toMatchObject({ code: "UNAVAILABLE" });
+    expect(seen).toHaveLength(1);
+  });
+
   it.each([0, 101, 1.5, Number.NaN, "2"])("Call: %s tries are the caller's mistake", async (attempts) => {
     const { map } = await failing("UNAVAILABLE");
     const error = await rejection(map.call("a.x", 1, { retry: { attempts: attempts as number } }));

@@ -130,6 +130,29 @@ describe("PendingRequestMap", () => {
     await first;
   });
 
+  it.each(["call", "retried call", "subscription"])(
+    "Call: options are read once, so that the request id of a %s is the same all the way",
+    async (kind) => {
+      const { map, last } = openEnd();
+      let reads = 0;
+      const options = {
+        retry: kind === "retried call" ? { attempts: 2 } : undefined,
+        get requestId() {
+          return `id-${reads++}`;
+        },
+      };
+      const answer =
+        kind === "subscription" ? map.subscribe("a.b", 1, options).next() : map.call("a.b", 1, options);
+      const { asker, request } = last();
+      expect([request.requestId, reads, asker.hasFreshId]).toEqual(["id-0", 1, false]);
+      const sequence = kind === "subscription" ? 0 : undefined;
+      asker.receive({ type: "call.responded", requestId: "id-0", output: ENVELOPE, sequence });
+      await answer;
+      await map.close();
+      expect([map.size, reads]).toEqual([0, 1]);
+    },
+  );
+
   it("Call: settled calls leave no listener on a signal that lives on", async () => {
     const { map, last, sent } = openEnd();
     const controller = new AbortController();

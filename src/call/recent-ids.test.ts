@@ -17,6 +17,13 @@ describe("RecentIds", () => {
     );
   });
 
+  it("Call: one id said 10,000 times drives no other out", () => {
+    const recent = new RecentIds(4);
+    for (const id of ["a", "b", "c"]) recent.add(id);
+    for (let n = 0; n < 10_000; n++) recent.add("again");
+    expect(["a", "b", "c", "again"].map((id) => recent.has(id))).toEqual([true, true, true, true]);
+  });
+
   it("Call: an id like any property of an object is just an id", () => {
     const recent = new RecentIds(5);
     expect(["__proto__", "constructor", ""].map((id) => recent.has(id))).toEqual([false, false, false]);

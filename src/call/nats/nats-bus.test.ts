@@ -56,6 +56,19 @@ natsSuite("a bus on NATS", () => {
     });
   });
 
+  it("Call: a service that the broker does not let listen is not started, and says which operation", async () => {
+    const registry = new OperationRegistry([who]);
+    const [own, other] = [await ada("ada"), await service()];
+    for (const options of [{}, { group: "namespace" }] as const) {
+      expect(await rejection(serveCalls(registry, own, options))).toMatchObject({
+        code: "ACCESS_DENIED",
+        message: expect.stringContaining(options.group === "namespace" ? '"a"' : '"a.who"'),
+      });
+    }
+    const error = await rejection(new PendingRequestMap(other).call("a.who"));
+    expect(error).toMatchObject({ code: "NO_RESPONDER" });
+  });
+
   it("Call: closing a bus leaves a connection open that was there before", async () => {
     const connection = await connect({ servers: servers(), user: "service", pass: "s" });
     const bus = createNatsBus(connection);

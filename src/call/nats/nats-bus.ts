@@ -40,5 +40,10 @@ export async function connectNatsBus(
 function busOn(connection: NatsConnection, options: NatsBusOptions, closesConnection: boolean): NatsBus {
   const { inboxPrefix } = options;
   const transport = createNatsTransport(connection, { closesConnection, inboxPrefix });
-  return Object.assign(createWireBus(transport, options), { connection });
+  try {
+    return Object.assign(createWireBus(transport, options), { connection });
+  } catch (thrown) {
+    void transport.close();
+    throw thrown;
+  }
 }

@@ -6,6 +6,9 @@ import { Outgoing } from "./outgoing.ts";
 const NO_RESPONDERS = 503;
 const DEFAULT_MESSAGE_BYTES = 1024 * 1024;
 
+/** Milliseconds the broker has to take notice when this side leaves. */
+const GOODBYE_MS = 5_000;
+
 /** How a connection is used. */
 export interface NatsTransportOptions {
   /** Closing the transport closes the connection. */
@@ -114,8 +117,10 @@ class NatsTransport implements Transport {
     this.#subscriptions.clear();
     this.#disconnectListeners.clear();
     this.#reconnectListeners.clear();
-    if (this.#closesConnection && !this.#connection.isClosed())
-      await closeInOrder(this.#connection, this.#isUp);
+    if (this.#connection.isClosed()) return;
+    if (this.#closesConnection) await closeInOrder(this.#connection, this.#isUp);
+    // Or requests would still come here, where nobody hears them.
+    else if (this.#isUp) await withoutHanging(this.#connection.flush());
   }
 
   async #follow(): Promise<void> {
@@ -167,12 +172,18 @@ async function flushAll(connection: NatsConnection): Promise<void> {
 
 /** A broker that is not there cannot be said goodbye to. */
 async function closeInOrder(connection: NatsConnection, isUp: boolean): Promise<void> {
-  try {
-    if (isUp) await connection.drain();
-    else await connection.close();
-  } catch {
-    await connection.close();
-  }
+  if (isUp) await withoutHanging(connection.drain());
+  await connection.close();
+}
+
+/** Waits for a broker, whatever it says; one that says nothing is not waited for. */
+async function withoutHanging(answer: Promise<void>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, GOODBYE_MS);
+  });
+  await Promise.race([answer.catch(() => {}), late]);
+  clearTimeout(timer);
 }
 
 function toMessage({ subject, data, reply, headers }: Msg): TransportMessage {

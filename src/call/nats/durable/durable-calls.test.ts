@@ -31,6 +31,17 @@ natsSuite("durable calls", () => {
     expect(unwrap(await calls.execute("math.double", { n: 4 }))).toBe(8);
   });
 
+  it("Durable: submit takes the operation itself, or its id", async () => {
+    await bench.serve([double]);
+    const calls = await bench.calls();
+    for (const target of [double, "math.double"]) {
+      const { requestId } = await calls.submit(target, { n: 3 });
+      expect(unwrap(await calls.result(requestId))).toBe(6);
+    }
+    const error = await rejection(calls.submit({} as typeof double, { n: 3 }));
+    expect(error).toMatchObject({ code: "OPERATION_NOT_FOUND" });
+  });
+
   it("Durable: an error is stored and thrown with its code, details and traits", async () => {
     const fail = query(
       "x.fail",

@@ -1,9 +1,10 @@
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { query, rejection } from "../../../../test/make-operation.ts";
 import { type NatsServer, natsSuite, startNats } from "../../../../test/nats-server.ts";
 import { unwrap } from "../../../core/envelope/envelope.ts";
 import { OperationRegistry } from "../../../core/registry/registry.ts";
+import { fromBrokerUser } from "../../credentials/from-broker-user.ts";
 import { openDurableCalls } from "./durable-calls.ts";
 import { serveDurableCalls } from "./durable-worker.ts";
 
@@ -41,6 +42,21 @@ natsSuite("users of the broker", () => {
     expect(unwrap(await calls.execute("x.who"))).toBe("ada");
     const asBob = await openDurableCalls(ada, { user: "bob" });
     expect(await rejection(asBob.submit("x.who"))).toMatchObject({ code: "ACCESS_DENIED" });
+    await worker.drain();
+  });
+
+  it("Durable: without a user the caller is anonymous, and nobody is asked who that is", async () => {
+    const who = query("y.who", (_, { identity }) => identity?.subject ?? "nobody", { durable: true });
+    const toIdentity = vi.fn((user: string) => ({ subject: user }));
+    const connection = await login("worker", "w");
+    const worker = await serveDurableCalls(connection, new OperationRegistry([who]), {
+      authenticate: fromBrokerUser(toIdentity),
+    });
+    const calls = await openDurableCalls(connection);
+    expect(unwrap(await calls.execute("y.who"))).toBe("nobody");
+    expect(toIdentity).not.toHaveBeenCalled();
+    const named = await openDurableCalls(connection, { user: "eve" });
+    expect(unwrap(await named.execute("y.who"))).toBe("eve");
     await worker.drain();
   });
 });

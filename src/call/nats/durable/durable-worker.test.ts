@@ -1,5 +1,5 @@
 import { jetstreamManager } from "@nats-io/jetstream";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { useBench } from "../../../../test/durable-bench.ts";
 import { query, rejection, sleep } from "../../../../test/make-operation.ts";
 import { natsSuite } from "../../../../test/nats-server.ts";
@@ -209,6 +209,35 @@ natsSuite("durable workers", () => {
     "Durable: worker options that make no sense are a TypeError: %j",
     async (options) => {
       expect(await rejection(bench.serve([], options))).toBeInstanceOf(TypeError);
+    },
+  );
+
+  it("Durable: a drain without end waits for what runs, and does not abort it", async () => {
+    const aborted = vi.fn();
+    const slow = query(
+      "x.slow",
+      async (_, { signal }) => {
+        signal.addEventListener("abort", aborted);
+        await sleep(400);
+        return "done";
+      },
+      durable,
+    );
+    const worker = await bench.serve([slow]);
+    const calls = await bench.calls();
+    const answer = calls.execute("x.slow");
+    await sleep(150);
+    await worker.drain({ timeoutMs: Number.POSITIVE_INFINITY });
+    expect(unwrap(await answer)).toBe("done");
+    expect(aborted).not.toHaveBeenCalled();
+  });
+
+  it.each([-1, Number.NaN, "5"])(
+    "Durable: a drain of %s ms is a mistake, and work goes on",
+    async (timeoutMs) => {
+      const worker = await bench.serve([query("x.quick", () => 1, durable)]);
+      expect(() => worker.drain({ timeoutMs: timeoutMs as number })).toThrow(TypeError);
+      expect(unwrap(await (await bench.calls()).execute("x.quick"))).toBe(1);
     },
   );
 });
