@@ -45,7 +45,7 @@ describe("OperationDirectory, with what is wrong or too much", () => {
     ["no id", { name: "s", operations: [] }],
     ["an empty id", { serviceId: "", name: "s", operations: [] }],
     ["an id with a space", { serviceId: "a b", name: "s", operations: [] }],
-    ["an id with a dot", { serviceId: "a.b", name: "s", operations: [] }],
+    ["an id with two dots", { serviceId: "a.b.c", name: "s", operations: [] }],
     ["an id that is too long", { serviceId: "x".repeat(101), name: "s", operations: [] }],
     [
       "a getter that throws",

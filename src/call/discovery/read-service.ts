@@ -10,9 +10,9 @@ export interface ServiceHeader {
   readonly reason?: string;
 }
 
-const SERVICE_ID = /^[A-Za-z0-9_-]+$/;
+const SERVICE_ID = /^(?:[A-Za-z0-9_-]{1,64}\.)?[A-Za-z0-9_-]+$/;
 
-/** Tells whether a service may call itself this: letters, digits, `_` and `-`, and not too many. */
+/** Tells whether a service may be known by this: letters, digits, `_` and `-`, not too many, and before them its user, if it has one. */
 export function isServiceId(value: unknown): value is string {
   return typeof value === "string" && value.length <= NOTICE_LIMITS.serviceId && SERVICE_ID.test(value);
 }

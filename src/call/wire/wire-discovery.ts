@@ -5,6 +5,7 @@ import { overLimit } from "../call-errors.ts";
 import { isServiceId } from "../discovery/read-service.ts";
 import type { ServiceNotice } from "../discovery/service-notice.ts";
 import { Assembly, fromChunk, isChunk, publishWhole } from "./chunk.ts";
+import { NOBODY } from "./subjects.ts";
 import type { TransportMessage, TransportSubscription } from "./transport.ts";
 import type { WireHost } from "./wire-host.ts";
 import { decodeMessage, encodeMessage } from "./wire-message.ts";
@@ -242,13 +243,18 @@ class Watch implements ServiceWatch {
   /** `user` is whom the subject speaks for, which permissions are about. */
   #take(service: unknown, peer: string | undefined, user: string): void {
     if (!isServiceMessage(service)) this.#host.counters.malformed++;
-    else if ("gone" in service) this.#leave(service.serviceId, user);
+    else if ("gone" in service) this.#forget(fullId(service.serviceId, user));
     else if (peer === undefined) this.#host.counters.malformed++;
-    else if (!isOf(peer, user) || !this.#isKnownTo(service.serviceId, user)) this.#host.counters.forged++;
-    else if (!this.#known.has(service.serviceId) && this.#known.size >= this.#host.services)
+    else if (!isOf(peer, user)) this.#host.counters.forged++;
+    else this.#find({ ...service, serviceId: fullId(service.serviceId, user) }, peer);
+  }
+
+  #find(service: ServiceNotice, peer: string): void {
+    const { serviceId } = service;
+    if (!this.#known.has(serviceId) && this.#known.size >= this.#host.services) {
       this.#host.counters.overLimit++;
-    else {
-      this.#track(service.serviceId, peer);
+    } else {
+      this.#track(serviceId, peer);
       this.#watcher.found(service);
     }
   }
@@ -262,17 +268,6 @@ class Watch implements ServiceWatch {
     this.#host.peers.track(peer, line);
   }
 
-  #leave(serviceId: string, user: string): void {
-    if (this.#isKnownTo(serviceId, user)) this.#forget(serviceId);
-    else this.#host.counters.forged++;
-  }
-
-  /** A service belongs to the user it first spoke for. */
-  #isKnownTo(serviceId: string, user: string): boolean {
-    const known = this.#known.get(serviceId);
-    return known === undefined || isOf(known.peer, user);
-  }
-
   #forget(serviceId: string): void {
     const known = this.#known.get(serviceId);
     if (known === undefined) return;
@@ -280,6 +275,11 @@ class Watch implements ServiceWatch {
     this.#host.peers.untrack(known.peer, known);
     this.#watcher.gone(serviceId);
   }
+}
+
+/** Ids of different users never meet, whoever chooses them. */
+function fullId(serviceId: string, user: string): string {
+  return user === NOBODY ? serviceId : `${user}.${serviceId}`;
 }
 
 function isOf(address: string, user: string): boolean {
@@ -292,7 +292,7 @@ type ServiceMessage = ServiceNotice | { readonly serviceId: string; readonly gon
 function isServiceMessage(value: unknown): value is ServiceMessage {
   if (!isPlainObject(value)) return false;
   const { serviceId, name, operations, gone } = value;
-  if (!isServiceId(serviceId)) return false;
+  if (!isServiceId(serviceId) || serviceId.includes(".")) return false;
   if (gone === true) return true;
   return typeof name === "string" && name.length <= MAX_NAME && Array.isArray(operations);
 }
