@@ -150,4 +150,16 @@ describe("retries", () => {
     expect(await rejection(map.call("a.x", 1, { retry }))).toBeInstanceOf(TypeError);
     expect(map.size).toBe(0);
   });
+
+  it("Call: a map that is closed between two tries tries no more", async () => {
+    const bus = createMemoryBus();
+    const map = new PendingRequestMap(bus);
+    const error = rejection(map.call("a.x", 1, { retry: { attempts: 50 } }));
+    await map.close();
+    const ran = vi.fn();
+    await serveCalls(new OperationRegistry([query("a.x", ran)]), bus);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await error).toMatchObject({ code: "ABORTED" });
+    expect([ran.mock.calls.length, map.size]).toEqual([0, 0]);
+  });
 });

@@ -46,6 +46,8 @@ class RetriedCall extends Linked implements Pending {
   readonly #deadline: number;
   /** The try under way, or the pause before the next one. */
   #current: { giveUp(error: CallError): void } | undefined;
+  /** Said perhaps between two tries, when there is nobody to hear it. */
+  #givenUp: CallError | undefined;
 
   constructor(
     host: PendingHost,
@@ -65,6 +67,7 @@ class RetriedCall extends Linked implements Pending {
   }
 
   giveUp(error: CallError): void {
+    this.#givenUp = error;
     this.#current?.giveUp(error);
   }
 
@@ -79,6 +82,7 @@ class RetriedCall extends Linked implements Pending {
         // That it may not run again says less than why the try before failed.
         if (mayHaveRun > 0 && isCallError(thrown) && thrown.code === "CONFLICT") throw failure;
         failure = thrown;
+        if (this.#givenUp !== undefined) throw this.#givenUp;
         if (!isCallError(thrown) || !WORTH_RETRYING.has(thrown.code) || tried >= this.#retry.attempts)
           throw thrown;
         if (attempt.call.mayHaveRun) mayHaveRun++;
@@ -115,6 +119,7 @@ class RetriedCall extends Linked implements Pending {
     const { signal } = this.#options;
     const { promise, resolve, reject } = withResolvers<void>();
     this.#current = { giveUp: reject };
+    if (this.#givenUp !== undefined) reject(this.#givenUp);
     const wake = () => resolve();
     const timer = setTimeout(wake, ms);
     signal?.addEventListener("abort", wake);

@@ -3,6 +3,7 @@ import { query, rejection } from "../../test/make-operation.ts";
 import { CallError } from "../core/errors/errors.ts";
 import { OperationRegistry } from "../core/registry/registry.ts";
 import { type Authenticate, serveCalls } from "./call-handler.ts";
+import { createMemoryBus } from "./memory-bus.ts";
 import { PendingRequestMap } from "./pending-request-map.ts";
 import { createMemoryTransport, MemoryBroker } from "./wire/memory-transport.ts";
 import { createWireBus } from "./wire/wire-bus.ts";
@@ -67,5 +68,16 @@ describe("who sent a request", () => {
     isBelieved = true;
     expect(await rejection(call("a.known"))).toMatchObject({ code: "ACCESS_DENIED" });
     expect(handler.counters.unauthenticated).toBe(1);
+  });
+
+  it("Call: reports of progress that cannot leave are dropped after the first 1,000", async () => {
+    const bus = createMemoryBus();
+    const noisy = query("a.noisy", (_, { progress }) => {
+      for (let n = 0; n < 1_500; n++) progress(n);
+    });
+    await serveCalls(new OperationRegistry([noisy]), bus);
+    const heard: unknown[] = [];
+    await new PendingRequestMap(bus).call("a.noisy", 1, { onProgress: (value) => heard.push(value) });
+    expect([heard.length, heard.at(-1)]).toEqual([1_000, 999]);
   });
 });

@@ -12,6 +12,9 @@ import { CreditGate } from "./credit-gate.ts";
 import type { Timed } from "./deadline-queue.ts";
 import { Linked } from "./linked-set.ts";
 
+/** Reports of progress that may wait to be sent. */
+const UNSENT_REPORTS = 1_000;
+
 /** One call from the answering side: runs it, and publishes what comes of it. */
 export class RunningCall extends Linked implements Answerer, Timed {
   readonly deadline: number;
@@ -21,6 +24,7 @@ export class RunningCall extends Linked implements Answerer, Timed {
   readonly #stopping: Stopping;
   readonly #credit: CreditGate | undefined;
   #over = false;
+  #unsentReports = 0;
 
   constructor(host: RunningHost, delivery: Delivery, line: AnswerLine) {
     super();
@@ -152,7 +156,14 @@ export class RunningCall extends Linked implements Answerer, Timed {
   }
 
   #progress(value: unknown): void {
-    if (!this.#over) this.#line.reply({ type: "call.progress", requestId: this.#request.requestId, value });
+    // Reports are information: more than leave this process are not kept.
+    if (this.#over || this.#unsentReports >= UNSENT_REPORTS) return;
+    this.#line.reply({ type: "call.progress", requestId: this.#request.requestId, value });
+    if (++this.#unsentReports < UNSENT_REPORTS) return;
+    const sent = () => {
+      this.#unsentReports = 0;
+    };
+    this.#line.flush().then(sent, sent);
   }
 
   #fail(thrown: unknown): void {

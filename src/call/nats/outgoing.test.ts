@@ -56,13 +56,13 @@ describe("Outgoing", () => {
     expect(sent).toHaveLength(4);
   });
 
-  it("Call: keeps 10,000 messages, and drops one more", () => {
+  it("Call: keeps 50,000 messages, and drops one more", () => {
     const { outgoing, sent, add } = open();
     outgoing.hold();
-    for (let n = 0; n < 10_000; n++) add(String(n));
+    for (let n = 0; n < 50_000; n++) add(String(n));
     add("one more");
     outgoing.release();
-    expect([sent.length, sent[0], sent.at(-1)]).toEqual([10_000, "0", "9999"]);
+    expect([sent.length, sent[0], sent.at(-1)]).toEqual([50_000, "0", "49999"]);
   });
 
   it("Call: keeps 64 MiB, and drops a byte more; there is room again afterwards", () => {

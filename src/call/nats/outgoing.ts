@@ -3,7 +3,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 type Message = readonly [subject: string, data: Uint8Array, replyTo: string | undefined];
 
 /** Messages and bytes that are kept for a connection to come back; what is over that is dropped, the newest first. */
-const HELD_MESSAGES = 10_000;
+const HELD_MESSAGES = 50_000;
 const HELD_BYTES = 64 * 1024 * 1024;
 
 /**

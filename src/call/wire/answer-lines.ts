@@ -18,7 +18,8 @@ const UPLOADS_IN_MEMORY = 8;
 export class AnswerLines implements AnswerLineHolder {
   readonly #host: WireHost;
   readonly #lines = new Map<string, WireAnswerLine>();
-  readonly #waiting: (() => void)[] = [];
+  /** What is to be done when all of some lines are over. */
+  readonly #waiting = new Set<{ readonly open: Set<WireAnswerLine>; readonly then: () => void }>();
   #uploading = 0;
   #isReachable = false;
 
@@ -53,7 +54,7 @@ export class AnswerLines implements AnswerLineHolder {
       leave: async () => {
         await requests.drain();
         // Calls taken before may still be given up by their callers.
-        void this.#whenEmpty().then(() => stops.stop());
+        this.#whenOver(() => stops.stop());
       },
     };
   }
@@ -74,7 +75,11 @@ export class AnswerLines implements AnswerLineHolder {
 
   forget(line: WireAnswerLine): void {
     if (!this.#lines.delete(line.replyTo)) return;
-    if (this.#lines.size === 0) for (const tell of this.#waiting.splice(0)) tell();
+    for (const waiting of this.#waiting) {
+      if (!waiting.open.delete(line) || waiting.open.size > 0) continue;
+      this.#waiting.delete(waiting);
+      waiting.then();
+    }
   }
 
   reserve(bytes: number): boolean {
@@ -83,9 +88,10 @@ export class AnswerLines implements AnswerLineHolder {
     return true;
   }
 
-  #whenEmpty(): Promise<void> {
-    if (this.#lines.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#waiting.push(resolve));
+  /** Calls back when every line that is open now is over. */
+  #whenOver(then: () => void): void {
+    if (this.#lines.size === 0) then();
+    else this.#waiting.add({ open: new Set(this.#lines.values()), then });
   }
 
   /** Not before there is something to answer: who only asks needs no right to hear this. */

@@ -121,4 +121,19 @@ describe("Peers", () => {
   ])("Call: ada waiting at %j is %j", (replyTo, peer) => {
     expect(peerAt(replyTo, "ada")).toBe(peer);
   });
+
+  it("Call: a side that did not get to run itself holds it against nobody", async () => {
+    const { peers } = side(new MemoryBroker());
+    const line = { lost: vi.fn() };
+    peers.track("quiet", line);
+    await pass(2 * BEAT_MS);
+    const now = performance.now.bind(performance);
+    // The clock goes on while no timer does.
+    vi.spyOn(performance, "now").mockImplementation(() => now() + 10 * BEAT_MS);
+    await pass(3 * BEAT_MS);
+    expect(line.lost).not.toHaveBeenCalled();
+    await pass(2 * BEAT_MS);
+    expect(line.lost).toHaveBeenCalledOnce();
+    vi.restoreAllMocks();
+  });
 });

@@ -11,6 +11,9 @@ export interface PeerLine {
 /** Beats that may be missed before a peer counts as gone. */
 const MISSED_BEATS = 3.5;
 
+/** Beats after which this side itself is late. */
+const LATE_BEATS = 1.5;
+
 const SERVICE_BEAT = Uint8Array.of(1);
 const PLAIN_BEAT = new Uint8Array();
 
@@ -31,6 +34,7 @@ export class Peers {
   readonly #tracked = new Map<string, Peer>();
   readonly #onTick: () => boolean;
   #onServiceBeat: ((address: string) => void) | undefined;
+  #tickedAt = monotonicNow();
   readonly #timer: ReturnType<typeof setInterval>;
   readonly #stopHearing: () => void;
 
@@ -83,6 +87,10 @@ export class Peers {
   }
 
   #tick(): void {
+    const now = monotonicNow();
+    // Nothing was heard while this process did not get to run, and what came meanwhile has not been read yet.
+    if (now - this.#tickedAt > LATE_BEATS * this.#beatMs) this.#forgive();
+    this.#tickedAt = now;
     const isAwaited = this.#onTick();
     if ((isAwaited || this.isService) && this.#transport.isConnected) {
       this.#transport.publish(
@@ -90,7 +98,7 @@ export class Peers {
         this.isService ? SERVICE_BEAT : PLAIN_BEAT,
       );
     }
-    const silentSince = monotonicNow() - MISSED_BEATS * this.#beatMs;
+    const silentSince = now - MISSED_BEATS * this.#beatMs;
     for (const [address, peer] of [...this.#tracked]) {
       if (peer.heardAt > silentSince) continue;
       this.#tracked.delete(address);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createMemoryTransport, MemoryBroker } from "./memory-transport.ts";
 import { BATCH, ReplyBatches } from "./reply-batches.ts";
-import { decodeBatch, decodeMessage, toText } from "./wire-message.ts";
+import { decodeBatch, decodeMessage, toBatchText, toBytes, toText } from "./wire-message.ts";
 
 function open(maxMessageBytes?: number) {
   const broker = new MemoryBroker();
@@ -72,5 +72,20 @@ describe("ReplyBatches", () => {
     batches.flush();
     await settle();
     expect(heard).toHaveLength(1);
+  });
+
+  it("Call: a path without parts is answered at itself", () => {
+    const { batches } = open();
+    expect([batches.add("abc", answer(1)), batches.add(".abc", answer(1))]).toEqual([false, false]);
+  });
+
+  it("Call: one entry that cannot be read spoils no other", () => {
+    const text = toBatchText([
+      { token: "bad", text: '{"event":{"$waybill":["date","nonsense"]}}' },
+      { token: "good", text: answer(1) },
+    ]);
+    expect(decodeBatch(toBytes(text))).toMatchObject([undefined, { line: "good" }]);
+    expect(decodeBatch(toBytes('{"v":2,"batch":[]}'))).toBeUndefined();
+    expect(decodeBatch(toBytes("nonsense"))).toBeUndefined();
   });
 });

@@ -51,7 +51,7 @@ export class ReplyBatches {
     const inbox = replyTo.slice(0, dot);
     const token = replyTo.slice(dot + 1);
     // Whoever makes up names of its own gets its answers one by one.
-    if (token.length > TOKEN || !TOKEN_LETTERS.test(token)) return false;
+    if (dot < 1 || token.length > TOKEN || !TOKEN_LETTERS.test(token)) return false;
     const waiting = this.#waiting.get(inbox);
     if (waiting !== undefined) waiting.push({ token, text });
     else {

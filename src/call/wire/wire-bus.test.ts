@@ -54,6 +54,12 @@ const request = (operationId = "a.echo") => ({
   operationId,
 });
 
+/** What needs timers to run, under timers that stand still. */
+async function serveSoon<T>(work: Promise<T>): Promise<T> {
+  await pass(5);
+  return work;
+}
+
 /** Everything that arrives for somebody who asks by hand. */
 function listen({ hand }: Awaited<ReturnType<typeof open>>) {
   const heard: ReturnType<typeof said>[] = [];
@@ -185,5 +191,49 @@ describe("createWireBus", () => {
     }
     expect(vi.getTimerCount()).toBe(0);
     expect(() => createWireBus(createMemoryTransport(), { beatMs: 10 })).not.toThrow();
+  });
+
+  it("Call: a bus that is closed takes part in nothing any more", async () => {
+    const bus = createWireBus(createMemoryTransport());
+    await bus.close();
+    const serving = serveCalls(new OperationRegistry([query("a.x", () => 1)]), bus);
+    expect(await rejection(serving)).toMatchObject({ code: "UNAVAILABLE" });
+    expect(await rejection(new PendingRequestMap(bus).call("a.x"))).toMatchObject({ code: "UNAVAILABLE" });
+    expect(() => bus.watch({ found() {}, gone() {} })).toThrow("closed");
+  });
+
+  it("Call: an operation that leaves a busy service is not listened for any longer than its calls run", async () => {
+    const broker = new MemoryBroker();
+    const transport = createMemoryTransport({ broker });
+    const open = new Set<string>();
+    const watched = Object.defineProperties(transport, {
+      subscribe: {
+        value: (...given: Parameters<typeof transport.subscribe>) => {
+          const made = Object.getPrototypeOf(transport).subscribe.apply(transport, given);
+          open.add(given[0]);
+          const stop = () => {
+            open.delete(given[0]);
+            made.stop();
+          };
+          return { ...made, stop };
+        },
+      },
+    });
+    const bus = createWireBus(watched, { beatMs: BEAT_MS });
+    const registry = new OperationRegistry([query("a.slow", () => new Promise(() => {}))]);
+    const handler = await serveSoon(serveCalls(registry, bus));
+    const map = new PendingRequestMap(createWireBus(createMemoryTransport({ broker }), { beatMs: BEAT_MS }));
+    const slow = rejection(map.call("a.slow"));
+    await pass(5);
+    registry.register(query("a.brief", () => 1));
+    await pass(5);
+    registry.remove("a.brief");
+    await pass(5);
+    expect([...open].filter((subject) => subject === "waybill.stop.*.a.brief")).toHaveLength(1);
+    await map.close();
+    await slow;
+    await pass(5);
+    expect([...open].filter((subject) => subject === "waybill.stop.*.a.brief")).toEqual([]);
+    await serveSoon(handler.drain({ timeoutMs: 0 }));
   });
 });

@@ -17,6 +17,7 @@ import { isOperationId } from "../discovery/operation-id.ts";
 import type { ServiceNotice } from "../discovery/service-notice.ts";
 import { AnswerLines } from "./answer-lines.ts";
 import { AskLines } from "./ask-lines.ts";
+import { flushWhileConnected } from "./flush-while-connected.ts";
 import { Peers } from "./peers.ts";
 import { ReplyBatches } from "./reply-batches.ts";
 import { Subjects } from "./subjects.ts";
@@ -52,6 +53,7 @@ class WireBus implements Bus {
   readonly #asking: AskLines;
   readonly #answering: AnswerLines;
   readonly #discovery: WireDiscovery;
+  #isClosed = false;
 
   constructor(transport: Transport, { prefix, user, beatMs = BEAT_MS, limits }: WireBusOptions) {
     if (!(Number.isFinite(beatMs) && beatMs >= LEAST_BEAT_MS)) {
@@ -88,33 +90,42 @@ class WireBus implements Bus {
   /** The identity is not for the wire: only a signed token in the request, or the broker's own word, says who is asking. */
   request(request: CallRequested, asker: Asker): AskLine {
     const { operationId } = request;
+    this.#assertOpen();
     if (!isOperationId(operationId)) throw new CallError("OPERATION_NOT_FOUND", undefined, { stack: false });
     return this.#asking.request(request, asker);
   }
 
-  join(route: Route, take: Take): Promise<Membership> {
+  async join(route: Route, take: Take): Promise<Membership> {
+    this.#assertOpen();
     return this.#answering.join(route, take);
   }
 
-  announce(notice: ServiceNotice): Promise<Announcement> {
+  async announce(notice: ServiceNotice): Promise<Announcement> {
+    this.#assertOpen();
     return this.#discovery.announce(notice);
   }
 
   watch(watcher: ServiceWatcher): ServiceWatch {
+    this.#assertOpen();
     return this.#discovery.watch(watcher);
   }
 
   flush(): Promise<void> {
     this.#replies.flush();
-    return this.#transport.flush();
+    return flushWhileConnected(this.#transport);
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#discovery.close();
     this.#peers.close();
     this.#lose();
     this.#replies.flush();
     await this.#transport.close();
+  }
+
+  #assertOpen(): void {
+    if (this.#isClosed) throw new CallError("UNAVAILABLE", "The bus is closed.", { stack: false });
   }
 
   #tick(): boolean {

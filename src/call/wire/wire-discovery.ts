@@ -5,6 +5,7 @@ import { overLimit } from "../call-errors.ts";
 import { isServiceId } from "../discovery/read-service.ts";
 import type { ServiceNotice } from "../discovery/service-notice.ts";
 import { Assembly, fromChunk, isChunk, publishWhole } from "./chunk.ts";
+import { flushWhileConnected } from "./flush-while-connected.ts";
 import { NOBODY } from "./subjects.ts";
 import type { TransportMessage, TransportSubscription } from "./transport.ts";
 import type { WireHost } from "./wire-host.ts";
@@ -77,7 +78,7 @@ export class WireDiscovery {
           subjects.service(notice.serviceId),
           encodeMessage({ service: gone }, "VALIDATION_ERROR"),
         );
-        if (transport.isConnected) await transport.flush();
+        await flushWhileConnected(transport);
       },
     };
   }

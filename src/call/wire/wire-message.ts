@@ -115,9 +115,19 @@ export function decodeMessage(bytes: Uint8Array): WireMessage | DropReason {
 /** Reads the answers in one message, each to be checked with `checkedMessage`; nothing when it is no such message. */
 export function decodeBatch(bytes: Uint8Array): readonly unknown[] | undefined {
   try {
-    const value = decodeValue(bytes);
-    if (!isPlainObject(value) || value["v"] !== VERSION) return undefined;
-    return Array.isArray(value["batch"]) ? value["batch"] : undefined;
+    const text = decoder.decode(bytes);
+    const value: unknown = JSON.parse(text);
+    if (!isPlainObject(value) || value["v"] !== VERSION || !Array.isArray(value["batch"])) return undefined;
+    return isPlain(text) ? value["batch"] : value["batch"].map(fromWireOrNothing);
+  } catch {
+    return undefined;
+  }
+}
+
+/** One entry that is not in the encoding spoils no other. */
+function fromWireOrNothing(entry: unknown): unknown {
+  try {
+    return fromWire(entry, { maxDepth: MAX_DEPTH });
   } catch {
     return undefined;
   }
