@@ -56,15 +56,9 @@ export interface RunningHost {
 }
 
 /** For a registry of ours, which knows the light signal; any other executor gets the platform's. */
-class LightStopping implements Stopping {
-  readonly #light = new LightSignal();
-
+class LightStopping extends LightSignal implements Stopping {
   get signal(): AbortSignal {
-    return this.#light as unknown as AbortSignal;
-  }
-
-  abort(reason: CallError): void {
-    this.#light.abort(reason);
+    return this as unknown as AbortSignal;
   }
 }
 

@@ -22,6 +22,9 @@ export interface CallOptions extends ExecuteOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+/** A call that is told nothing. */
+export const NO_CALL_OPTIONS: CallOptions = Object.freeze({});
+
 /** Makes the signed token that says who is asking. */
 export type CredentialSource = (identity: Identity, operationId: string) => string | Promise<string>;
 

@@ -8,19 +8,26 @@ import {
 import { monotonicNow } from "../core/execution/deadline.ts";
 import type { Asker, AskLine } from "./bus.ts";
 import { abortedError, deadlineError, fromErrorPayload, givenUpError } from "./call-errors.ts";
-import type { AbortReason, AnswerEvent } from "./call-events.ts";
-import { assertSignal, type CallOptions, createRequest, requestIdOf } from "./call-options.ts";
+import type { AbortReason, AnswerEvent, CallRequested } from "./call-events.ts";
+import {
+  assertSignal,
+  type CallOptions,
+  createRequest,
+  NO_CALL_OPTIONS,
+  requestIdOf,
+} from "./call-options.ts";
 import type { Timed } from "./deadline-queue.ts";
 import { Linked } from "./linked-set.ts";
 import type { PendingHost } from "./pending-request-map.ts";
 
 /** Which try of a call it is. */
 export interface AttemptOptions {
-  /** @default 1 */
-  readonly attempt?: number;
-  /** The call it is a try of has the place in the map. @default false */
-  readonly isHeld?: boolean;
+  readonly attempt: number;
+  /** The call it is a try of has the place in the map. */
+  readonly isHeld: boolean;
 }
+
+const FIRST_TRY: AttemptOptions = Object.freeze({ attempt: 1, isHeld: false });
 
 /** One call from the asking side. It is its own reply path: whoever holds it was given it by the map that made it. */
 export class PendingCall extends Linked implements Asker, AbortListener, Timed {
@@ -46,7 +53,7 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
     deadline: number,
     resolve: (envelope: ResponseEnvelope) => void,
     reject: (error: unknown) => void,
-    { attempt = 1, isHeld = false }: AttemptOptions = {},
+    { attempt, isHeld }: AttemptOptions = FIRST_TRY,
   ) {
     super();
     this.#host = host;
@@ -163,13 +170,7 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
   }
 
   #send(input: unknown, credential: string | undefined): void {
-    const { timeoutMs } = this.#options;
-    const isTimed = timeoutMs !== undefined;
-    const request = createRequest(this, this.#operationId, input, this.#options, {
-      timeLeftMs: isTimed ? Math.max(0, this.deadline - monotonicNow()) : undefined,
-      attempt: this.#attempt > 1 ? this.#attempt : undefined,
-      credential,
-    });
+    const request = this.#createRequest(input, credential);
     this.mayHaveRun = true;
     let line: AskLine;
     try {
@@ -181,6 +182,19 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
     // Whatever answers at once has settled the call by now.
     if (this.#settled) line.close();
     else this.#line = line;
+  }
+
+  #createRequest(input: unknown, credential: string | undefined): CallRequested {
+    const { requestId } = this;
+    const operationId = this.#operationId;
+    const options = this.#options;
+    // Most calls say nothing else, and are made of nothing else.
+    if (options === NO_CALL_OPTIONS) return { type: "call.requested", requestId, operationId, input };
+    return createRequest(this, operationId, input, options, {
+      timeLeftMs: options.timeoutMs === undefined ? undefined : Math.max(0, this.deadline - monotonicNow()),
+      attempt: this.#attempt > 1 ? this.#attempt : undefined,
+      credential,
+    });
   }
 
   #finish(): void {

@@ -8,7 +8,7 @@ import type { Bus } from "./bus.ts";
 import { type CallCounters, createCounters, type LiveCounters } from "./call-counters.ts";
 import { overLimit, unproven } from "./call-errors.ts";
 import { type CallLimits, readLimits } from "./call-limits.ts";
-import { type CallOptions, type CredentialSource, deadlineOf } from "./call-options.ts";
+import { type CallOptions, type CredentialSource, deadlineOf, NO_CALL_OPTIONS } from "./call-options.ts";
 import { callWithRetries } from "./call-retries.ts";
 import { DeadlineQueue } from "./deadline-queue.ts";
 import { type Linked, LinkedSet } from "./linked-set.ts";
@@ -85,10 +85,10 @@ export class PendingRequestMap {
   }
 
   /** Calls an operation and resolves with its envelope; rejects with a `CallError`. */
-  call(operationId: string, input?: unknown, given: CallOptions = {}): Promise<ResponseEnvelope> {
+  call(operationId: string, input?: unknown, given?: CallOptions): Promise<ResponseEnvelope> {
     try {
       // Read once: what an option says must not change on the way.
-      const options = { ...given };
+      const options = given === undefined ? NO_CALL_OPTIONS : { ...given };
       const deadline = deadlineOf(operationId, options.timeoutMs, this.#host.limits.deadlineMs);
       const { retry } = options;
       if (retry !== undefined)
