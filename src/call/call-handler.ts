@@ -227,16 +227,22 @@ export class CallHandler {
       const message = `The service runs ${limits.runningCalls} calls already; try "${operationId}" again later.`;
       return overLimit(message, { limit: "runningCalls", allowed: limits.runningCalls });
     }
-    const isRepeated = hasFreshId !== true && (attempt > 1 || this.#seen.has(requestId));
+    // Its input may still have been on its way when the service left, or it came for a namespace: another may be asked.
+    const isAnswered = !this.#isDrained && this.#answers(operationId);
+    const isRepeated = hasFreshId !== true && (attempt > 1 || this.#hasSeen(requestId, isAnswered));
     if (isRepeated && !(attempt > 1 && this.#isIdempotent(operationId))) {
       counters.duplicate++;
       const message = `A request of "${operationId}" came twice; it runs again only if it is declared idempotent and the caller asks for a retry.`;
       return new CallError("CONFLICT", message, { stack: false });
     }
-    // Its input was still on its way when the service left, or it came for a namespace; it has not run, so another may be asked.
-    if (this.#isDrained || !this.#answers(operationId)) return noResponder(operationId);
-    if (hasFreshId !== true) this.#seen.add(requestId);
+    if (!isAnswered) return noResponder(operationId);
+    if (attempt > 1) this.#seen.add(requestId);
     return undefined;
+  }
+
+  /** What will not run is not remembered. */
+  #hasSeen(requestId: string, isAnswered: boolean): boolean {
+    return isAnswered ? !this.#seen.add(requestId) : this.#seen.has(requestId);
   }
 
   /** An operation that is not here at all is for the executor to refuse. */

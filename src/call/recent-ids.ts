@@ -34,14 +34,18 @@ export class RecentIds {
     return this.#isIn(this.#recent) || this.#isIn(this.#older);
   }
 
-  add(id: string): void {
+  /** Tells whether it is new; what is here already takes no more room, or one id said often would drive all others out. */
+  add(id: string): boolean {
     this.#takeFingerprint(id);
-    // What is here already takes no room, or one id said often would drive all others out.
-    if (this.#isIn(this.#recent)) return;
+    if (this.#isIn(this.#recent)) return false;
+    const isNew = !this.#isIn(this.#older);
     if (this.#recent.words.length === 0 || this.#recent.size >= this.#capacity) this.#turn();
     const { words } = this.#recent;
-    words.set([this.#first, this.#second], this.#slotIn(words));
+    const slot = this.#slotIn(words);
+    words[slot] = this.#first;
+    words[slot + 1] = this.#second;
     this.#recent.size++;
+    return isNew;
   }
 
   /** The oldest generation gives its room to a new one. */
