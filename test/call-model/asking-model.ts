@@ -216,7 +216,10 @@ export class AskingModel implements AskingWatcher {
 
   /** A try that the bus itself gave back has not run, and is the first one still. */
   #failed(call: ModelCall, code: string, isGivenBack = false): void {
-    if (code === "CONFLICT" && call.runs > 1) return this.#settle(call, { code: call.failure ?? code });
+    if (code === "CONFLICT" && call.runs > 1) {
+      this.#settle(call, { code: call.failure ?? code });
+      return;
+    }
     call.failure = code;
     const pause = Math.min(500, 10 * 2 ** (call.tried - 1));
     const isFinal = !WORTH_RETRYING.has(code) || call.tried >= call.attempts;
