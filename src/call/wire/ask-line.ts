@@ -26,6 +26,8 @@ export interface AskLineHolder {
 /** One call from the asking end. */
 export class WireAskLine implements AskLine, PeerLine {
   readonly token: string;
+  /** Whether the last word has come. */
+  isAnswered = false;
   readonly #host: WireHost;
   readonly #lines: AskLineHolder;
   readonly #request: CallRequested;
@@ -142,8 +144,10 @@ export class WireAskLine implements AskLine, PeerLine {
     if (event === undefined) {
       if (taken === "send input" && this.#input !== undefined) this.#sendInput(this.#input);
       else if (taken !== "running") this.#host.counters.malformed++;
-    } else if (isAnswer(event)) this.#asker.receive(event);
-    else this.#host.counters.unexpected++;
+    } else if (isAnswer(event)) {
+      this.isAnswered = isLast(event);
+      this.#asker.receive(event);
+    } else this.#host.counters.unexpected++;
   }
 
   #sendInput(input: Uint8Array): void {
@@ -152,6 +156,10 @@ export class WireAskLine implements AskLine, PeerLine {
     if (this.#peer === undefined) return;
     publishChunks(transport, subjects.peer(this.#peer), `${transport.inbox}.${this.token}`, input);
   }
+}
+
+function isLast(event: AnswerEvent): boolean {
+  return event.type === "call.responded" ? event.sequence === undefined : event.type !== "call.progress";
 }
 
 function isAnswer(event: NonNullable<WireMessage["event"]>): event is AnswerEvent {

@@ -3,22 +3,27 @@ import { isPlainObject } from "../../core/json/json-value.ts";
 import type { Asker, AskLine } from "../bus.ts";
 import { overLimit, tooLarge } from "../call-errors.ts";
 import type { CallRequested } from "../call-events.ts";
+import { RecentIds } from "../recent-ids.ts";
 import { type AskLineHolder, WireAskLine } from "./ask-line.ts";
 import { BATCH } from "./reply-batches.ts";
 import type { Transport, TransportMessage } from "./transport.ts";
 import type { WireHost } from "./wire-host.ts";
 import { decodeBatch, encodeMessage } from "./wire-message.ts";
 
-/** Settled calls whose late answers are told from forged ones; a power of two. */
-const REMEMBERED_LINES = 1_024;
+/** Calls that were given up, whose answers may still come: they are told from forged ones. */
+const GIVEN_UP_LINES = 10_000;
+
+/** Answered calls whose answers may come twice. */
+const ANSWERED_LINES = 1_024;
 
 /** The asking half of a bus on a transport: every call has a reply path of its own, which cannot be guessed. */
 export class AskLines implements AskLineHolder {
   readonly #host: WireHost;
   readonly #lines = new Map<string, WireAskLine>();
-  /** The tokens of those, over and over from the start: remembering must cost nothing, looking is rare. */
-  readonly #closed: string[] = [];
-  #closedCount = 0;
+  readonly #givenUp = new RecentIds(GIVEN_UP_LINES);
+  /** Tokens, over and over from the start: remembering must cost nothing, looking is rare. */
+  readonly #answered: string[] = [];
+  #answeredCount = 0;
 
   constructor(host: WireHost) {
     this.#host = host;
@@ -59,7 +64,9 @@ export class AskLines implements AskLineHolder {
   }
 
   forget(line: WireAskLine): void {
-    if (this.#lines.delete(line.token)) this.#closed[this.#closedCount++ % REMEMBERED_LINES] = line.token;
+    if (!this.#lines.delete(line.token)) return;
+    if (line.isAnswered) this.#answered[this.#answeredCount++ % ANSWERED_LINES] = line.token;
+    else this.#givenUp.add(line.token);
   }
 
   /** The connection is lost, and answers with it. */
@@ -86,8 +93,10 @@ export class AskLines implements AskLineHolder {
 
   #find(token: string): WireAskLine | undefined {
     const line = this.#lines.get(token);
-    if (line === undefined) this.#host.counters[this.#closed.includes(token) ? "late" : "forged"]++;
-    return line;
+    if (line !== undefined) return line;
+    const isLate = this.#givenUp.has(token) || this.#answered.includes(token);
+    this.#host.counters[isLate ? "late" : "forged"]++;
+    return undefined;
   }
 }
 

@@ -94,7 +94,7 @@ natsSuite("requests and how they end", () => {
     const work = query("x.work", () => void runs.push("run"), idempotent);
     await bench.serve([work], {
       // Another worker is quicker, and dies before it can acknowledge the request.
-      authenticate: async ({ request, user = "" }) => {
+      authenticate: async ({ request, user = "_" }) => {
         if (deliveries.push(request) > 1) return undefined;
         const body = encodeEnding({ envelope: localEnvelope("stored", "x.work") }, 1_000);
         await client.publish(bench.names.end(user, requestToken(user, request.requestId)), body);
