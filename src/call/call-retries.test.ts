@@ -162,4 +162,14 @@ describe("retries", () => {
     expect(await error).toMatchObject({ code: "ABORTED" });
     expect([ran.mock.calls.length, map.size]).toEqual([0, 0]);
   });
+
+  it("Call: a call that was aborted before it is made says so, however full its map is", async () => {
+    const map = new PendingRequestMap(createMemoryBus(), { limits: { pendingCalls: 1 } });
+    const other = rejection(map.call("a.x", 1, { retry: { attempts: 50 } }));
+    const signal = AbortSignal.abort();
+    const error = await rejection(map.call("a.x", 1, { signal, retry: { attempts: 2 } }));
+    expect([error, map.counters.overLimit]).toMatchObject([{ code: "ABORTED" }, 0]);
+    await map.close();
+    await other;
+  });
 });

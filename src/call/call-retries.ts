@@ -1,7 +1,8 @@
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
 import { type CallError, isCallError } from "../core/errors/errors.ts";
 import { monotonicNow, toDeadline } from "../core/execution/deadline.ts";
-import { type CallOptions, type RetryOptions, requestIdOf } from "./call-options.ts";
+import { abortedError } from "./call-errors.ts";
+import { assertSignal, type CallOptions, type RetryOptions, requestIdOf } from "./call-options.ts";
 import { Linked } from "./linked-set.ts";
 import { PendingCall } from "./pending-call.ts";
 import type { Pending, PendingHost } from "./pending-request-map.ts";
@@ -26,6 +27,9 @@ export async function callWithRetries(
   if (!Number.isInteger(attempts) || attempts < 1 || attempts > MAX_ATTEMPTS) {
     throw new TypeError(`retry.attempts must be a whole number from 1 to ${MAX_ATTEMPTS}.`);
   }
+  const { signal } = options;
+  assertSignal(signal);
+  if (signal?.aborted === true) throw abortedError(operationId, signal.reason);
   const call = new RetriedCall(host, operationId, options, retry, deadline);
   host.admit(call, operationId);
   try {
