@@ -1,11 +1,13 @@
 import { createHmac, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { SignJWT } from "jose";
+import { afterEach, beforeEach, vi } from "vitest";
 import type { Delivery } from "../src/call/bus.ts";
 import {
   createTokenVerifier,
   type TokenVerifier,
   type TokenVerifierOptions,
 } from "../src/call/credentials/token-verifier.ts";
+import { rejection } from "./make-operation.ts";
 
 /** The secret of the tests. */
 export const KEY: Uint8Array = randomBytes(32);
@@ -60,4 +62,18 @@ export function forge(
 ): string {
   const text = `${part(header)}.${part(payload)}`;
   return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;
+}
+
+/** What a verifier refuses a token with. */
+export const refusal = (token: string, options: Partial<TokenVerifierOptions> = {}): Promise<unknown> =>
+  rejection(verifier(options)(delivery(token)));
+
+/** Lets every test of a file take place at `START`. */
+export function useStartDate(): void {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["Date"], now: START });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createLocalJWKSet, exportJWK } from "jose";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
 import {
   delivery,
@@ -11,22 +11,14 @@ import {
   part,
   REFUSED,
   RSA,
+  refusal,
   START,
   sign,
+  useStartDate,
   verifier,
 } from "../../../test/token-cases.ts";
-import type { TokenVerifierOptions } from "./token-verifier.ts";
 
-const refusal = (token: string, options: Partial<TokenVerifierOptions> = {}) =>
-  rejection(verifier(options)(delivery(token)));
-
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: START });
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+useStartDate();
 
 describe("a token that is not good", () => {
   it("Identity: is refused with one sentence that shows neither token nor reason", async () => {

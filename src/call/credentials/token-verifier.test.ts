@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
 import {
   delivery,
@@ -9,8 +9,10 @@ import {
   KEY,
   REFUSED,
   RSA,
+  refusal,
   START,
   sign,
+  useStartDate,
   verifier,
 } from "../../../test/token-cases.ts";
 import { defineOperation } from "../../core/operation/operation.ts";
@@ -18,13 +20,7 @@ import { OperationRegistry } from "../../core/registry/registry.ts";
 import { createTokenSigner } from "./token-signer.ts";
 import type { TokenVerifierOptions } from "./token-verifier.ts";
 
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: START });
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+useStartDate();
 
 describe("a token that is good", () => {
   const ada = {
@@ -91,9 +87,6 @@ describe("a token that is good", () => {
     expect(await verifier()(delivery())).toBeUndefined();
   });
 });
-
-const refusal = (token: string, options: Partial<TokenVerifierOptions> = {}) =>
-  rejection(verifier(options)(delivery(token)));
 
 describe("the life of a token", () => {
   it.each([

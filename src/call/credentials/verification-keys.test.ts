@@ -1,19 +1,20 @@
 import { createLocalJWKSet, exportJWK } from "jose";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
-import { delivery, ED, forge, GOOD, KEY, REFUSED, START, sign, verifier } from "../../../test/token-cases.ts";
-import type { TokenVerifierOptions } from "./token-verifier.ts";
+import {
+  delivery,
+  ED,
+  forge,
+  GOOD,
+  KEY,
+  REFUSED,
+  refusal,
+  sign,
+  useStartDate,
+  verifier,
+} from "../../../test/token-cases.ts";
 
-const refusal = (token: string, options: Partial<TokenVerifierOptions> = {}) =>
-  rejection(verifier(options)(delivery(token)));
-
-beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["Date"], now: START });
-});
-
-afterEach(() => {
-  vi.useRealTimers();
-});
+useStartDate();
 
 describe("several keys", () => {
   const keys = [
