@@ -194,8 +194,19 @@ natsSuite("durable calls", () => {
   });
 
   it("Durable: many sides may open the same streams at once", async () => {
-    const opened = await Promise.all(Array.from({ length: 8 }, () => bench.calls()));
-    expect(opened).toHaveLength(8);
+    for (let round = 0; round < 20; round += 1) {
+      const prefix = `race${round}`;
+      const opened = await Promise.all(Array.from({ length: 8 }, () => bench.calls({ prefix })));
+      expect(opened).toHaveLength(8);
+    }
+  });
+
+  it("Durable: subjects that another stream holds are an error, after a moment", async () => {
+    const manager = await jetstreamManager(await bench.connect());
+    await manager.streams.add({ name: "other", subjects: [bench.names.callSubjects] });
+    const error = await rejection(bench.calls());
+    expect(error).toMatchObject({ code: "UNAVAILABLE" });
+    expect((error as Error).cause).toMatchObject({ message: expect.stringContaining("subjects overlap") });
   });
 
   it("Durable: requests and results are gone when keepMs is over", async () => {

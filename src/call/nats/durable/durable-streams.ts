@@ -25,8 +25,11 @@ type Config = Pick<
   | "discard_new_per_subject"
 >;
 
-/** The answer to creating a stream that is there with other settings. */
-const NAME_IN_USE = 10058;
+/** The answers to creating a stream that is there with other settings, or whose subjects are taken. */
+const MADE_ALREADY: ReadonlySet<number> = new Set([10058, 10065]);
+/** How long a stream that somebody else is making may stay invisible: attempts, and the pause between them. */
+const RACE_ATTEMPTS = 20;
+const RACE_PAUSE_MS = 50;
 
 /** Makes both streams where they are missing; an `Error` names what is different in one that is there. */
 export async function ensureStreams(
@@ -77,13 +80,16 @@ async function findStream(manager: JetStreamManager, name: string): Promise<Stre
 }
 
 async function addStream(manager: JetStreamManager, wanted: Config): Promise<StreamConfig> {
-  try {
-    return (await manager.streams.add(wanted)).config;
-  } catch (thrown) {
-    // Somebody else made it a moment ago.
-    const raced = thrown instanceof JetStreamApiError && thrown.code === NAME_IN_USE;
-    const found = raced ? await findStream(manager, wanted.name) : undefined;
-    if (found !== undefined) return found;
-    throw thrown;
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return (await manager.streams.add(wanted)).config;
+    } catch (thrown) {
+      if (!(thrown instanceof JetStreamApiError) || !MADE_ALREADY.has(thrown.code)) throw thrown;
+      const found = await findStream(manager, wanted.name);
+      if (found !== undefined) return found;
+      // Either somebody else is making it and it cannot be seen yet, or another stream holds the subjects.
+      if (attempt === RACE_ATTEMPTS) throw thrown;
+      await new Promise((resolve) => setTimeout(resolve, RACE_PAUSE_MS));
+    }
   }
 }
