@@ -62,10 +62,18 @@ export {
 export { type Problem, toProblem } from "./core/errors/problem.ts";
 export type { CallHook, HookedCall, Hooks, SubscribeHook } from "./core/execution/hooks.ts";
 export type { JsonValue } from "./core/json/json-value.ts";
+export type {
+  CallerSide,
+  ElicitAnswer,
+  ElicitRequest,
+  SampleAnswer,
+  SampleRequest,
+} from "./core/operation/caller-side.ts";
 export { defineOperation } from "./core/operation/operation.ts";
 export type {
   CallOrigin,
   LogLevel,
+  LogLine,
   Metadata,
   NestedCallOptions,
   OperationContext,
@@ -100,6 +108,10 @@ export type {
 export { OperationRegistry, type RegisterOptions } from "./core/registry/registry.ts";
 export type { LogRecord, ProgressRecord, RegistryWarning } from "./core/registry/registry-host.ts";
 export type { RegistryLimits, RegistryOptions } from "./core/registry/registry-options.ts";
+export type { CallToolResult } from "./core/result/call-tool-result.ts";
+export type { EndedCall } from "./core/result/ended-call.ts";
+export type { ResultFormat } from "./core/result/result-format.ts";
+export type { ReadResult, ResultReader } from "./core/result/result-reader.ts";
 export type { AnySchema, StandardSchema } from "./core/schema/any-schema.ts";
 export {
   type CompiledSchema,

@@ -1,7 +1,7 @@
 import type { MCPContentBlock } from "../core/envelope/content-block.ts";
 import { isPlainObject, setOwn } from "../core/json/json-value.ts";
+import { type CallToolResult, RESULT_META_KEY } from "../core/result/call-tool-result.ts";
 import type { FormatName, ToolResult } from "../core/result/tool-result.ts";
-import { type CallToolResult, RESULT_META_KEY } from "./call-tool-result.ts";
 import { FormatError } from "./format-error.ts";
 
 /** A tool result taken apart: what every format that rides in one starts from. */

@@ -1,8 +1,8 @@
 import type { MCPContentBlock } from "../core/envelope/content-block.ts";
-import { textOf } from "./call-tool-result.ts";
+import { parseJsonTextOrNone, toJsonTextOrNone } from "../core/json/json-text.ts";
+import { textOf } from "../core/result/call-tool-result.ts";
 import type { Carrier } from "./carrier.ts";
 import type { ReadOptions } from "./codec.ts";
-import { parseJsonTextOrNone, toJsonTextOrNone } from "./json-text.ts";
 import { ENVELOPE_LIMITS } from "./tool-envelope/envelope-block.ts";
 
 /** A value that may be an envelope, and where it stood. */

@@ -1,14 +1,14 @@
 import { isResponseEnvelope } from "../core/envelope/envelope.ts";
 import type { ObtainedFrom, ResponseEnvelope } from "../core/envelope/response-meta.ts";
+import { parseJsonTextOrNone } from "../core/json/json-text.ts";
 import { isPlainObject } from "../core/json/json-value.ts";
+import { textOf } from "../core/result/call-tool-result.ts";
 import type { FormatName } from "../core/result/tool-result.ts";
 import { isEqual } from "../core/schema/compare-values.ts";
-import { textOf } from "./call-tool-result.ts";
 import { type Carrier, readCarrier } from "./carrier.ts";
 import type { Decoded, Oddity, ReadOptions } from "./codec.ts";
 import { type Contract, findContract } from "./contract.ts";
 import { isFormatError } from "./format-error.ts";
-import { parseJsonTextOrNone } from "./json-text.ts";
 import { readPlain } from "./plain/plain-codec.ts";
 import { applyResidual } from "./residual.ts";
 import { readCarriedEnvelope } from "./response-envelope/carried-envelope.ts";

@@ -1,6 +1,6 @@
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
+import type { CallToolResult } from "../core/result/call-tool-result.ts";
 import type { FormatName } from "../core/result/tool-result.ts";
-import type { CallToolResult } from "./call-tool-result.ts";
 import type { Codec } from "./codec.ts";
 import { plainCodec } from "./plain/plain-codec.ts";
 import { responseEnvelopeCodec } from "./response-envelope/response-envelope-codec.ts";

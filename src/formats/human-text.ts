@@ -1,5 +1,5 @@
+import { textOf } from "../core/result/call-tool-result.ts";
 import type { ToolResult } from "../core/result/tool-result.ts";
-import { textOf } from "./call-tool-result.ts";
 import { renderToolError } from "./tool-envelope/render-error.ts";
 
 /** The emoji of each status, with the space after it. */

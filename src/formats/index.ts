@@ -1,4 +1,14 @@
 export { TIERS } from "../core/access/tier.ts";
+export { type CallToolResult, RESULT_META_KEY } from "../core/result/call-tool-result.ts";
+export {
+  type RangeRequest,
+  type ReadResourceResult,
+  type ResultEntry,
+  type ResultRange,
+  type ResultStore,
+  type StoredResult,
+  toReadResourceResult,
+} from "../core/result/result-store.ts";
 export {
   FORMAT_NAMES,
   type FormatName,
@@ -7,8 +17,8 @@ export {
   type ToolResult,
   type UpgradeHint,
 } from "../core/result/tool-result.ts";
-export { type CallToolResult, RESULT_META_KEY } from "./call-tool-result.ts";
 export type { Codec, Decoded, Oddity, ReadOptions } from "./codec.ts";
+export { combineFormats } from "./combine-formats.ts";
 export {
   type DecodedError,
   type DecodedToolResult,
@@ -29,17 +39,15 @@ export {
   type PreviewToolPayloadOptions,
   previewToolPayload,
 } from "./preview/preview-tool-payload.ts";
-export type { RangeRequest } from "./preview/result-range.ts";
-export {
-  type ReadResourceResult,
-  type ResultEntry,
-  type ResultRange,
-  type ResultStore,
-  type StoredResult,
-  toReadResourceResult,
-} from "./preview/result-store.ts";
 export type { DataCut } from "./preview/shorten-data.ts";
 export type { Residual } from "./residual.ts";
+export {
+  createResultFormat,
+  type ResultFormatOptions,
+  type ToolFormat,
+  toolOutputSchema,
+} from "./result-format.ts";
+export { createResultReader, type ResultReaderOptions } from "./result-reader.ts";
 export type { RetryAdvice } from "./retry-advice.ts";
 export {
   type BuildResponseOptions,
@@ -71,13 +79,7 @@ export {
   type TieredError,
 } from "./tiered-envelope/tiered-envelope.ts";
 export { createTieredEnvelopeSchema } from "./tiered-envelope/tiered-schema.ts";
-export {
-  createToolCaller,
-  type ToolCaller,
-  type ToolCallerOptions,
-  type ToolFormat,
-  toolOutputSchema,
-} from "./tool-caller.ts";
+export { createToolCaller, type ToolCaller } from "./tool-caller.ts";
 export {
   ENVELOPE_LIMITS,
   ENVELOPE_PREFIX,

@@ -1,8 +1,8 @@
+import { toJsonTextOrNone } from "../core/json/json-text.ts";
 import { isPlainObject } from "../core/json/json-value.ts";
 import type { ResultError } from "../core/result/tool-result.ts";
 import { isEqual } from "../core/schema/compare-values.ts";
 import { toTieredCode } from "./error-code.ts";
-import { toJsonTextOrNone } from "./json-text.ts";
 import { isField, isNestedField } from "./result-fields.ts";
 import { ENVELOPE_CAPABILITY } from "./tiered-envelope/tiered-envelope.ts";
 

@@ -1,7 +1,7 @@
 import { isMarkedEnvelope, isResponseEnvelope, mcpEnvelope } from "../core/envelope/envelope.ts";
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
+import type { CallToolResult } from "../core/result/call-tool-result.ts";
 import type { FormatName, ToolResult } from "../core/result/tool-result.ts";
-import type { CallToolResult } from "./call-tool-result.ts";
 import { putResidual } from "./carrier.ts";
 import type { ReadOptions } from "./codec.ts";
 import { detect } from "./detect.ts";

@@ -1,5 +1,6 @@
 import type { Identity } from "../access/identity.ts";
 import { undeclared } from "../access/tier.ts";
+import { CallError } from "../errors/errors.ts";
 import type { CallOrigin, Metadata, OperationContext } from "../operation/operation-context.ts";
 import type { OperationEnv } from "../operation/operation-env-types.ts";
 import type { ExecuteOptions } from "../registry/executor.ts";
@@ -40,6 +41,7 @@ export class CallContext implements OperationContext {
       cancellation: context.#scope.cancellation,
       depth: context.#scope.depth,
       metadata: context.#scope.metadata,
+      caller: context.#scope.caller,
     });
     closeContext = (context, over = true) => {
       context.#over = over;
@@ -130,8 +132,31 @@ export class CallContext implements OperationContext {
 
   get log(): OperationContext["log"] {
     return (level, message, data) => {
+      notify(this.#host, this.#scope.onLog, { level, message, data });
       this.#tell(this.#host.onLog, { level, message, data });
     };
+  }
+
+  get elicit(): OperationContext["elicit"] {
+    const { caller } = this.#scope;
+    return (request) => this.#ask("elicit", caller?.elicit?.bind(caller), request);
+  }
+
+  get sample(): OperationContext["sample"] {
+    const { caller } = this.#scope;
+    return (request) => this.#ask("sample", caller?.sample?.bind(caller), request);
+  }
+
+  async #ask<Q, A>(
+    what: string,
+    ask: ((request: Q, signal: AbortSignal) => Promise<A>) | undefined,
+    request: Q,
+  ): Promise<A> {
+    if (ask === undefined) {
+      const message = `Whoever called "${this.#operationId}" cannot be asked (${what}): their side does not offer it.`;
+      throw new CallError("NOT_IMPLEMENTED", message);
+    }
+    return await ask(request, this.signal);
   }
 
   /** Adds which call it was; an id is made only where somebody listens. */

@@ -1,6 +1,7 @@
 import { HeldIdentity } from "../access/identity.ts";
 import { CallError } from "../errors/errors.ts";
-import type { CallOrigin, Metadata } from "../operation/operation-context.ts";
+import type { CallerSide } from "../operation/caller-side.ts";
+import type { CallOrigin, LogLine, Metadata } from "../operation/operation-context.ts";
 import type { CallAbove, ExecuteOptions } from "../registry/executor.ts";
 import type { RegistryHost } from "../registry/registry-host.ts";
 import { isAbortSignal } from "./abort-listeners.ts";
@@ -23,6 +24,8 @@ export interface CallScope {
   readonly requestId: unknown;
   readonly metadata: Metadata;
   readonly onProgress: ((value: unknown) => void) | undefined;
+  readonly onLog: ((line: LogLine) => void) | undefined;
+  readonly caller: CallerSide | undefined;
 }
 
 /** A scope that something can always end early. */
@@ -31,7 +34,7 @@ export interface CancellableScope extends CallScope {
 }
 
 /** What a nested call takes over from the call above it. */
-export type Inheritance = Pick<CallScope, "identity" | "cancellation" | "depth" | "metadata">;
+export type Inheritance = Pick<CallScope, "identity" | "cancellation" | "depth" | "metadata" | "caller">;
 
 const NO_METADATA: Metadata = Object.freeze({});
 const NO_SIGNALS: readonly AbortSignal[] = Object.freeze([]);
@@ -45,6 +48,8 @@ const BARE: CallScope = Object.freeze({
   requestId: undefined,
   metadata: NO_METADATA,
   onProgress: undefined,
+  onLog: undefined,
+  caller: undefined,
 });
 
 const NO_OPTIONS: ExecuteOptions = Object.freeze({});
@@ -58,7 +63,8 @@ export function openScope(
 ): CallScope {
   if (options === undefined && parent === undefined && host.defaultTimeoutMs === undefined) return BARE;
   const above = parent === undefined ? undefined : inheritFrom(parent);
-  const { identity, signal, timeoutMs, requestId, metadata, onProgress, origin } = options ?? NO_OPTIONS;
+  const { identity, signal, timeoutMs, requestId, metadata, onProgress, onLog, origin, caller } =
+    options ?? NO_OPTIONS;
   const limit = timeoutMs === undefined && above === undefined ? host.defaultTimeoutMs : timeoutMs;
   return {
     identity: above === undefined ? held(identity) : above.identity,
@@ -69,6 +75,8 @@ export function openScope(
     requestId,
     metadata: metadata ?? above?.metadata ?? NO_METADATA,
     onProgress,
+    onLog,
+    caller: above === undefined ? caller : above.caller,
   };
 }
 

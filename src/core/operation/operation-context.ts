@@ -1,10 +1,18 @@
 import type { Identity } from "../access/identity.ts";
 import type { ResponseEnvelope } from "../envelope/envelope.ts";
+import type { ElicitAnswer, ElicitRequest, SampleAnswer, SampleRequest } from "./caller-side.ts";
 import type { OperationEnv } from "./operation-env-types.ts";
 import type { AnyOperation, CallArguments, OutputOf } from "./operation-types.ts";
 
 /** How much a log line matters. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
+
+/** What a handler said. */
+export interface LogLine {
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly data?: unknown;
+}
 
 /** Anything the caller wants handlers to see; it never decides access. */
 export type Metadata = Readonly<Record<string, unknown>>;
@@ -28,6 +36,8 @@ export interface NestedCallOptions {
   readonly metadata?: Metadata | undefined;
   /** Hears what the handler reports with `progress()`. */
   readonly onProgress?: ((value: unknown) => void) | undefined;
+  /** Hears what the handler says with `log()`, besides the registry's own listener. */
+  readonly onLog?: ((line: LogLine) => void) | undefined;
 }
 
 /** What a handler knows about its call; every member also works taken out of the object. */
@@ -60,4 +70,8 @@ export interface OperationContext {
   /** Throws `UPGRADE_REQUIRED` when the caller's plan lacks a feature the operation declares. */
   readonly requireFeature: (feature: string) => void;
   readonly log: (level: LogLevel, message: string, data?: unknown) => void;
+  /** Asks the person behind the call; `NOT_IMPLEMENTED` where whoever made the call cannot be asked. */
+  readonly elicit: (request: ElicitRequest) => Promise<ElicitAnswer>;
+  /** Asks the language model of the caller's side; `NOT_IMPLEMENTED` where it has none to ask. */
+  readonly sample: (request: SampleRequest) => Promise<SampleAnswer>;
 }

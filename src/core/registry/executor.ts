@@ -1,5 +1,6 @@
 import type { Identity } from "../access/identity.ts";
 import type { ResponseEnvelope } from "../envelope/envelope.ts";
+import type { CallerSide } from "../operation/caller-side.ts";
 import type { CallOrigin, NestedCallOptions } from "../operation/operation-context.ts";
 import type { AnyOperation, CallArguments, OperationSpec, OutputOf } from "../operation/operation-types.ts";
 
@@ -17,6 +18,8 @@ export interface ExecuteOptions extends NestedCallOptions {
   readonly identity?: Identity | undefined;
   /** What a transport knows of the calls above this one, in another process; no rights come with it. */
   readonly origin?: CallAbove | undefined;
+  /** What the handler, and those it calls, may ask whoever made this call. @default nothing */
+  readonly caller?: CallerSide | undefined;
 }
 
 /** What a subscription from outside may be told; `timeoutMs` is for the whole of it. */

@@ -1,10 +1,11 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import { toJsonTextOrNone } from "../../core/json/json-text.ts";
+import { type CallToolResult, textBlock, textOf } from "../../core/result/call-tool-result.ts";
 import type { ToolResult } from "../../core/result/tool-result.ts";
-import { type CallToolResult, textBlock, textOf } from "../call-tool-result.ts";
 import { type Carrier, isUnusual, readCarrier, unusualParts, writeCarrier } from "../carrier.ts";
 import { createCodec, type Decoded, type Oddity } from "../codec.ts";
 import { describeResult } from "../human-text.ts";
-import { toJsonText, toJsonTextOrNone } from "../json-text.ts";
+import { toJsonText } from "../json-text.ts";
 
 /** MCP's own result: the data as structured content, and its JSON as text unless there is something better to read. */
 export const plainCodec = createCodec<CallToolResult>({

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { toReadResourceResult } from "../../core/result/result-store.ts";
 import { createMemoryStore, type MemoryStore } from "./memory-store.ts";
-import { toReadResourceResult } from "./result-store.ts";
 
 const plain = (text: string) => ({ text, mimeType: "text/plain" });
 

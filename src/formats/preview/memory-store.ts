@@ -1,7 +1,13 @@
 import { CallError } from "../../core/errors/errors.ts";
+import type {
+  RangeRequest,
+  ResultEntry,
+  ResultRange,
+  ResultStore,
+  StoredResult,
+} from "../../core/result/result-store.ts";
 import { readLimit } from "./read-limit.ts";
-import { parseResultUri, placeRange, type RangeRequest, toResultUri } from "./result-range.ts";
-import type { ResultEntry, ResultRange, ResultStore, StoredResult } from "./result-store.ts";
+import { parseResultUri, placeRange, toResultUri } from "./result-range.ts";
 
 /** Bounds of a store in memory. */
 export interface MemoryStoreOptions {

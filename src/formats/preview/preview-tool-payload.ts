@@ -1,5 +1,6 @@
 import type { MCPResourceLinkBlock } from "../../core/envelope/content-block.ts";
 import { CallError } from "../../core/errors/errors.ts";
+import type { ResultStore, StoredResult } from "../../core/result/result-store.ts";
 import { composeToolPayload } from "../status-envelope/compose-tool-payload.ts";
 import type {
   ComposeToolPayloadOptions,
@@ -13,7 +14,6 @@ import { cutTexts } from "./cut-texts.ts";
 import type { DataSchema } from "./data-validator.ts";
 import { measureJson } from "./measure-json.ts";
 import { readLimit } from "./read-limit.ts";
-import type { ResultStore, StoredResult } from "./result-store.ts";
 import { countTokens } from "./token-usage.ts";
 import { writeJson } from "./write-json.ts";
 

@@ -1,10 +1,4 @@
-/** Which part of a stored text is wanted, in UTF-16 units. */
-export interface RangeRequest {
-  /** @default 0 */
-  readonly offset?: number | undefined;
-  /** @default up to the end */
-  readonly length?: number | undefined;
-}
+import type { RangeRequest } from "../../core/result/result-store.ts";
 
 /** A place in a store, and the part its URI asks for. */
 export interface ResultAddress extends RangeRequest {

@@ -9,14 +9,15 @@ import type {
   ResponseSource,
   ResultFacts,
 } from "../../core/envelope/response-meta.ts";
+import { isPlainJson } from "../../core/json/json-text.ts";
+import { textBlock } from "../../core/result/call-tool-result.ts";
 import type { ToolResult } from "../../core/result/tool-result.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
 import { fromWire, toWire } from "../../core/wire/wire.ts";
-import { textBlock } from "../call-tool-result.ts";
 import { isEmpty, takeResidual, withUnknown } from "../carrier.ts";
 import { createCodec, type Decoded } from "../codec.ts";
 import { FormatError } from "../format-error.ts";
-import { isPlainJson, toJsonText } from "../json-text.ts";
+import { toJsonText } from "../json-text.ts";
 import { derivedContent, isDerivedContent } from "../plain/plain-codec.ts";
 import { differences } from "../residual.ts";
 

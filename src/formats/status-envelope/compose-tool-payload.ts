@@ -1,6 +1,6 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import { type ContentBlock, textBlock } from "../call-tool-result.ts";
+import { type ContentBlock, textBlock } from "../../core/result/call-tool-result.ts";
 import { headline, isBlank, nextStepsText } from "../human-text.ts";
 import type { ComposeToolPayloadOptions, ToolPayload, ToolResponseMeta } from "./types.ts";
 

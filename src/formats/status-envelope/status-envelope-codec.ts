@@ -1,8 +1,8 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import type { CallToolResult } from "../../core/result/call-tool-result.ts";
 import type { ToolResult } from "../../core/result/tool-result.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
-import type { CallToolResult } from "../call-tool-result.ts";
 import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
 import { createCodec, type Decoded, type Oddity } from "../codec.ts";
 import { type Contract, findContract } from "../contract.ts";

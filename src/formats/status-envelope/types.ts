@@ -1,5 +1,5 @@
 import type { MCPResourceLinkBlock } from "../../core/envelope/content-block.ts";
-import type { ContentBlock } from "../call-tool-result.ts";
+import type { ContentBlock } from "../../core/result/call-tool-result.ts";
 
 /** How a tool fared, as its headline shows it. */
 export type ToolResponseStatus = "ok" | "error" | "info" | "warn";

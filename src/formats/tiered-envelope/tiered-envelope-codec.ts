@@ -1,15 +1,16 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import { parseJsonTextOrNone } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
+import { type CallToolResult, textBlock, textOf } from "../../core/result/call-tool-result.ts";
 import type { ResultError, ToolResult } from "../../core/result/tool-result.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
-import { type CallToolResult, textBlock, textOf } from "../call-tool-result.ts";
 import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
 import { createCodec, type Decoded, type Oddity } from "../codec.ts";
 import { type Contract, findContract, isJsonOf } from "../contract.ts";
 import { toTieredCode } from "../error-code.ts";
 import { FormatError } from "../format-error.ts";
-import { parseJsonTextOrNone, toJsonText } from "../json-text.ts";
+import { toJsonText } from "../json-text.ts";
 import { createRequestId } from "./request-id.ts";
 import {
   ENVELOPE_CAPABILITY,

@@ -1,7 +1,7 @@
+import { countOpenings } from "../../core/json/json-depth.ts";
 import { isObject } from "../../core/schema/json-schema.ts";
 import { withUnknown } from "../carrier.ts";
 import { FormatError } from "../format-error.ts";
-import { countOpenings } from "../json-depth.ts";
 import { parseJsonText } from "../json-text.ts";
 import { fromBase64Text, fromUtf8, hasStrayBits, paddingOf } from "./base64-text.ts";
 import { writeEnvelope } from "./write-envelope.ts";

@@ -1,4 +1,4 @@
-import { type CallToolResult, textBlock } from "../call-tool-result.ts";
+import { type CallToolResult, textBlock } from "../../core/result/call-tool-result.ts";
 import { toEnvelopeBlock } from "./envelope-block.ts";
 import { isMcpErrorPayload, type McpErrorPayload } from "./payloads.ts";
 import { renderToolError } from "./render-error.ts";

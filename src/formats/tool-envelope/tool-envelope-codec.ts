@@ -1,8 +1,13 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import {
+  type CallToolResult,
+  type ContentBlock,
+  textBlock,
+  textOf,
+} from "../../core/result/call-tool-result.ts";
 import type { ResultError, ToolResult } from "../../core/result/tool-result.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
-import { type CallToolResult, type ContentBlock, textBlock, textOf } from "../call-tool-result.ts";
 import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
 import { createCodec, type Decoded, type Oddity, type ReadOptions } from "../codec.ts";
 import { toCategory } from "../error-code.ts";

@@ -1,7 +1,8 @@
+import { isValueTooDeep } from "../../core/json/json-depth.ts";
+import { isLeftOut } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { FormatError } from "../format-error.ts";
-import { isValueTooDeep } from "../json-depth.ts";
-import { isLeftOut, toJsonPiece, toJsonText } from "../json-text.ts";
+import { toJsonPiece, toJsonText } from "../json-text.ts";
 import { Base64Writer, toBase64Text } from "./base64-writer.ts";
 
 /** Items from which on a list is written in parts. */

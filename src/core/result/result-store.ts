@@ -1,4 +1,10 @@
-import type { RangeRequest } from "./result-range.ts";
+/** Which part of a stored text is wanted, in UTF-16 units. */
+export interface RangeRequest {
+  /** @default 0 */
+  readonly offset?: number | undefined;
+  /** @default up to the end */
+  readonly length?: number | undefined;
+}
 
 /** A text to keep for later. */
 export interface ResultEntry {

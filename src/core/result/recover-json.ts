@@ -1,6 +1,6 @@
-import { type AnySchema, toOperationSchema } from "../core/schema/any-schema.ts";
+import { parseJsonTextOrNone } from "../json/json-text.ts";
+import { type AnySchema, toOperationSchema } from "../schema/any-schema.ts";
 import { textOf } from "./call-tool-result.ts";
-import { parseJsonTextOrNone } from "./json-text.ts";
 
 /** When JSON in a text block counts as data. */
 export interface RecoverOptions {

@@ -1,0 +1,149 @@
+import { isTooDeep, isValueTooDeep, MAX_JSON_DEPTH } from "./json-depth.ts";
+import { isPlainObject } from "./json-value.ts";
+
+/** Text that is not JSON, or a value that JSON cannot hold. */
+export class JsonTextError extends Error {
+  override readonly name = "JsonTextError";
+  readonly code: "bad_json" | "not_json";
+
+  constructor(code: JsonTextError["code"], message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+/** Reads JSON text; anything else, or anything nested too deeply, is a `bad_json` error. See `isTooDeep` for `openings`. */
+export function parseJsonText(text: string, openings?: number): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new JsonTextError("bad_json", "The text is not JSON.", { cause });
+  }
+  if (isTooDeep(text, value, openings)) {
+    throw new JsonTextError("bad_json", `The JSON is nested more than ${MAX_JSON_DEPTH} levels deep.`);
+  }
+  return value;
+}
+
+/** The same, or nothing where the text is no JSON. */
+export function parseJsonTextOrNone(text: string): unknown {
+  return orNone(() => parseJsonText(text));
+}
+
+/** Writes a value as compact JSON; what JSON cannot hold, or nobody would read, is refused. */
+export function toJsonText(value: unknown): string {
+  const text = toJsonPiece(value);
+  if (isValueTooDeep(value, text.length))
+    throw notJson(`it is nested more than ${MAX_JSON_DEPTH} levels deep`);
+  return text;
+}
+
+/** The same for a piece of a value whose depth is looked at as a whole; nothing becomes `null` or `{}` that is not. */
+export function toJsonPiece(value: unknown): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(value);
+  } catch (cause) {
+    throw notJson("it holds a bigint, refers to itself, is nested too deeply, or reading it throws", cause);
+  }
+  if (text === undefined) throw notJson("it is undefined, a function or a symbol");
+  if (isSuspect(text)) refuseForeign(value, 0);
+  return text;
+}
+
+/** Looks for what `JSON.stringify` writes in place of something it cannot hold: without any, nothing was replaced. */
+function isSuspect(text: string): boolean {
+  return text.includes("null") || text.includes("{}") || text.includes('{"0":');
+}
+
+/** The same, or nothing where JSON cannot hold the value. */
+export function toJsonTextOrNone(value: unknown): string | undefined {
+  return orNone(() => toJsonText(value));
+}
+
+function orNone<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof JsonTextError) return undefined;
+    throw error;
+  }
+}
+
+function refuseForeign(value: unknown, depth: number): void {
+  switch (typeof value) {
+    case "number":
+      if (!Number.isFinite(value)) throw notJson(`it holds ${value}`);
+      return;
+    case "object":
+      if (value !== null) refuseForeignObject(value, depth);
+      return;
+    default:
+  }
+}
+
+function refuseForeignObject(value: object, depth: number): void {
+  if (depth > MAX_JSON_DEPTH) throw notJson(`it is nested more than ${MAX_JSON_DEPTH} levels deep`);
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      if (isLeftOut(value[i]))
+        throw notJson(
+          `an array in it holds ${value[i] === undefined ? "undefined" : "a function or symbol"}`,
+        );
+      refuseForeign(value[i], depth + 1);
+    }
+    return;
+  }
+  // Whoever says how to be written is taken at their word: a date, for one.
+  if (typeof (value as { toJSON?: unknown }).toJSON === "function") return;
+  if (value instanceof Error) throw notJson("it holds an error");
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
+    throw notJson("it holds bytes; send them as base64");
+  if (Object.keys(value).length === 0 && !isPlainObject(value)) throw notJson(`it holds a ${kindOf(value)}`);
+  for (const member of Object.values(value)) refuseForeign(member, depth + 1);
+}
+
+/** What JSON leaves out of an object. */
+export function isLeftOut(value: unknown): boolean {
+  return value === undefined || typeof value === "function" || typeof value === "symbol";
+}
+
+function kindOf(value: object): string {
+  return Object.prototype.toString.call(value).slice(8, -1).toLowerCase();
+}
+
+function notJson(what: string, cause?: unknown): JsonTextError {
+  return new JsonTextError("not_json", `The value cannot be written as JSON: ${what}.`, { cause });
+}
+
+/** Tells whether a value is made of what `JSON.parse` makes, all the way down, however deep, and without a circle. */
+export function isPlainJson(value: unknown): boolean {
+  const left: unknown[] = [value];
+  const inside = new Set<object>();
+  const done = new Set<object>();
+  while (left.length > 0) {
+    const next = left.at(-1);
+    if (typeof next !== "object" || next === null) {
+      if (!isScalar(next)) return false;
+      left.pop();
+    } else if (inside.delete(next) || done.has(next)) {
+      // All it holds has been looked at: it was on top of it.
+      done.add(next);
+      left.pop();
+    } else {
+      inside.add(next);
+      const isArray = Array.isArray(next);
+      if (!isArray && !isPlainObject(next)) return false;
+      for (const member of isArray ? next : Object.values(next)) {
+        if (typeof member === "object" && member !== null && inside.has(member)) return false;
+        left.push(member);
+      }
+    }
+  }
+  return true;
+}
+
+function isScalar(value: unknown): boolean {
+  return value === null || typeof value === "string" || typeof value === "boolean" || Number.isFinite(value);
+}

@@ -1,0 +1,41 @@
+import type { JsonSchemaObject } from "../schema/json-schema.ts";
+
+/** A question for the person behind a call: a form to fill in, or an address to visit. */
+export type ElicitRequest =
+  | { readonly mode?: "form"; readonly message: string; readonly requestedSchema: JsonSchemaObject }
+  | {
+      readonly mode: "url";
+      readonly message: string;
+      readonly url: string;
+      readonly elicitationId?: string | undefined;
+    };
+
+/** What the person said; `content` holds what was filled in. */
+export interface ElicitAnswer {
+  readonly action: "accept" | "decline" | "cancel";
+  readonly content?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** A request to the caller's language model; fields beyond these go on as they are. */
+export interface SampleRequest {
+  readonly messages: readonly Readonly<Record<string, unknown>>[];
+  readonly maxTokens: number;
+  readonly systemPrompt?: string | undefined;
+  readonly [field: string]: unknown;
+}
+
+/** What the model said. */
+export interface SampleAnswer {
+  readonly role: string;
+  /** One content block, or several. */
+  readonly content: unknown;
+  readonly model: string;
+  readonly stopReason?: string | undefined;
+  readonly [field: string]: unknown;
+}
+
+/** What may be asked of whoever made a call while it runs; what is absent cannot be asked. */
+export interface CallerSide {
+  elicit?(request: ElicitRequest, signal: AbortSignal): Promise<ElicitAnswer>;
+  sample?(request: SampleRequest, signal: AbortSignal): Promise<SampleAnswer>;
+}

@@ -1,0 +1,48 @@
+import type { Identity } from "../access/identity.ts";
+import type { ResponseEnvelope } from "../envelope/response-meta.ts";
+import { type CallError, toCallError } from "../errors/errors.ts";
+import { monotonicNow } from "../execution/deadline.ts";
+import type { AnyOperation } from "../operation/operation-types.ts";
+import type { ExecuteOptions, Executor } from "../registry/executor.ts";
+
+/** A call that has ended, and all that is known about it. */
+export interface EndedCall {
+  readonly operationId: string;
+  /** Absent when there is no such operation. */
+  readonly operation: AnyOperation | undefined;
+  readonly requestId: string;
+  readonly identity: Identity | undefined;
+  /** From a monotonic clock. */
+  readonly durationMs: number;
+  /** What came back, or what it failed with. */
+  readonly outcome: { readonly envelope: ResponseEnvelope } | { readonly error: CallError };
+}
+
+/** Calls an operation and waits for its end, whichever that is; it never throws for a call that failed. */
+export async function endCall(
+  executor: Executor,
+  operationId: string,
+  input: unknown,
+  options: ExecuteOptions & { readonly requestId: string },
+): Promise<EndedCall> {
+  const { requestId, identity } = options;
+  const startedAt = monotonicNow();
+  const outcome = await settle(executor, operationId, input, options);
+  const durationMs = Math.max(0, monotonicNow() - startedAt);
+  const isMissing = "error" in outcome && outcome.error.code === "OPERATION_NOT_FOUND";
+  const operation = isMissing ? undefined : executor.get(operationId);
+  return { operationId, operation, requestId, identity, durationMs, outcome };
+}
+
+async function settle(
+  executor: Executor,
+  operationId: string,
+  input: unknown,
+  options: ExecuteOptions,
+): Promise<EndedCall["outcome"]> {
+  try {
+    return { envelope: await executor.execute(operationId, input, options) };
+  } catch (thrown) {
+    return { error: toCallError(thrown) };
+  }
+}

@@ -1,0 +1,122 @@
+import { describe, expect, it } from "vitest";
+import { query } from "../../test/make-operation.ts";
+import { endCall } from "../core/result/ended-call.ts";
+import { CallError, compileSchema, OperationRegistry, type ResultFormat, Type } from "../index.ts";
+import { combineFormats, createResultFormat, createResultReader, decodeToolResult } from "./index.ts";
+
+const outputSchema = Type.Object({ n: Type.Number() });
+const double = query("math.double", (input) => ({ n: (input as { n: number }).n * 2 }), { outputSchema });
+const fail = query("math.fail", () => {
+  throw new CallError("NOT_FOUND", "No such number.");
+});
+const registry = new OperationRegistry([double, fail]);
+const ended = (id: string, input: unknown) => endCall(registry, id, input, { requestId: "r1" });
+
+/** Writes a call of `math.double` and reads it again as an importer would. */
+async function written(format: ResultFormat, id = "math.double") {
+  return await format.write(await ended(id, { n: 2 }));
+}
+
+describe("a result format", () => {
+  it.each(["tool-envelope", "tiered-envelope", "status-envelope", "mcp"] as const)(
+    "X-1 %s writes what ended, whichever way, and describes what it writes",
+    async (name) => {
+      const format = createResultFormat(name);
+      expect(format.name).toBe(name);
+      const result = await written(format);
+      expect(decodeToolResult(result)).toMatchObject({ format: name, data: { n: 4 } });
+      const schema = format.outputSchema(double);
+      if (schema === undefined) expect(result.structuredContent).toBeUndefined();
+      else expect(compileSchema(schema).check(result.structuredContent)).toBe(true);
+      expect(await written(format, "math.fail")).toMatchObject({ isError: true });
+    },
+  );
+
+  it("X-1 refuses at once what is no tool format", () => {
+    expect(() => createResultFormat("response-envelope" as "mcp")).toThrow(TypeError);
+    expect(() => createResultFormat("xml" as "mcp")).toThrow(/There is no format "xml"/);
+  });
+});
+
+describe("several formats at once", () => {
+  it("X-1 write the blocks of each, and the structured content of the one that has any", async () => {
+    const both = combineFormats(createResultFormat("status-envelope"), createResultFormat("tool-envelope"));
+    expect(both.name).toBe("status-envelope+tool-envelope");
+    const result = await written(both);
+    expect(result.structuredContent).toMatchObject({ meta: { status: "ok" }, data: { n: 4 } });
+    expect(result.content.some((block) => "text" in block && block.text.startsWith("__ENVELOPE_V1__:"))).toBe(
+      true,
+    );
+    expect(both.outputSchema(double)).toEqual(createResultFormat("status-envelope").outputSchema(double));
+    expect(await written(both, "math.fail")).toMatchObject({ isError: true });
+  });
+
+  it("X-1 a block is not written twice", async () => {
+    const text = createResultFormat("tool-envelope");
+    const once = await written(text);
+    expect((await combineFormats(text, text).write(await ended("math.fail", {}))).isError).toBe(true);
+    expect((await written(combineFormats(createResultFormat("mcp"), text))).content.length).toBe(
+      once.content.length + 1,
+    );
+  });
+
+  it("X-1 two that need the structured content are refused", () => {
+    const [tiered, status] = [createResultFormat("tiered-envelope"), createResultFormat("status-envelope")];
+    expect(() => combineFormats(tiered, status)).toThrow(/both fill the structured content/);
+  });
+});
+
+describe("a result reader", () => {
+  const reader = createResultReader();
+
+  it.each(["tool-envelope", "tiered-envelope", "status-envelope"] as const)(
+    "X-2 finds the data of a %s, and the schema of that data",
+    async (name) => {
+      const format = createResultFormat(name);
+      expect(reader.read(await written(format))).toMatchObject({ data: { n: 4 }, format: name });
+      expect(reader.read(await written(format, "math.fail"))).toMatchObject({ format: name });
+      const advertised = format.outputSchema(double);
+      if (advertised === undefined) return;
+      const schema = compileSchema(reader.dataSchema?.(advertised) ?? false);
+      expect([schema.check({ n: 1 }), schema.check({ n: "1" }), schema.check(undefined)]).toEqual([
+        true,
+        false,
+        false,
+      ]);
+    },
+  );
+
+  it("X-2 leaves a plain result, and anything that is none, to whoever asked", async () => {
+    const plain = await written(createResultFormat("mcp"));
+    expect(reader.read(plain)).toBeUndefined();
+    for (const odd of [undefined, null, 5, {}, { content: 1 }]) expect(reader.read(odd)).toBeUndefined();
+    expect(reader.dataSchema?.({ type: "object", properties: { data: {} } })).toEqual({
+      type: "object",
+      properties: { data: {} },
+    });
+  });
+
+  it("RE-31 finds JSON in text where it is asked to", () => {
+    const result = { content: [{ type: "text", text: '{"n":1}' }] };
+    expect(reader.read(result)).toBeUndefined();
+    expect(createResultReader({ recoverJson: true }).read(result)).toMatchObject({
+      data: { n: 1 },
+      obtained: "text-json",
+    });
+    expect(reader.read(result, outputSchema)).toMatchObject({ data: { n: 1 }, obtained: "text-json" });
+  });
+
+  it("RE-32 follows references inside the schema of an envelope somebody else wrote", () => {
+    const advertised = {
+      $schema: "http://json-schema.org/draft-07/schema#",
+      type: "object",
+      properties: {
+        meta: { type: "object", properties: { status: {}, summary: {} } },
+        data: { type: "array", items: { $ref: "#/definitions/row" } },
+      },
+      definitions: { row: { type: "integer" } },
+    };
+    const schema = compileSchema(reader.dataSchema?.(advertised) ?? false);
+    expect([schema.check([1, 2]), schema.check(["a"]), schema.check(1)]).toEqual([true, false, false]);
+  });
+});
