@@ -63,9 +63,11 @@ export { type Problem, toProblem } from "./core/errors/problem.ts";
 export type { CallHook, HookedCall, Hooks, SubscribeHook } from "./core/execution/hooks.ts";
 export type { JsonValue } from "./core/json/json-value.ts";
 export type {
+  AskOptions,
   CallerSide,
   ElicitAnswer,
   ElicitRequest,
+  Root,
   SampleAnswer,
   SampleRequest,
 } from "./core/operation/caller-side.ts";

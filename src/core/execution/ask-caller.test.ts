@@ -7,8 +7,9 @@ import { OperationRegistry } from "../registry/registry.ts";
 const form = { message: "Which one?", requestedSchema: { type: "object" } } as const;
 const asks = query("ask.form", (_, { elicit }) => elicit(form));
 const samples = query("ask.model", (_, { sample }) => sample({ messages: [], maxTokens: 5 }));
+const looks = query("ask.roots", (_, { roots }) => roots({ key: "where" }));
 const nested = query("ask.nested", async (_, { execute }) => (await execute("ask.form", {})).data);
-const registry = new OperationRegistry([asks, samples, nested]);
+const registry = new OperationRegistry([asks, samples, looks, nested]);
 
 describe("asking whoever made the call", () => {
   const caller: CallerSide = {
@@ -24,6 +25,11 @@ describe("asking whoever made the call", () => {
     expect((await registry.execute(samples, {}, { caller })).data).toMatchObject({ content: 5, model: "m" });
   });
 
+  it("RE-10 a question keeps the name its handler gave it", async () => {
+    const keyed: CallerSide = { roots: async (_, key) => [{ uri: `file:///${key}` }] };
+    expect((await registry.execute(looks, {}, { caller: keyed })).data).toEqual([{ uri: "file:///where" }]);
+  });
+
   it("RE-10 the calls of a handler ask the same caller, and a nested call cannot bring its own", async () => {
     expect((await registry.execute(nested, {}, { caller })).data).toMatchObject({ action: "accept" });
     const other: CallerSide = { elicit: async () => ({ action: "cancel" }) };
@@ -35,13 +41,16 @@ describe("asking whoever made the call", () => {
     expect(await rejection(own.execute(sneaky, {}))).toMatchObject({ code: "NOT_IMPLEMENTED" });
   });
 
-  it.each([[asks], [samples]])("RE-10 where nobody can be asked it is NOT_IMPLEMENTED", async (operation) => {
-    for (const options of [undefined, { caller: {} }]) {
-      const error = await rejection(registry.execute(operation, {}, options));
-      expect(error).toMatchObject({ code: "NOT_IMPLEMENTED" });
-      expect((error as Error).message).toContain(operation.id);
-    }
-  });
+  it.each([[asks], [samples], [looks]])(
+    "RE-10 where nobody can be asked it is NOT_IMPLEMENTED",
+    async (operation) => {
+      for (const options of [undefined, { caller: {} }]) {
+        const error = await rejection(registry.execute(operation, {}, options));
+        expect(error).toMatchObject({ code: "NOT_IMPLEMENTED" });
+        expect((error as Error).message).toContain(operation.id);
+      }
+    },
+  );
 
   it("RE-10 the signal of the call goes with the question", async () => {
     const controller = new AbortController();

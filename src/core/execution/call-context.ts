@@ -1,6 +1,7 @@
 import type { Identity } from "../access/identity.ts";
 import { undeclared } from "../access/tier.ts";
 import { CallError } from "../errors/errors.ts";
+import type { CallerSide } from "../operation/caller-side.ts";
 import type { CallOrigin, Metadata, OperationContext } from "../operation/operation-context.ts";
 import type { OperationEnv } from "../operation/operation-env-types.ts";
 import type { ExecuteOptions } from "../registry/executor.ts";
@@ -138,25 +139,28 @@ export class CallContext implements OperationContext {
   }
 
   get elicit(): OperationContext["elicit"] {
-    const { caller } = this.#scope;
-    return (request) => this.#ask("elicit", caller?.elicit?.bind(caller), request);
+    return (request, options) =>
+      this.#ask("elicit", (caller, signal) => caller.elicit?.(request, signal, options?.key));
   }
 
   get sample(): OperationContext["sample"] {
-    const { caller } = this.#scope;
-    return (request) => this.#ask("sample", caller?.sample?.bind(caller), request);
+    return (request, options) =>
+      this.#ask("sample", (caller, signal) => caller.sample?.(request, signal, options?.key));
   }
 
-  async #ask<Q, A>(
-    what: string,
-    ask: ((request: Q, signal: AbortSignal) => Promise<A>) | undefined,
-    request: Q,
+  get roots(): OperationContext["roots"] {
+    return (options) => this.#ask("roots", (caller, signal) => caller.roots?.(signal, options?.key));
+  }
+
+  async #ask<A>(
+    what: keyof CallerSide,
+    ask: (caller: CallerSide, signal: AbortSignal) => Promise<A> | undefined,
   ): Promise<A> {
-    if (ask === undefined) {
-      const message = `Whoever called "${this.#operationId}" cannot be asked (${what}): their side does not offer it.`;
-      throw new CallError("NOT_IMPLEMENTED", message);
-    }
-    return await ask(request, this.signal);
+    const { caller } = this.#scope;
+    const asked = caller && ask(caller, this.signal);
+    if (asked !== undefined) return await asked;
+    const message = `Whoever called "${this.#operationId}" cannot be asked (${what}): their side does not offer it.`;
+    throw new CallError("NOT_IMPLEMENTED", message);
   }
 
   /** Adds which call it was; an id is made only where somebody listens. */

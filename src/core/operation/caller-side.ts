@@ -34,8 +34,24 @@ export interface SampleAnswer {
   readonly [field: string]: unknown;
 }
 
-/** What may be asked of whoever made a call while it runs; what is absent cannot be asked. */
+/** A folder or other place the caller's side works in. */
+export interface Root {
+  readonly uri: string;
+  readonly name?: string | undefined;
+}
+
+/** How a question is put. */
+export interface AskOptions {
+  /** Names the question among those of its call, for callers that answer by name. @default one that is made up */
+  readonly key?: string | undefined;
+}
+
+/**
+ * What may be asked of whoever made a call while it runs; what is absent cannot be asked. Each question comes with the signal of the
+ * call, and with a key where the handler gave it one.
+ */
 export interface CallerSide {
-  elicit?(request: ElicitRequest, signal: AbortSignal): Promise<ElicitAnswer>;
-  sample?(request: SampleRequest, signal: AbortSignal): Promise<SampleAnswer>;
+  elicit?(request: ElicitRequest, signal: AbortSignal, key?: string): Promise<ElicitAnswer>;
+  sample?(request: SampleRequest, signal: AbortSignal, key?: string): Promise<SampleAnswer>;
+  roots?(signal: AbortSignal, key?: string): Promise<readonly Root[]>;
 }

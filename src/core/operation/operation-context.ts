@@ -1,6 +1,13 @@
 import type { Identity } from "../access/identity.ts";
 import type { ResponseEnvelope } from "../envelope/envelope.ts";
-import type { ElicitAnswer, ElicitRequest, SampleAnswer, SampleRequest } from "./caller-side.ts";
+import type {
+  AskOptions,
+  ElicitAnswer,
+  ElicitRequest,
+  Root,
+  SampleAnswer,
+  SampleRequest,
+} from "./caller-side.ts";
 import type { OperationEnv } from "./operation-env-types.ts";
 import type { AnyOperation, CallArguments, OutputOf } from "./operation-types.ts";
 
@@ -71,7 +78,9 @@ export interface OperationContext {
   readonly requireFeature: (feature: string) => void;
   readonly log: (level: LogLevel, message: string, data?: unknown) => void;
   /** Asks the person behind the call; `NOT_IMPLEMENTED` where whoever made the call cannot be asked. */
-  readonly elicit: (request: ElicitRequest) => Promise<ElicitAnswer>;
+  readonly elicit: (request: ElicitRequest, options?: AskOptions) => Promise<ElicitAnswer>;
   /** Asks the language model of the caller's side; `NOT_IMPLEMENTED` where it has none to ask. */
-  readonly sample: (request: SampleRequest) => Promise<SampleAnswer>;
+  readonly sample: (request: SampleRequest, options?: AskOptions) => Promise<SampleAnswer>;
+  /** Asks where the caller's side works; `NOT_IMPLEMENTED` where it does not tell. */
+  readonly roots: (options?: AskOptions) => Promise<readonly Root[]>;
 }
