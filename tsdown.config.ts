@@ -13,6 +13,7 @@ const SUBPATHS = {
   formats: "src/formats/index.ts",
   call: "src/call/index.ts",
   "call/nats": "src/call/nats/index.ts",
+  mcp: "src/mcp/index.ts",
   lint: "src/lint/index.ts",
 };
 

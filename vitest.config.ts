@@ -15,8 +15,8 @@ export default defineConfig(({ mode }) => {
           test: {
             ...shared,
             name: "core",
-            include: ["src/{core,formats,call}/**/*.test.ts"],
-            typecheck: { enabled: !hardened, include: ["src/{core,formats,call}/**/*.test-d.ts"] },
+            include: ["src/{core,formats,call,mcp}/**/*.test.ts"],
+            typecheck: { enabled: !hardened, include: ["src/{core,formats,call,mcp}/**/*.test-d.ts"] },
           },
         },
         {

@@ -2,7 +2,17 @@
 import { runProcess, toFlags } from "./bench.js";
 import { printMachine, readOptions } from "./options.js";
 
-const BENCHES = ["call", "deadline", "input-errors", "registry-size", "load", "schema", "formats", "bus"];
+const BENCHES = [
+  "call",
+  "deadline",
+  "input-errors",
+  "registry-size",
+  "load",
+  "schema",
+  "formats",
+  "bus",
+  "mcp",
+];
 
 const options = readOptions();
 const wanted = BENCHES.filter(

@@ -20,3 +20,8 @@ export const { createMemoryBus, PendingRequestMap, serveCalls } = await import(
   new URL("../dist/call.js", import.meta.url).href
 );
 export const { connectNatsBus } = await import(new URL("../dist/call/nats.js", import.meta.url).href);
+
+/** What `waybill/mcp` offers, likewise. */
+export const { createMcpHandler, fromMcp, serveMcpHttp, serveStdio, toMcpServer } = await import(
+  new URL("../dist/mcp.js", import.meta.url).href
+);

@@ -9,7 +9,7 @@ interface LockedPackage {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-describe.each(["package-lock.json", "bench/package-lock.json"])("%s", (file) => {
+describe.each(["package-lock.json", "bench/package-lock.json", "conformance/package-lock.json"])("%s", (file) => {
   const lock = JSON.parse(readFileSync(join(ROOT, file), "utf8"));
   const packages = Object.entries<LockedPackage>(lock.packages);
 

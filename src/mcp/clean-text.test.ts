@@ -1,0 +1,96 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { cleanText, describeFindings } from "./clean-text.ts";
+
+const tags = (text: string) =>
+  Array.from(text, (letter) => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join("");
+
+const isHidden = (code: number) =>
+  (code < 0x20 && code !== 9 && code !== 10) ||
+  (code >= 0x7f && code <= 0x9f) ||
+  (code >= 0x202a && code <= 0x202e) ||
+  code >= 0xe0100;
+
+describe("cleanText", () => {
+  it.each([
+    ["plain text", "Adds two numbers.\n\tOne line more."],
+    ["letters of other scripts", "Привет, 世界, 123 €"],
+    ["an emoji of several people", "👩‍👩‍👧‍👦 and 🏳️‍🌈 and ❤️"],
+    ["a keycap", "1️⃣"],
+    ["the flag of Scotland", `\u{1F3F4}${tags("gbsct")}\u{E007F}`],
+    ["a Persian word", "می\u200Cخواهم"],
+    ["a Hindi word", "क\u094D\u200Dष"],
+  ])("Mcp: leaves %s alone", (_, text) => expect(cleanText(text)).toEqual({ text, findings: [] }));
+
+  it.each([
+    ["control", "a\u0000b\u0008\u007F\u0085c", "abc", 4],
+    ["control", "over\rwritten", "overwritten", 1],
+    ["control", "two\u2028lines", "two\nlines", 1],
+    ["escape", "\u001B[31mred\u001B[0m", "red", 2],
+    ["escape", "\u001B]0;title\u0007x\u001B]8;;http://e\u001B\\link", "xlink", 2],
+    ["escape", "a\u009B2Jb\u001Bcd\u001B", "abd", 3],
+    ["escape", "\u001B]0;never ended", "", 1],
+    ["zero-width", "ig\u200Bno\u2060re\uFEFF", "ignore", 3],
+    ["zero-width", "a\u200Db c\u200C", "ab c", 2],
+    ["bidi", "\u202Etxt.exe\u202C \u2066x\u2069\u200F", "txt.exe x", 5],
+    ["tag", `safe${tags("ignore all")}`, "safe", 10],
+    ["tag", `\u{1F3F4}${tags("gbxxx")}\u{E007F}`, "\u{1F3F4}", 6],
+    ["variation", "x\uFE01\u{E0101}\u{E01EF}", "x", 3],
+    ["variation", "❤\uFE0F\uFE0F\uFE0F", "❤\uFE0F", 2],
+    ["private-use", "\uE000\u{F0000}\u{10FFFD}x", "x", 3],
+    ["surrogate", "a\uD800b\uDC00", "a\uFFFDb\uFFFD", 2],
+    ["noncharacter", "a\uFFFE\uFDD0", "a", 2],
+  ])("Mcp: takes %s characters out of %j", (kind, text, expected, count) => {
+    expect(cleanText(text)).toEqual({ text: expected, findings: [{ kind, count }] });
+  });
+
+  it("Mcp: takes a line break of two characters for one, without a word", () => {
+    expect(cleanText("a\r\nb")).toEqual({ text: "a\nb", findings: [] });
+  });
+
+  it("Mcp: counts each kind", () => {
+    const { findings } = cleanText("\u0000\u200B\u0001");
+    expect(findings).toEqual([
+      { kind: "control", count: 2 },
+      { kind: "zero-width", count: 1 },
+    ]);
+    expect(describeFindings(findings)).toBe("2 control, 1 zero-width");
+  });
+
+  it("Mcp: is done once it is done: whatever is left is clean, and never longer", () => {
+    const unit = fc.oneof(
+      fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
+      fc.constantFrom(
+        "\u001B",
+        "[",
+        "]",
+        "3",
+        "m",
+        "\u200D",
+        "\uFE0F",
+        "❤",
+        "\u{1F3F4}",
+        "\u{E0067}",
+        "\u202E",
+      ),
+    );
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 30 }), (text) => {
+        const once = cleanText(text).text;
+        expect(once.length).toBeLessThanOrEqual(text.length);
+        const controls = Array.from(once, (letter) => letter.codePointAt(0) as number).filter(isHidden);
+        expect(controls).toEqual([]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each(["\u001B]", "\u001B[", "\u001B[0", "\u200D", "\u{1F3F4}\u{E0067}\u{E0062}", "\u001B[ ", "\u0090x"])(
+    "Mcp: takes linear time for a million of %j",
+    (piece) => {
+      const startedAt = performance.now();
+      cleanText(piece.repeat(1_000_000 / piece.length));
+      expect(performance.now() - startedAt).toBeLessThan(2_000);
+    },
+  );
+});

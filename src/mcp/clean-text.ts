@@ -1,0 +1,122 @@
+/** What may hide in a text: what terminals act on, what nobody sees, and what makes text read as something else. */
+export type HiddenKind =
+  | "control"
+  | "escape"
+  | "zero-width"
+  | "bidi"
+  | "tag"
+  | "variation"
+  | "private-use"
+  | "surrogate"
+  | "noncharacter";
+
+/** How often one kind was found. */
+export interface TextFinding {
+  readonly kind: HiddenKind;
+  readonly count: number;
+}
+
+/** A text fit to be shown, and what was taken out of it. */
+export interface CleanText {
+  readonly text: string;
+  /** Empty when nothing was hidden. */
+  readonly findings: readonly TextFinding[];
+}
+
+const NOTHING: readonly TextFinding[] = Object.freeze([]);
+
+/**
+ * Everything that has to be looked at, longest first. Each alternative ends where the next escape begins and none can fail half
+ * way, so that the time is linear. The flags of England, Scotland and Wales are the tag sequences that people use.
+ */
+const SUSPECT = new RegExp(
+  [
+    "\\u{1F3F4}\\u{E0067}\\u{E0062}(?:\\u{E0065}\\u{E006E}\\u{E0067}|\\u{E0073}\\u{E0063}\\u{E0074}|\\u{E0077}\\u{E006C}\\u{E0073})\\u{E007F}",
+    "\\r\\n",
+    "(?:\\u001B\\[|\\u009B)[0-?]*[ -/]*[@-~]?",
+    "(?:\\u001B[\\]PX^_]|[\\u0090\\u0098\\u009D-\\u009F])[^\\u0007\\u001B\\u009C\\n]*(?:\\u0007|\\u001B\\\\|\\u009C)?",
+    "\\u001B[ -/]*[0-~]?",
+    "[\\u0000-\\u0008\\u000B-\\u001F\\u007F-\\u009F\\u2028\\u2029]",
+    "[\\u00AD\\u034F\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u200B-\\u200D\\u2060-\\u2065\\u206A-\\u206F\\u3164\\uFEFF\\uFFA0\\uFFF9-\\uFFFB\\u{1D173}-\\u{1D17A}]",
+    "[\\u061C\\u200E\\u200F\\u202A-\\u202E\\u2066-\\u2069]",
+    "[\\u{E0000}-\\u{E007F}]",
+    "[\\uFE00-\\uFE0F\\u{E0100}-\\u{E01EF}]",
+    "[\\uE000-\\uF8FF\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{10FFFD}]",
+    "[\\uFDD0-\\uFDEF\\uFFFE\\uFFFF]",
+    "[\\uD800-\\uDFFF]",
+  ].join("|"),
+  "gu",
+);
+
+const JOINED_BEFORE = /^(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\uFE0F)$/u;
+const JOINED_AFTER = /^\p{Extended_Pictographic}$/u;
+/** Letters of the scripts in which joiners change how words are spelt. */
+const JOINING_LETTER =
+  /^(?:\p{Script=Arabic}|\p{Script=Syriac}|\p{Script=Mongolian}|\p{Script=Devanagari}|\p{Script=Bengali}|\p{Script=Gurmukhi}|\p{Script=Gujarati}|\p{Script=Oriya}|\p{Script=Tamil}|\p{Script=Telugu}|\p{Script=Kannada}|\p{Script=Malayalam}|\p{Script=Sinhala}|\p{Script=Khmer})$/u;
+const EMOJI = /^(?:\p{Emoji}|\p{Extended_Pictographic})$/u;
+
+/**
+ * Takes out of a text what people would not see or terminals would act on. Joiners stay inside emoji and inside words of scripts
+ * that need them, U+FE0E and U+FE0F right after an emoji; a line break stays a line break.
+ */
+export function cleanText(text: string): CleanText {
+  const counts = new Map<HiddenKind, number>();
+  const cleaned = text.replace(SUSPECT, (found, offset: number) => {
+    const kept = keptForm(text, found, offset);
+    if (kept !== undefined) return kept;
+    const kind = kindOf(found);
+    counts.set(kind, (counts.get(kind) ?? 0) + 1);
+    return kind === "surrogate" ? "\uFFFD" : found === "\u2028" || found === "\u2029" ? "\n" : "";
+  });
+  if (counts.size === 0) return { text: cleaned, findings: NOTHING };
+  return { text: cleaned, findings: Array.from(counts, ([kind, count]) => ({ kind, count })) };
+}
+
+/** What harmless finds stand for; nothing where something hides. */
+function keptForm(text: string, found: string, offset: number): string | undefined {
+  if (found === "\r\n") return "\n";
+  if (found.startsWith("\u{1F3F4}")) return found;
+  const isJoiner = found === "\u200D" || found === "\u200C";
+  const isSelector = found === "\uFE0E" || found === "\uFE0F";
+  if (!isJoiner && !isSelector) return undefined;
+  const before = characterBefore(text, offset);
+  if (isSelector) return EMOJI.test(before) ? found : undefined;
+  const after = characterAt(text, offset + 1);
+  const isEmoji = found === "\u200D" && JOINED_BEFORE.test(before) && JOINED_AFTER.test(after);
+  return isEmoji || (JOINING_LETTER.test(before) && JOINING_LETTER.test(after)) ? found : undefined;
+}
+
+function characterAt(text: string, offset: number): string {
+  const code = text.codePointAt(offset);
+  return code === undefined ? "" : String.fromCodePoint(code);
+}
+
+function characterBefore(text: string, offset: number): string {
+  const isPair = offset >= 2 && /[\uDC00-\uDFFF]/.test(text.charAt(offset - 1));
+  return offset === 0 ? "" : characterAt(text, offset - (isPair ? 2 : 1));
+}
+
+/** By the first code point of each kind, in the order of Unicode within the alternatives above. */
+function kindOf(found: string): HiddenKind {
+  const code = found.codePointAt(0) as number;
+  if (code === 0x1b || isOpeningC1(code)) return "escape";
+  if (code < 0xa0 || code === 0x2028 || code === 0x2029) return "control";
+  if (code === 0x061c || code === 0x200e || code === 0x200f) return "bidi";
+  if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069)) return "bidi";
+  if (code >= 0xd800 && code <= 0xdfff) return "surrogate";
+  if ((code >= 0xe000 && code <= 0xf8ff) || code >= 0xf0000) return "private-use";
+  if ((code >= 0xfdd0 && code <= 0xfdef) || code === 0xfffe || code === 0xffff) return "noncharacter";
+  if (code >= 0xe0000 && code <= 0xe007f) return "tag";
+  if ((code >= 0xfe00 && code <= 0xfe0f) || code >= 0xe0100) return "variation";
+  return "zero-width";
+}
+
+/** The one-character forms of what an escape sequence begins with. */
+function isOpeningC1(code: number): boolean {
+  return code === 0x90 || code === 0x98 || code === 0x9b || (code >= 0x9d && code <= 0x9f);
+}
+
+/** Says what was found, for a warning. */
+export function describeFindings(findings: readonly TextFinding[]): string {
+  return findings.map(({ kind, count }) => `${count} ${kind}`).join(", ");
+}

@@ -1,0 +1,78 @@
+const LF = 10;
+const CR = 13;
+
+/** Told once when a body is larger than allowed; the body then ends with an error. */
+export type OnTooLarge = () => void;
+
+/** What a body that is too large ends with. */
+export class BodyTooLarge extends Error {
+  override readonly name = "BodyTooLarge";
+}
+
+/** Copies a response whose body may hold so many bytes, or, for an event stream, so many in each event. */
+export function boundBody(response: Response, maxBytes: number, onTooLarge: OnTooLarge): Response {
+  if (response.body === null) return response;
+  const isEvents = /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "");
+  const counter = isEvents ? countEvent() : countAll();
+  const bounded = response.body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        if (counter(chunk, maxBytes) <= maxBytes) return controller.enqueue(chunk);
+        onTooLarge();
+        controller.error(new BodyTooLarge(`The answer is larger than ${maxBytes} bytes.`));
+      },
+    }),
+  );
+  const { status, statusText, headers, url } = response;
+  const copy = new Response(bounded, { status, statusText, headers });
+  // A copy has no address of its own, and the SDK tells redirects by it.
+  Object.defineProperty(copy, "url", { value: url });
+  return copy;
+}
+
+/** Gives the largest number of bytes that belong together so far. */
+type Counter = (chunk: Uint8Array, maxBytes: number) => number;
+
+function countAll(): Counter {
+  let bytes = 0;
+  return (chunk) => {
+    bytes += chunk.length;
+    return bytes;
+  };
+}
+
+/** An empty line ends an event: two line ends with nothing between, a CR and LF counting as one. */
+function countEvent(): Counter {
+  let bytes = 0;
+  let isLineEmpty = true;
+  let wasCr = false;
+  return (chunk, maxBytes) => {
+    let largest = 0;
+    let from = 0;
+    while (from < chunk.length) {
+      const end = nextLineEnd(chunk, from);
+      if (end > from) isLineEmpty = false;
+      bytes += end - from;
+      largest = Math.max(largest, bytes);
+      if (end === chunk.length || largest > maxBytes) {
+        if (end > from) wasCr = false;
+        break;
+      }
+      const isSecondHalf = chunk[end] === LF && wasCr && end === from;
+      wasCr = chunk[end] === CR;
+      if (!isSecondHalf) {
+        bytes = isLineEmpty ? 0 : bytes + 1;
+        isLineEmpty = true;
+      }
+      from = end + 1;
+    }
+    return Math.max(largest, bytes);
+  };
+}
+
+function nextLineEnd(chunk: Uint8Array, from: number): number {
+  const lf = chunk.indexOf(LF, from);
+  const end = lf < 0 ? chunk.length : lf;
+  const cr = chunk.subarray(from, end).indexOf(CR);
+  return cr < 0 ? end : from + cr;
+}

@@ -1,0 +1,144 @@
+import { describe, expect, it } from "vitest";
+import { CallError } from "../../core/errors/errors.ts";
+import type { CallerSide } from "../../core/operation/caller-side.ts";
+import { answerQuestion } from "./caller-questions.ts";
+import { CallersInFlight } from "./callers-in-flight.ts";
+import { MCP_LIMITS } from "./mcp-limits.ts";
+import { ServerQuestions } from "./server-questions.ts";
+
+const { signal } = new AbortController();
+const form = { message: "m", requestedSchema: { type: "object" } };
+const sampling = { messages: [{ role: "user", content: { type: "text", text: "t" } }], maxTokens: 5 };
+
+function ask(
+  method: string,
+  params: Record<string, unknown>,
+  caller: CallerSide | undefined,
+  maxLength = 1_000,
+) {
+  return answerQuestion({ method, params, caller, roots: [], maxLength, signal });
+}
+
+const says = (answer: unknown): CallerSide => ({
+  elicit: async () => answer as never,
+  sample: async () => answer as never,
+});
+
+describe("a question to a caller", () => {
+  it("Mcp: may be as long as allowed, and one character longer is refused", async () => {
+    const length = JSON.stringify(form).length;
+    const caller = says({ action: "decline" });
+    expect(await ask("elicitation/create", form, caller, length)).toEqual({ action: "decline" });
+    await expect(ask("elicitation/create", form, caller, length - 1)).rejects.toMatchObject({ code: -32602 });
+  });
+
+  it("Mcp: keeps an accepted answer and leaves content out of the others", async () => {
+    const content = { yes: true };
+    const accepted = await ask("elicitation/create", form, says({ action: "accept", content }));
+    expect(accepted).toEqual({ action: "accept", content });
+    const cancelled = await ask("elicitation/create", form, says({ action: "cancel", content }));
+    expect(cancelled).toEqual({ action: "cancel" });
+  });
+
+  it("Mcp: passes an address to visit, and a request to a model with the fields it does not know", async () => {
+    const heard: unknown[] = [];
+    const caller: CallerSide = {
+      elicit: async (request) => {
+        heard.push(request);
+        return { action: "accept" };
+      },
+      sample: async (request) => {
+        heard.push(request);
+        return { role: "assistant", content: [], model: "m" };
+      },
+    };
+    const visit = { mode: "url", message: "m", url: "https://x.example/", elicitationId: "e" };
+    await ask("elicitation/create", visit, caller);
+    await ask("sampling/createMessage", { ...sampling, later: 1, _meta: { progressToken: 1 } }, caller);
+    expect(heard).toEqual([visit, { ...sampling, later: 1 }]);
+  });
+
+  it.each([
+    ["elicitation/create", { message: "m" }],
+    ["elicitation/create", { message: "m", requestedSchema: { type: "string" } }],
+    ["elicitation/create", { mode: "voice", message: "m" }],
+    ["elicitation/create", { mode: "url", message: "m", url: "file:///etc/passwd" }],
+    ["sampling/createMessage", { ...sampling, messages: ["x"] }],
+    ["sampling/createMessage", { ...sampling, maxTokens: 0 }],
+  ])("Mcp: is refused as malformed: %s with %j", async (method, params) => {
+    await expect(ask(method, params, says({ action: "accept" }))).rejects.toMatchObject({ code: -32602 });
+  });
+
+  it.each([
+    undefined,
+    null,
+    "yes",
+    { action: "maybe" },
+    { action: "accept", content: [1] },
+    { action: "accept", content: { n: 1n } },
+  ])("Mcp: is refused when the answer is %s", async (answer) => {
+    await expect(ask("elicitation/create", form, says(answer))).rejects.toMatchObject({ code: -32603 });
+  });
+
+  it("Mcp: says nothing of why a caller failed, but for one that cannot", async () => {
+    const fails = (error: Error): CallerSide => ({ elicit: () => Promise.reject(error) });
+    const secret = ask("elicitation/create", form, fails(new Error("secret")));
+    await expect(secret).rejects.toMatchObject({
+      code: -32603,
+      message: expect.not.stringContaining("secret"),
+    });
+    const unable = ask("elicitation/create", form, fails(new CallError("NOT_IMPLEMENTED")));
+    await expect(unable).rejects.toMatchObject({ code: -32601 });
+    await expect(ask("sampling/createMessage", sampling, {})).rejects.toMatchObject({ code: -32601 });
+    await expect(ask("tasks/list", {}, says({}))).rejects.toMatchObject({ code: -32601 });
+  });
+});
+
+describe("the callers in flight", () => {
+  it("Mcp: agree only when all calls are of one caller, lists not counting", () => {
+    const callers = new CallersInFlight();
+    const [one, two] = [says(1), says(2)];
+    callers.enter("tools/list", two);
+    expect(callers.find()).toEqual({ kind: "none" });
+    const first = callers.enter("tools/call", one);
+    callers.enter("prompts/get", one);
+    expect(callers.find()).toEqual({ kind: "one", caller: one });
+    const second = callers.enter("tools/call", undefined);
+    expect(callers.find()).toEqual({ kind: "several" });
+    second();
+    second();
+    first();
+    expect(callers.find()).toEqual({ kind: "one", caller: one });
+  });
+});
+
+describe("questions that are open", () => {
+  it("Mcp: are as many as allowed, and one more is refused", async () => {
+    const sent: Readonly<Record<string, unknown>>[] = [];
+    const questions = new ServerQuestions({
+      roots: [],
+      limits: { ...MCP_LIMITS, openQuestions: 2 },
+      send: async (message) => {
+        sent.push(message);
+      },
+    });
+    const heard: AbortSignal[] = [];
+    const waits: CallerSide = {
+      elicit: (_request, stop) => {
+        heard.push(stop);
+        return new Promise(() => {});
+      },
+    };
+    const leave = questions.enter("tools/call", waits);
+    for (const id of [1, 2, 3]) expect(questions.take(id, "elicitation/create", form)).toBe(true);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(sent).toMatchObject([{ id: 3, error: { code: -32603 } }]);
+    questions.cancel(1);
+    expect(heard.map((each) => each.aborted)).toEqual([true, false]);
+    leave();
+    expect(heard.map((each) => each.aborted)).toEqual([true, true]);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(sent).toHaveLength(1);
+    expect(questions.take(4, "ping", undefined)).toBe(false);
+  });
+});

@@ -1,0 +1,99 @@
+import {
+  type AuthProvider,
+  type FetchLike,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { boundBody } from "./bounded-body.ts";
+import { type HttpConnectionOptions, resolveGiven, toSafeHeaders, toServerUrl } from "./http-options.ts";
+import { createOAuthAuthorizer, noteRefusal } from "./oauth-authorizer.ts";
+
+/** What the transport tells beyond its messages. */
+export interface HttpTransportWatcher {
+  /** The answer to this request is larger than allowed; without an id it came unasked. */
+  onTooLarge(id: number | string | undefined): void;
+}
+
+/** A transport over HTTP. */
+export interface HttpTransport extends Transport {
+  /** Tells the server that the session is over, where there is one. */
+  terminateSession(): Promise<void>;
+}
+
+/** The shortest and longest wait before a broken stream is taken up again, whatever the server asks for. */
+const RESUME_MS = { min: 250, max: 30_000 } as const;
+
+/** Makes a transport over streamable HTTP: bounded bodies, credentials for this server alone, redirects within the origin only. */
+export function createHttpTransport(
+  options: HttpConnectionOptions,
+  maxBytes: number,
+  watcher: HttpTransportWatcher,
+): HttpTransport {
+  const url = toServerUrl(options);
+  if (typeof options.headers === "object") toSafeHeaders(options.headers);
+  if (typeof options.bearer === "string") toSafeHeaders({ authorization: `Bearer ${options.bearer}` });
+  if (options.auth !== undefined && options.bearer !== undefined) {
+    throw new TypeError("An MCP connection takes bearer or auth, not both.");
+  }
+  const authProvider = toAuthProvider(options);
+  return new StreamableHTTPClientTransport(url, {
+    fetch: createFetch(options, url, maxBytes, watcher),
+    redirectPolicy: "same-origin",
+    ...(authProvider === undefined ? {} : { authProvider }),
+    reconnectionOptions: {
+      initialReconnectionDelay: 500,
+      maxReconnectionDelay: RESUME_MS.max,
+      reconnectionDelayGrowFactor: 2,
+      maxRetries: 3,
+    },
+    reconnectionScheduler: (reconnect, delay) => {
+      const timer = setTimeout(reconnect, Math.min(Math.max(delay, RESUME_MS.min), RESUME_MS.max));
+      return () => clearTimeout(timer);
+    },
+  });
+}
+
+function toAuthProvider(options: HttpConnectionOptions): AuthProvider | undefined {
+  const { bearer, auth } = options;
+  if (auth !== undefined) return createOAuthAuthorizer(auth);
+  if (bearer === undefined) return undefined;
+  return { token: () => resolveGiven(bearer) };
+}
+
+function createFetch(
+  options: HttpConnectionOptions,
+  server: URL,
+  maxBytes: number,
+  watcher: HttpTransportWatcher,
+): FetchLike {
+  const send = options.fetch ?? globalThis.fetch;
+  return async (to, init) => {
+    const target = new URL(String(to));
+    const isServer = target.origin === server.origin && target.pathname === server.pathname;
+    const headers = new Headers(init?.headers);
+    if (isServer && options.headers !== undefined) {
+      const own = toSafeHeaders(await resolveGiven(options.headers));
+      own.forEach((value, name) => {
+        headers.set(name, value);
+      });
+    }
+    const response = await send(target, { ...init, headers, redirect: redirectOf(init) });
+    const onTooLarge = () => watcher.onTooLarge(isServer ? idOf(init?.body) : undefined);
+    const bounded = boundBody(response, maxBytes, onTooLarge);
+    if (isServer) noteRefusal(bounded, headers.get("authorization"));
+    return bounded;
+  };
+}
+
+/** What is not read is not sent on: a redirected POST would carry a secret or a message elsewhere. */
+function redirectOf(init: RequestInit | undefined): RequestRedirect {
+  if (init?.redirect !== undefined) return init.redirect;
+  return (init?.method ?? "GET").toUpperCase() === "GET" ? "follow" : "error";
+}
+
+/** The id stands first in what this side sends. */
+function idOf(body: unknown): number | string | undefined {
+  if (typeof body !== "string") return undefined;
+  const match = /^\{"jsonrpc":"2\.0","id":(\d{1,15})[,}]/.exec(body.slice(0, 64));
+  return match?.[1] === undefined ? undefined : Number(match[1]);
+}

@@ -1,0 +1,79 @@
+import type { AnyOperation, OutputPolicy } from "../../core/operation/operation-types.ts";
+import type { ResultReader } from "../../core/result/result-reader.ts";
+import type { AnySchema } from "../../core/schema/any-schema.ts";
+import type { McpLogLevel } from "../provider.ts";
+import type { DefinitionChange } from "./lock/definition-diff.ts";
+import type { ToolLock } from "./lock/tool-lock.ts";
+
+/** Bounds on what a server may list. */
+export interface ImportLimits {
+  /** Tools, resources or prompts in one list, over all pages. @default 10_000 */
+  readonly tools: number;
+  /** Pages of one list. @default 1_000 */
+  readonly pages: number;
+  /** UTF-8 bytes of one tool, written as JSON. @default 1_048_576 */
+  readonly definitionBytes: number;
+  /** Values of a subscription that wait for a slow reader. @default 10_000 */
+  readonly waitingValues: number;
+}
+
+/** The limits in force where none are given. */
+export const IMPORT_LIMITS: ImportLimits = {
+  tools: 10_000,
+  pages: 1_000,
+  definitionBytes: 1_048_576,
+  waitingValues: 10_000,
+};
+
+/** A log message of a server. */
+export interface ServerLog {
+  readonly level: McpLogLevel;
+  readonly logger?: string | undefined;
+  readonly data: unknown;
+}
+
+/** Where the approved definitions of tools are kept: a file that is read now and written by `approveTools`, or a lock at hand. */
+export type PinOptions = { readonly lockFile: string } | { readonly lock: ToolLock };
+
+/** How the tools of a server become operations. */
+export interface ImportOptions {
+  /** What the operations stand under; may be left out with `keepIds`, for servers that name an id for every tool. */
+  readonly namespace?: string | undefined;
+  /** Tools that Waybill serves keep their ids, types and declared errors: only for servers you trust to name them. @default false */
+  readonly keepIds?: boolean | undefined;
+  /** Finds data in published envelopes; see `createResultReader`. @default none */
+  readonly reader?: ResultReader | undefined;
+  /** Takes a single text block that is a JSON object or array for the data. @default false */
+  readonly recoverJson?: boolean | undefined;
+  /** Output schemas by name of tool, which win over what the server advertises. */
+  readonly schemas?: Readonly<Record<string, AnySchema>> | undefined;
+  /** Takes the value out of `{ result: … }` where the advertised schema is exactly that. @default true */
+  readonly unwrapResult?: boolean | undefined;
+  /** What happens to data that misses its schema. @default "warn" */
+  readonly outputPolicy?: OutputPolicy | undefined;
+  /** Refuses calls of tools that are not as they were when they were approved. @default no tool is refused */
+  readonly pin?: PinOptions | undefined;
+  /** Hears, whenever tools were listed, of those that a pin refuses. */
+  readonly onDefinitionChange?: ((change: DefinitionChange) => void) | undefined;
+  /** Tells which tools to import, by exact name. @default all */
+  readonly filter?: ((toolName: string, operation: AnyOperation) => boolean) | undefined;
+  /** Hears what the server logs. */
+  readonly onLog?: ((log: ServerLog) => void) | undefined;
+  /** Hears of what could not be used as it is. @default console.warn */
+  readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
+  readonly limits?: Partial<ImportLimits> | undefined;
+}
+
+/** Completes the limits given; one that is no positive integer is a `TypeError`. */
+export function toImportLimits(given: Partial<ImportLimits> = {}): ImportLimits {
+  const limits = { ...IMPORT_LIMITS };
+  for (const name of Object.keys(IMPORT_LIMITS) as (keyof ImportLimits)[]) {
+    const value = given[name];
+    if (value === undefined) continue;
+    if (!Number.isSafeInteger(value) || value <= 0) {
+      throw new TypeError(`limits.${name} must be a positive integer; it is ${String(value)}.`);
+    }
+    limits[name] = value;
+  }
+  return limits;
+}

@@ -1,0 +1,245 @@
+import { toJsonTextOrNone } from "../../core/json/json-text.ts";
+import { isPlainObject, type JsonValue } from "../../core/json/json-value.ts";
+import { defineOperation } from "../../core/operation/operation.ts";
+import type { AnyOperation, OperationAnnotations } from "../../core/operation/operation-types.ts";
+import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
+import { type EntrySettings, OperationEntry } from "../../core/registry/operation-entry.ts";
+import { toOperationSchema } from "../../core/schema/any-schema.ts";
+import { cleanText, describeFindings, type TextFinding } from "../clean-text.ts";
+import { toOperationName } from "../names.ts";
+import type { ImportLimits, ImportOptions } from "./import-options.ts";
+import { canonicalJson, type ToolDefinition, toDefinition } from "./lock/definition-hash.ts";
+import type { ResultReading } from "./read-tool-result.ts";
+import { OPERATION_META_KEY, type OperationFacts, readOperationFacts } from "./tool-facts.ts";
+import { type ToolSchemas, toToolSchemas } from "./tool-schemas.ts";
+
+/** The key of an operation's `_meta` under which an imported tool keeps what operations have no field for. */
+export const TOOL_META_KEY = "dev.waybill/tool";
+
+/** A tool ready to be called. */
+export interface ImportedTool {
+  /** Its exact name. */
+  readonly name: string;
+  readonly operation: AnyOperation;
+  readonly plan: ToolPlan;
+  /** What a pin looks at. */
+  readonly definition: ToolDefinition;
+  /** All the server says of it, so that changes show. */
+  readonly fingerprint: string;
+  /** What could not be taken over, one sentence each. */
+  readonly notes: readonly string[];
+}
+
+/** What a handler needs to know of its tool. */
+export interface ToolPlan {
+  readonly name: string;
+  readonly inputSchema: Readonly<Record<string, unknown>> | undefined;
+  readonly wrapsInput: boolean;
+  readonly reading: ResultReading;
+  readonly definition: ToolDefinition;
+  readonly streams: boolean;
+}
+
+/** What importing a tool depends on besides the tool. */
+export interface ToolImport {
+  readonly options: ImportOptions;
+  readonly limits: ImportLimits;
+  /** That of the server, where it is a semantic version. */
+  readonly version: unknown;
+  handlerFor(plan: ToolPlan): AnyOperation["handler"];
+}
+
+/** Why a tool cannot be used; a `TypeError`, because nothing about calls has gone wrong yet. */
+export class ToolRefusal extends TypeError {
+  override readonly name = "ToolRefusal";
+}
+
+/** Nested objects and arrays of a definition; a lock file adds some of its own. */
+const DEFINITION_DEPTH = 256;
+
+/** Makes an operation of a tool as listed; throws an `ToolRefusal` with the reason when that cannot be. */
+export function importTool(tool: unknown, importing: ToolImport): ImportedTool {
+  const { options, limits } = importing;
+  if (!isPlainObject(tool)) throw new ToolRefusal("It is no object.");
+  const { name } = tool;
+  if (typeof name !== "string" || name === "") throw new ToolRefusal("It has no name.");
+  assertSize(tool, limits.definitionBytes);
+  const facts = options.keepIds === true ? readOperationFacts(tool["_meta"]) : undefined;
+  const schemas = toToolSchemas(tool, name, facts, options);
+  const shown = cleanTexts(tool);
+  const definition = toDefinition(tool, facts && factsOf(tool));
+  const plan = toPlan(name, schemas, facts, definition, options);
+  const operation = toImported(tool, { facts, schemas, shown, importing, plan });
+  const notes = [...schemas.notes, ...shown.notes];
+  return { name, operation, plan, definition, fingerprint: fingerprintOf(tool, importing), notes };
+}
+
+function assertSize(tool: Record<string, unknown>, limit: number): void {
+  if (isDeeper(tool, DEFINITION_DEPTH)) {
+    throw new ToolRefusal(`Its definition is nested more than ${DEFINITION_DEPTH} levels deep.`);
+  }
+  const text = toJsonTextOrNone(tool);
+  if (text === undefined) throw new ToolRefusal("Its definition is no JSON.");
+  if (text.length > limit || Buffer.byteLength(text) > limit) {
+    throw new ToolRefusal(`Its definition is larger than ${limit} bytes.`);
+  }
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1));
+}
+
+function factsOf(tool: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return (tool["_meta"] as Record<string, Record<string, unknown>>)[OPERATION_META_KEY] ?? {};
+}
+
+function fingerprintOf(tool: Record<string, unknown>, { version }: ToolImport): string {
+  return `${String(version)} ${canonicalJson(tool as JsonValue)}`;
+}
+
+function toPlan(
+  name: string,
+  schemas: ToolSchemas,
+  facts: OperationFacts | undefined,
+  definition: ToolDefinition,
+  { reader, recoverJson, unwrapResult }: ImportOptions,
+): ToolPlan {
+  const declared = new Set(facts?.errors?.map(({ code }) => code));
+  const { output: schema, isWrapped: wrapped } = schemas;
+  return {
+    name,
+    inputSchema: schemas.listedInput,
+    wrapsInput: schemas.wrapsInput,
+    reading: { tool: name, reader, recoverJson, unwrapResult, schema, wrapped, declared },
+    definition,
+    streams: facts?.type === "subscription",
+  };
+}
+
+interface Material {
+  readonly facts: OperationFacts | undefined;
+  readonly schemas: ToolSchemas;
+  readonly shown: ShownTexts;
+  readonly importing: ToolImport;
+  readonly plan: ToolPlan;
+}
+
+function toImported(tool: Readonly<Record<string, unknown>>, material: Material): AnyOperation {
+  const { facts, schemas, shown, importing, plan } = material;
+  const { options, version } = importing;
+  const { input, output } = schemas;
+  const annotations = ownAnnotations(toAnnotations(tool["annotations"]), facts);
+  const { wrapsInput: _, ...kept } = facts ?? placeOf(plan.name, options, annotations, version);
+  try {
+    const operation: AnyOperation = defineOperation({
+      ...kept,
+      ...(shown.title !== undefined && { title: shown.title }),
+      description: shown.description,
+      ...(input !== undefined && { inputSchema: input }),
+      ...(output !== undefined && { outputSchema: output }),
+      ...(annotations && { annotations }),
+      outputPolicy: options.outputPolicy ?? "warn",
+      source: "mcp",
+      _meta: Object.freeze({ [TOOL_META_KEY]: toolMeta(tool, shown) }),
+      handler: importing.handlerFor(plan),
+    });
+    // What a server says of declared errors and features is looked at before it is relied on.
+    if (facts !== undefined) new OperationEntry(operation, vettingSettings());
+    return operation;
+  } catch (cause) {
+    throw new ToolRefusal(cause instanceof Error ? cause.message : "It makes no operation.", { cause });
+  }
+}
+
+function vettingSettings(): EntrySettings {
+  const options = { codegen: false };
+  return {
+    outputPolicy: "off",
+    compile: (schema, direction) => toOperationSchema(schema, direction, options),
+    warn: () => {},
+  };
+}
+
+function placeOf(
+  tool: string,
+  { namespace }: ImportOptions,
+  annotations: OperationAnnotations | undefined,
+  version: unknown,
+): OperationFacts {
+  if (namespace === undefined) {
+    throw new ToolRefusal("It names no operation id to keep, and there is no namespace to put it under.");
+  }
+  return {
+    namespace,
+    name: toOperationName(tool),
+    type: annotations?.readOnly === true ? "query" : "mutation",
+    version: isSemanticVersion(version) ? version : "0.0.0",
+    wrapsInput: false,
+  };
+}
+
+function toAnnotations(hints: unknown): OperationAnnotations | undefined {
+  if (!isPlainObject(hints)) return undefined;
+  const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = hints;
+  const annotations = {
+    ...(typeof readOnlyHint === "boolean" && { readOnly: readOnlyHint }),
+    ...(typeof destructiveHint === "boolean" && { destructive: destructiveHint }),
+    ...(typeof idempotentHint === "boolean" && { idempotent: idempotentHint }),
+    ...(typeof openWorldHint === "boolean" && { openWorld: openWorldHint }),
+  };
+  return Object.keys(annotations).length === 0 ? undefined : annotations;
+}
+
+/** Waybill says of every query it serves that it only reads: that alone is no annotation of the operation's own. */
+function ownAnnotations(
+  annotations: OperationAnnotations | undefined,
+  facts: OperationFacts | undefined,
+): OperationAnnotations | undefined {
+  if (facts === undefined || facts.type === "mutation" || annotations === undefined) return annotations;
+  return annotations.readOnly === true && Object.keys(annotations).length === 1 ? undefined : annotations;
+}
+
+interface ShownTexts {
+  readonly title: string | undefined;
+  readonly description: string;
+  /** The texts as they came, of those that were cleaned. */
+  readonly original: Readonly<Record<string, string>>;
+  readonly findings: Readonly<Record<string, readonly TextFinding[]>>;
+  readonly notes: readonly string[];
+}
+
+/** The texts people see; the title of the annotations stands in for one that is missing, as the protocol wants. */
+function cleanTexts(tool: Readonly<Record<string, unknown>>): ShownTexts {
+  const hints = isPlainObject(tool["annotations"]) ? tool["annotations"] : {};
+  const original: Record<string, string> = {};
+  const findings: Record<string, readonly TextFinding[]> = {};
+  const notes: string[] = [];
+  const clean = (field: string, text: unknown): string | undefined => {
+    if (typeof text !== "string") return undefined;
+    const cleaned = cleanText(text);
+    if (cleaned.text !== text) original[field] = text;
+    if (cleaned.findings.length > 0) {
+      findings[field] = cleaned.findings;
+      notes.push(
+        `Its ${field} holds hidden characters (${describeFindings(cleaned.findings)}); they are not shown.`,
+      );
+    }
+    return cleaned.text;
+  };
+  clean("name", tool["name"]);
+  const title = clean("title", tool["title"]);
+  const fallback = clean("annotations.title", hints["title"]);
+  const description = clean("description", tool["description"]) ?? "";
+  return { title: title ?? fallback, description, original, findings, notes };
+}
+
+/** All that an operation has no field for. */
+function toolMeta(tool: Readonly<Record<string, unknown>>, { original, findings }: ShownTexts): object {
+  const { title: _t, description: _d, inputSchema: _i, outputSchema: _o, ...rest } = tool;
+  return Object.freeze({
+    ...rest,
+    ...(Object.keys(original).length > 0 && { original: Object.freeze(original) }),
+    ...(Object.keys(findings).length > 0 && { findings: Object.freeze(findings) }),
+  });
+}

@@ -1,0 +1,197 @@
+import { CallError, isCallError } from "../../core/errors/errors.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import {
+  MCP_LOG_LEVELS,
+  type McpCompletion,
+  type McpCompletionRequest,
+  type McpLogLevel,
+  type McpPrompt,
+  type McpPromptMessages,
+  type McpProvider,
+  type McpProviderCapabilities,
+  type McpProviderEvent,
+  type McpProviderOptions,
+  type McpResource,
+  type McpResourceContents,
+  type McpResourceTemplate,
+} from "../provider.ts";
+import type { ImportLimits } from "./import-options.ts";
+import { listPages } from "./list-pages.ts";
+import type { McpConnection } from "./mcp-connection.ts";
+
+/** What an imported provider depends on. */
+export interface ImportedProviderOptions {
+  readonly namespace: string;
+  readonly limits: ImportLimits;
+  warn(message: string): void;
+}
+
+/** What an imported server offers besides tools; answers go on as they came once their outline is right. */
+export class ImportedProvider implements McpProvider {
+  readonly namespace: string;
+  readonly #connection: McpConnection;
+  readonly #options: ImportedProviderOptions;
+  readonly #subscribed = new Set<string>();
+  #level: McpLogLevel | undefined;
+
+  constructor(connection: McpConnection, options: ImportedProviderOptions) {
+    this.namespace = options.namespace;
+    this.#connection = connection;
+    this.#options = options;
+  }
+
+  get capabilities(): McpProviderCapabilities {
+    const { resources, prompts, completions, logging } = this.#connection.server.capabilities;
+    return {
+      resources: isPlainObject(resources),
+      resourceSubscriptions: isPlainObject(resources) && resources["subscribe"] === true,
+      prompts: isPlainObject(prompts),
+      completions: isPlainObject(completions),
+      logging: isPlainObject(logging),
+    };
+  }
+
+  async listResources(options?: McpProviderOptions): Promise<readonly McpResource[]> {
+    const found = await this.#list("resources/list", "resources", options);
+    return found.filter((entry): entry is McpResource => hasStrings(entry, "uri", "name"));
+  }
+
+  async listResourceTemplates(options?: McpProviderOptions): Promise<readonly McpResourceTemplate[]> {
+    const found = await this.#list("resources/templates/list", "resourceTemplates", options);
+    return found.filter((entry): entry is McpResourceTemplate => hasStrings(entry, "uriTemplate", "name"));
+  }
+
+  async readResource(uri: string, options?: McpProviderOptions): Promise<McpResourceContents> {
+    const result = await this.#request("resources/read", { uri }, options);
+    assertList("resources/read", result, "contents");
+    return result as unknown as McpResourceContents;
+  }
+
+  async subscribeResource(uri: string, options?: McpProviderOptions): Promise<void> {
+    await this.#request("resources/subscribe", { uri }, options);
+    this.#subscribed.add(uri);
+  }
+
+  async unsubscribeResource(uri: string, options?: McpProviderOptions): Promise<void> {
+    this.#subscribed.delete(uri);
+    await this.#request("resources/unsubscribe", { uri }, options);
+  }
+
+  async listPrompts(options?: McpProviderOptions): Promise<readonly McpPrompt[]> {
+    const found = await this.#list("prompts/list", "prompts", options);
+    return found.filter((entry): entry is McpPrompt => hasStrings(entry, "name"));
+  }
+
+  async getPrompt(
+    name: string,
+    args: Readonly<Record<string, string>> | undefined,
+    options?: McpProviderOptions,
+  ): Promise<McpPromptMessages> {
+    const result = await this.#request("prompts/get", { name, ...(args && { arguments: args }) }, options);
+    assertList("prompts/get", result, "messages");
+    return result as unknown as McpPromptMessages;
+  }
+
+  async complete(request: McpCompletionRequest, options?: McpProviderOptions): Promise<McpCompletion> {
+    const { ref, argument, context } = request;
+    const params = { ref, argument, ...(context && { context }) };
+    const result = await this.#request("completion/complete", params, options);
+    const { completion } = result;
+    const values = isPlainObject(completion) ? completion["values"] : undefined;
+    if (!Array.isArray(values) || !values.every((value) => typeof value === "string")) {
+      throw invalid("completion/complete", "a completion with a list of values", result);
+    }
+    return result as unknown as McpCompletion;
+  }
+
+  /** Newer revisions have no such request: what is less important is then left out on this side. */
+  async setLogLevel(level: McpLogLevel): Promise<void> {
+    this.#level = level;
+    try {
+      await this.#connection.request("logging/setLevel", { level });
+    } catch (thrown) {
+      if (!isCallError(thrown) || thrown.code !== "OPERATION_NOT_FOUND") throw thrown;
+    }
+  }
+
+  onEvent(listener: (event: McpProviderEvent) => void): () => void {
+    return this.#connection.onEvent((event) => {
+      if (event.type !== "notification") return;
+      const told = toProviderEvent(event.method, event.params);
+      if (told !== undefined && this.#isWanted(told)) listener(told);
+    });
+  }
+
+  /** Asks again for what a new connection does not know yet; what fails is said. */
+  async restore(): Promise<void> {
+    const level = this.#level;
+    const uris = [...this.#subscribed];
+    const asked = [
+      ...(level === undefined ? [] : [this.setLogLevel(level)]),
+      ...uris.map((uri) => this.#connection.request("resources/subscribe", { uri })),
+    ];
+    for (const outcome of await Promise.allSettled(asked)) {
+      if (outcome.status === "rejected")
+        this.#options.warn("What a lost connection followed is not followed any more.");
+    }
+  }
+
+  #isWanted(event: McpProviderEvent): boolean {
+    if (event.type !== "log" || this.#level === undefined) return true;
+    return MCP_LOG_LEVELS.indexOf(event.level) >= MCP_LOG_LEVELS.indexOf(this.#level);
+  }
+
+  #request(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    options?: McpProviderOptions,
+  ): Promise<Readonly<Record<string, unknown>>> {
+    return this.#connection.request(method, params, options);
+  }
+
+  #list(method: string, field: string, options?: McpProviderOptions): Promise<unknown[]> {
+    const { limits, warn } = this.#options;
+    return listPages(this.#connection, { method, field, limits, request: options, warn });
+  }
+}
+
+/** What a notification tells of resources, prompts and logs; nothing for any other, or one that makes no sense. */
+export function toProviderEvent(
+  method: string,
+  params: Readonly<Record<string, unknown>>,
+): McpProviderEvent | undefined {
+  switch (method) {
+    case "notifications/resources/list_changed":
+      return { type: "resources-changed" };
+    case "notifications/prompts/list_changed":
+      return { type: "prompts-changed" };
+    case "notifications/resources/updated":
+      return typeof params["uri"] === "string" ? { type: "resource-updated", uri: params["uri"] } : undefined;
+    case "notifications/message": {
+      const { level, logger, data } = params;
+      if (!isLogLevel(level)) return undefined;
+      return { type: "log", level, ...(typeof logger === "string" && { logger }), data };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function isLogLevel(value: unknown): value is McpLogLevel {
+  return (MCP_LOG_LEVELS as readonly unknown[]).includes(value);
+}
+
+function hasStrings(entry: unknown, ...fields: readonly string[]): boolean {
+  return isPlainObject(entry) && fields.every((field) => typeof entry[field] === "string");
+}
+
+function assertList(method: string, result: unknown, field: string): void {
+  const list = isPlainObject(result) ? result[field] : undefined;
+  if (!Array.isArray(list) || !list.every(isPlainObject)) throw invalid(method, `a list of ${field}`, result);
+}
+
+function invalid(method: string, wanted: string, cause: unknown): CallError {
+  return new CallError("OUTPUT_INVALID", `The answer to ${method} is not what it should be: ${wanted}.`, {
+    cause,
+  });
+}

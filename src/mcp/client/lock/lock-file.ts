@@ -1,0 +1,45 @@
+import { randomUUID } from "node:crypto";
+import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { parseJsonText } from "../../../core/json/json-text.ts";
+import type { JsonValue } from "../../../core/json/json-value.ts";
+import { canonicalJson } from "./definition-hash.ts";
+import { readToolLock, type ToolLock } from "./tool-lock.ts";
+
+/** The name of the file by convention. */
+export const LOCK_FILE_NAME = "waybill.lock.json";
+
+/** Bytes of a lock file that are read. */
+const MAX_LOCK_BYTES = 268_435_456;
+
+/** Reads a lock; nothing where there is no such file, an `Error` that says why where it cannot be read. */
+export async function readLockFile(path: string): Promise<ToolLock | undefined> {
+  let text: string;
+  try {
+    const { size } = await stat(path);
+    if (size > MAX_LOCK_BYTES) throw new Error(`It is larger than ${MAX_LOCK_BYTES} bytes.`);
+    text = await readFile(path, "utf8");
+  } catch (cause) {
+    if ((cause as { code?: unknown }).code === "ENOENT") return undefined;
+    throw new Error(`The lock file "${path}" cannot be read.`, { cause });
+  }
+  try {
+    return readToolLock(parseJsonText(text));
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : "";
+    throw new Error(`The lock file "${path}" cannot be used. ${reason}`, { cause });
+  }
+}
+
+/** Writes a lock in one step, so that nobody ever reads half of it; equal locks give equal bytes. */
+export async function writeLockFile(path: string, lock: ToolLock): Promise<void> {
+  const sorted: unknown = JSON.parse(canonicalJson(lock as unknown as JsonValue));
+  const text = `${JSON.stringify(sorted, undefined, 2)}\n`;
+  const draft = `${path}.${randomUUID()}.tmp`;
+  try {
+    await writeFile(draft, text, { flag: "wx" });
+    await rename(draft, path);
+  } catch (cause) {
+    await rm(draft, { force: true });
+    throw new Error(`The lock file "${path}" cannot be written.`, { cause });
+  }
+}

@@ -1,0 +1,64 @@
+import { CallError } from "../../../core/errors/errors.ts";
+import type { PinOptions } from "../import-options.ts";
+import type { DefinitionChange } from "./definition-diff.ts";
+import type { ToolDefinition } from "./definition-hash.ts";
+import { readLockFile, writeLockFile } from "./lock-file.ts";
+import { approve, createToolLock, findChange, readToolLock, type ToolLock } from "./tool-lock.ts";
+
+/** Holds the tools of one server to what was approved of them. */
+export class ToolPin {
+  readonly #namespace: string;
+  readonly #file: string | undefined;
+  #lock: ToolLock;
+
+  private constructor(namespace: string, lock: ToolLock, file: string | undefined) {
+    this.#namespace = namespace;
+    this.#lock = lock;
+    this.#file = file;
+  }
+
+  /** Reads what was approved; a file that is not there approves nothing. */
+  static async open(namespace: string, pin: PinOptions): Promise<ToolPin> {
+    if ("lock" in pin) return new ToolPin(namespace, readToolLock(pin.lock), undefined);
+    if (typeof pin.lockFile !== "string" || pin.lockFile === "") {
+      throw new TypeError("pin must name a lockFile, or give a lock.");
+    }
+    return new ToolPin(namespace, (await readLockFile(pin.lockFile)) ?? createToolLock(), pin.lockFile);
+  }
+
+  get lock(): ToolLock {
+    return this.#lock;
+  }
+
+  /** Says why a tool is refused; nothing where it is as approved. */
+  changeOf(definition: ToolDefinition): DefinitionChange | undefined {
+    return findChange(this.#lock, this.#namespace, definition);
+  }
+
+  /** Throws `DEFINITION_CHANGED` unless a tool is as approved. */
+  assertApproved(definition: ToolDefinition): void {
+    const change = this.changeOf(definition);
+    if (change === undefined) return;
+    const tool = JSON.stringify(change.tool.slice(0, 200));
+    const what =
+      change.kind === "new"
+        ? `The tool ${tool} of "${this.#namespace}" was never approved`
+        : `The tool ${tool} of "${this.#namespace}" is no longer as it was approved`;
+    throw new CallError(
+      "DEFINITION_CHANGED",
+      `${what}; look at the diff, then approve it with approveTools(source).`,
+      {
+        details: { tool: change.tool, kind: change.kind, diff: change.diff },
+      },
+    );
+  }
+
+  /** Approves tools as they are now, in the file too; what others approved there meanwhile is kept. */
+  async approve(definitions: Iterable<ToolDefinition>): Promise<ToolLock> {
+    const known = this.#file === undefined ? this.#lock : ((await readLockFile(this.#file)) ?? this.#lock);
+    const lock = approve(known, this.#namespace, definitions);
+    if (this.#file !== undefined) await writeLockFile(this.#file, lock);
+    this.#lock = lock;
+    return lock;
+  }
+}

@@ -1,0 +1,225 @@
+import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import type { ChangeListener, RegistryChange } from "../../core/registry/executor.ts";
+import type {
+  McpCompletion,
+  McpCompletionRequest,
+  McpLogLevel,
+  McpPrompt,
+  McpPromptMessages,
+  McpProvider,
+  McpProviderCapabilities,
+  McpProviderEvent,
+  McpProviderOptions,
+  McpResource,
+  McpResourceContents,
+  McpResourceTemplate,
+} from "../provider.ts";
+import type { ToolNote, UnusableTool } from "./import-tools.ts";
+import type { ImportedProvider } from "./imported-provider.ts";
+import type { ToolDefinition } from "./lock/definition-hash.ts";
+import type { ToolLock } from "./lock/tool-lock.ts";
+import type { ToolPin } from "./lock/tool-pin.ts";
+import type {
+  McpConnection,
+  McpConnectionEvent,
+  McpConnectionState,
+  McpServerFacts,
+} from "./mcp-connection.ts";
+import type { McpCallOptions, ToolSet } from "./tool-set.ts";
+
+/** What a source is made of; `fromMcp` puts it together. */
+export interface McpSourceParts {
+  readonly connection: McpConnection;
+  readonly tools: ToolSet;
+  readonly provider: ImportedProvider;
+  readonly pin: ToolPin | undefined;
+  warn(message: string, cause?: unknown): void;
+}
+
+/** Changes that come closer together than this, in milliseconds, are listed once. */
+const COALESCE_MS = 50;
+
+/**
+ * An MCP server as a live source of operations: `registry.registerAll(source)` follows it. Resources, prompts, completions and logs
+ * are passed on by `toMcpServer({ providers: [source] })`.
+ */
+export class McpSource implements McpProvider, Iterable<AnyOperation> {
+  readonly #parts: McpSourceParts;
+  readonly #listeners = new Set<ChangeListener>();
+  readonly #stopListening: () => void;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #listing: Promise<void> = Promise.resolve();
+  #wasDown = false;
+  #closed = false;
+
+  constructor(parts: McpSourceParts) {
+    this.#parts = parts;
+    this.#stopListening = parts.connection.onEvent((event) => this.#hear(event));
+  }
+
+  /** Every tool that can be called, as listed last, sorted by id. */
+  get operations(): readonly AnyOperation[] {
+    const operations = Array.from(this.#parts.tools.now.tools.values(), ({ operation }) => operation);
+    return operations.sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  [Symbol.iterator](): Iterator<AnyOperation> {
+    return this.operations[Symbol.iterator]();
+  }
+
+  /** Tools that cannot be called, and why. */
+  get unusable(): readonly UnusableTool[] {
+    return this.#parts.tools.now.unusable;
+  }
+
+  /** What was taken over less than whole of tools that can be called: refused schemas, hidden characters. */
+  get notes(): readonly ToolNote[] {
+    return this.#parts.tools.now.notes;
+  }
+
+  /** What the server said about itself. */
+  get server(): McpServerFacts {
+    return this.#parts.connection.server;
+  }
+
+  get state(): McpConnectionState {
+    return this.#parts.connection.state;
+  }
+
+  get namespace(): string {
+    return this.#parts.provider.namespace;
+  }
+
+  get capabilities(): McpProviderCapabilities {
+    return this.#parts.provider.capabilities;
+  }
+
+  onChange(listener: ChangeListener): () => void {
+    const added: ChangeListener = (changes) => listener(changes);
+    this.#listeners.add(added);
+    return () => void this.#listeners.delete(added);
+  }
+
+  /** Calls a tool by its exact name, listed or not; the result is not checked against any schema. */
+  call(toolName: string, input?: unknown, options?: McpCallOptions): Promise<ResponseEnvelope> {
+    return this.#parts.tools.call(toolName, input, options);
+  }
+
+  /** Lists the tools again now, as a server that tells of no changes needs it. */
+  refresh(): Promise<void> {
+    const run = () => this.#refresh();
+    this.#listing = this.#listing.then(run, run);
+    return this.#listing;
+  }
+
+  /** Approves tools as they are listed now, all or those named; see `approveTools`. */
+  async approve(toolNames?: Iterable<string>): Promise<ToolLock> {
+    const { pin, tools } = this.#parts;
+    if (pin === undefined) throw new TypeError("There is no lock to approve tools in; give fromMcp a pin.");
+    const definitions: ToolDefinition[] = [];
+    for (const name of toolNames ?? tools.now.tools.keys()) {
+      const tool = tools.now.tools.get(name);
+      if (tool === undefined) throw new TypeError(`There is no tool "${name}" to approve.`);
+      definitions.push(tool.definition);
+    }
+    return await pin.approve(definitions);
+  }
+
+  listResources(options?: McpProviderOptions): Promise<readonly McpResource[]> {
+    return this.#parts.provider.listResources(options);
+  }
+
+  listResourceTemplates(options?: McpProviderOptions): Promise<readonly McpResourceTemplate[]> {
+    return this.#parts.provider.listResourceTemplates(options);
+  }
+
+  readResource(uri: string, options?: McpProviderOptions): Promise<McpResourceContents> {
+    return this.#parts.provider.readResource(uri, options);
+  }
+
+  subscribeResource(uri: string, options?: McpProviderOptions): Promise<void> {
+    return this.#parts.provider.subscribeResource(uri, options);
+  }
+
+  unsubscribeResource(uri: string, options?: McpProviderOptions): Promise<void> {
+    return this.#parts.provider.unsubscribeResource(uri, options);
+  }
+
+  listPrompts(options?: McpProviderOptions): Promise<readonly McpPrompt[]> {
+    return this.#parts.provider.listPrompts(options);
+  }
+
+  getPrompt(
+    name: string,
+    args: Readonly<Record<string, string>> | undefined,
+    options?: McpProviderOptions,
+  ): Promise<McpPromptMessages> {
+    return this.#parts.provider.getPrompt(name, args, options);
+  }
+
+  complete(request: McpCompletionRequest, options?: McpProviderOptions): Promise<McpCompletion> {
+    return this.#parts.provider.complete(request, options);
+  }
+
+  setLogLevel(level: McpLogLevel): Promise<void> {
+    return this.#parts.provider.setLogLevel(level);
+  }
+
+  onEvent(listener: (event: McpProviderEvent) => void): () => void {
+    return this.#parts.provider.onEvent(listener);
+  }
+
+  /** Ends the connection and stops following; every process of a stdio server is gone when it resolves. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#stopListening();
+    await this.#parts.connection.close();
+    this.#listeners.clear();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #hear(event: McpConnectionEvent): void {
+    if (event.type === "notification" && event.method === "notifications/tools/list_changed")
+      this.#schedule();
+    if (event.type === "oddity") this.#parts.warn(event.message);
+    if (event.type !== "state") return;
+    if (event.state.status === "down") this.#wasDown = true;
+    if (event.state.status !== "ready" || !this.#wasDown) return;
+    this.#wasDown = false;
+    // It may be another version of the server that came back.
+    this.#schedule();
+    void this.#parts.provider.restore();
+  }
+
+  #schedule(): void {
+    if (this.#closed || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.refresh().catch((cause: unknown) => {
+        if (!this.#closed)
+          this.#parts.warn("The tools could not be listed again; they stay as they were.", cause);
+      });
+    }, COALESCE_MS);
+    this.#timer.unref?.();
+  }
+
+  async #refresh(): Promise<void> {
+    const changes = await this.#parts.tools.refresh();
+    if (changes.length > 0 && !this.#closed) this.#tell(changes);
+  }
+
+  #tell(changes: readonly RegistryChange[]): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(changes);
+      } catch (cause) {
+        this.#parts.warn("A listener of changes threw.", cause);
+      }
+    }
+  }
+}

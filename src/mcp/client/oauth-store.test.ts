@@ -1,0 +1,143 @@
+import { mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type OAuthServer, serveWithOAuth } from "../../../test/mcp-servers/oauth-server.ts";
+import { openMcpConnection } from "./connect.ts";
+import type { McpConnection } from "./mcp-connection.ts";
+import { createOAuthStore, type OAuthStore, type OAuthStoreOptions } from "./oauth-store.ts";
+import { createFileTokenStore, createMemoryTokenStore } from "./token-store.ts";
+
+let server: OAuthServer;
+const connections: McpConnection[] = [];
+
+beforeEach(async () => {
+  server = await serveWithOAuth();
+});
+
+afterEach(async () => {
+  for (const connection of connections.splice(0)) await connection.close();
+  await server.close();
+});
+
+async function connect(auth: OAuthStore): Promise<McpConnection> {
+  const connection = await openMcpConnection({ url: server.url, auth, protocol: "2025" });
+  connections.push(connection);
+  return connection;
+}
+
+const call = (connection: McpConnection) => connection.request("tools/call", { name: "x", arguments: {} });
+
+/** A person who consents at once. */
+async function consent(url: URL): Promise<string> {
+  const response = await fetch(url, { redirect: "manual" });
+  return String(response.headers.get("location"));
+}
+
+function personal(options: Partial<OAuthStoreOptions> = {}): OAuthStore {
+  return createOAuthStore({ redirectUrl: "http://127.0.0.1:9/callback", onAuthorize: consent, ...options });
+}
+
+async function newFile(): Promise<string> {
+  return join(await mkdtemp(join(tmpdir(), "waybill-oauth-")), "deep", "tokens.json");
+}
+
+describe("OAuth with a person who consents", () => {
+  it("Mcp: goes on with the connection once the person is back", async () => {
+    const connection = await connect(personal());
+    expect(await call(connection)).toEqual({ ok: true });
+    expect(server.grants).toEqual(["authorization_code"]);
+  });
+
+  it("Mcp: renews a token that has expired without the person, once for many calls at a time", async () => {
+    const connection = await connect(personal());
+    server.expire();
+    const results = await Promise.all(Array.from({ length: 20 }, () => call(connection)));
+    expect(results).toHaveLength(20);
+    expect(server.grants).toEqual(["authorization_code", "refresh_token"]);
+  });
+
+  it("Mcp: uses stored tokens in the next run, and renews them there", async () => {
+    const tokens = createFileTokenStore(await newFile());
+    await (await connect(personal({ tokens }))).close();
+    const unattended = personal({ tokens, onAuthorize: async () => undefined });
+    await call(await connect(unattended));
+    server.expire();
+    await call(await connect(unattended));
+    expect(server.grants).toEqual(["authorization_code", "refresh_token"]);
+  });
+
+  it("Mcp: is UNAUTHENTICATED while nobody has consented, and for a consent with another state", async () => {
+    const absent = connect(personal({ onAuthorize: async () => undefined }));
+    await expect(absent).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
+    const forged = personal({
+      onAuthorize: async (url) => (await consent(url)).replace(/state=[^&]+/, "state=other"),
+    });
+    await expect(connect(forged)).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
+    expect(server.grants).toEqual([]);
+  });
+
+  it("Mcp: asks the person again when the tokens were revoked", async () => {
+    const connection = await connect(personal());
+    server.revoke();
+    expect(await call(connection)).toEqual({ ok: true });
+    expect(server.grants).toEqual(["authorization_code", "refresh_token", "authorization_code"]);
+  });
+});
+
+describe("OAuth of a client that stands for itself", () => {
+  it("Mcp: gets a token with its secret, and another when that has expired", async () => {
+    const connection = await connect(
+      createOAuthStore({ clientId: "robot", clientSecret: server.clientSecret }),
+    );
+    server.expire();
+    expect(await call(connection)).toEqual({ ok: true });
+    expect(server.grants).toEqual(["client_credentials", "client_credentials"]);
+  });
+
+  it("Mcp: does not write its secret down", async () => {
+    const path = await newFile();
+    const { clientSecret } = server;
+    await connect(createOAuthStore({ clientId: "robot", clientSecret, tokens: createFileTokenStore(path) }));
+    const text = await readFile(path, "utf8");
+    expect(text).toContain("access_token");
+    expect(text).not.toContain(clientSecret);
+  });
+
+  it("Mcp: is UNAUTHENTICATED with a wrong secret, and needs both id and secret", async () => {
+    const wrong = connect(createOAuthStore({ clientId: "robot", clientSecret: "wrong" }));
+    await expect(wrong).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
+    expect(() => createOAuthStore({ clientId: "robot" })).toThrow(TypeError);
+  });
+});
+
+describe("a file of tokens", () => {
+  it("Mcp: can be read by its owner alone, is replaced whole, and leaves no drafts", async () => {
+    const path = await newFile();
+    const store = createFileTokenStore(path);
+    await Promise.all(Array.from({ length: 20 }, (_, n) => store.save({ n })));
+    expect(await store.load()).toEqual({ n: 19 });
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect((await stat(dirname(path))).mode & 0o777).toBe(0o700);
+    expect(await readdir(dirname(path))).toEqual(["tokens.json"]);
+  });
+
+  it("Mcp: counts as empty when it is missing or holds something else", async () => {
+    const path = await newFile();
+    const store = createFileTokenStore(path);
+    expect(await store.load()).toBeUndefined();
+    await store.save({});
+    for (const text of ["", "[1]", "{", "null"]) {
+      await writeFile(path, text);
+      expect(await store.load()).toBeUndefined();
+    }
+    expect(await readFile(path, "utf8")).toBe("null");
+  });
+
+  it("Mcp: keeps what memory keeps", async () => {
+    const store = createMemoryTokenStore();
+    expect(await store.load()).toBeUndefined();
+    await store.save({ tokens: 1 });
+    expect(await store.load()).toEqual({ tokens: 1 });
+  });
+});

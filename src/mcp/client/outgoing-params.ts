@@ -1,0 +1,76 @@
+import { isPlainObject } from "../../core/json/json-value.ts";
+import type { CallerSide } from "../../core/operation/caller-side.ts";
+import type { McpLogLevel } from "../provider.ts";
+
+type Params = Readonly<Record<string, unknown>>;
+
+const PREFIX = "io.modelcontextprotocol/";
+
+/** Keys of `_meta` that speak for the connection, and not for whoever made the request. */
+const RESERVED: ReadonlySet<string> = new Set([
+  "progressToken",
+  `${PREFIX}protocolVersion`,
+  `${PREFIX}clientInfo`,
+  `${PREFIX}clientCapabilities`,
+  `${PREFIX}logLevel`,
+]);
+
+/** What this client can do on behalf of those who can be asked everything. */
+export const CLIENT_CAPABILITIES = {
+  elicitation: { form: {}, url: {} },
+  sampling: {},
+  roots: { listChanged: true },
+} as const;
+
+/** What a modern request says about itself. */
+export interface RequestFacts {
+  readonly caller: CallerSide | undefined;
+  readonly logLevel: McpLogLevel | undefined;
+}
+
+/**
+ * Copies params for the wire: reserved keys that came along are left out, and where the 2026-07-28 revision is spoken, the
+ * capabilities are those of this request's caller, so that a server does not ask what nobody can answer.
+ */
+export function toOutgoingParams(params: Params | undefined, modern: RequestFacts | undefined): Params {
+  const given = isPlainObject(params?.["_meta"]) ? params["_meta"] : undefined;
+  const kept = given === undefined ? [] : Object.entries(given).filter(([key]) => !RESERVED.has(key));
+  const meta = { ...Object.fromEntries(kept), ...(modern === undefined ? {} : metaOf(modern)) };
+  if (Object.keys(meta).length > 0) return { ...params, _meta: meta };
+  if (given === undefined) return params ?? {};
+  const { _meta, ...rest } = params as Params & { _meta: unknown };
+  return rest;
+}
+
+function metaOf({ caller, logLevel }: RequestFacts): Params {
+  const { elicitation, sampling, roots } = CLIENT_CAPABILITIES;
+  return {
+    [`${PREFIX}clientCapabilities`]: {
+      ...(caller?.elicit === undefined ? {} : { elicitation }),
+      ...(caller?.sample === undefined ? {} : { sampling }),
+      roots,
+    },
+    ...(logLevel === undefined ? {} : { [`${PREFIX}logLevel`]: logLevel }),
+  };
+}
+
+const mirrored = new WeakMap<object, boolean>();
+
+/** Tells whether a tool's input schema has members that are mirrored in headers (`x-mcp-header`). */
+export function hasMirroredParams(schema: Params | undefined): schema is Params {
+  if (schema === undefined) return false;
+  let known = mirrored.get(schema);
+  if (known === undefined) {
+    known = mentionsHeader(schema);
+    mirrored.set(schema, known);
+  }
+  return known;
+}
+
+function mentionsHeader(schema: Params): boolean {
+  try {
+    return JSON.stringify(schema).includes('"x-mcp-header"');
+  } catch {
+    return false;
+  }
+}

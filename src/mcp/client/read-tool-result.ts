@@ -1,0 +1,148 @@
+import { mcpEnvelope, type ResponseEnvelope, type ResultFacts } from "../../core/envelope/envelope.ts";
+import { CallError } from "../../core/errors/errors.ts";
+import { asJson } from "../../core/json/as-json.ts";
+import { isValueTooDeep, MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { recoverJson } from "../../core/result/recover-json.ts";
+import type { ReadResult, ResultReader } from "../../core/result/result-reader.ts";
+import type { AnySchema } from "../../core/schema/any-schema.ts";
+import { isEqual } from "../../core/schema/compare-values.ts";
+import { fromWire } from "../../core/wire/wire.ts";
+import { mapMCPContentBlocks } from "../map-content-blocks.ts";
+import { type OutcomeFacts, readOutcomeFacts, readWire, readWrapsResult } from "./tool-facts.ts";
+import { valueInside } from "./unwrap-result.ts";
+
+/** How the results of one tool are read. */
+export interface ResultReading {
+  /** Its exact name, for messages. */
+  readonly tool: string;
+  readonly reader?: ResultReader | undefined;
+  readonly recoverJson?: boolean | undefined;
+  /** Describes the data, unwrapped; absent where nothing is known of it. */
+  readonly schema?: AnySchema | undefined;
+  /** Whether the schema says that structured content is `{ result: data }`. */
+  readonly wrapped?: boolean | undefined;
+  /** Whether a result may say that itself. @default true */
+  readonly unwrapResult?: boolean | undefined;
+  /** Codes the operation declares. */
+  readonly declared?: ReadonlySet<string> | undefined;
+}
+
+type Found = Pick<ReadResult, "data" | "obtained" | "code" | "message" | "details">;
+
+const NONE: ReadonlySet<string> = new Set();
+
+/**
+ * Makes the envelope of what a tool answered: `data` is the structured content where there is some, whatever its value, else
+ * what the options find, else the content blocks. Throws a `CallError` for what is no result (`OUTPUT_INVALID`), and the one that
+ * an error result says it stands for.
+ */
+export function readToolResult(result: unknown, reading: ResultReading): ResponseEnvelope {
+  const parts = takeApart(result, reading.tool);
+  const { isError, content, meta } = parts;
+  const outcome = isError ? readOutcomeFacts(meta, reading.declared ?? NONE) : undefined;
+  if (outcome?.outcome === "call-error") throw toCallErrorOf(outcome);
+  const found = findData(parts, reading);
+  const { data, obtained, ...published } = refine(found, parts);
+  const { code, message, details } = outcome ?? (isError ? published : {});
+  const waybill: ResultFacts = {
+    obtained,
+    ...(code !== undefined && { code }),
+    ...(message !== undefined && { message }),
+    ...(details !== undefined && { details }),
+  };
+  return mcpEnvelope(data, {
+    isError,
+    content,
+    ...(parts.hasStructured && { structuredContent: parts.structured }),
+    ...(meta && { _meta: meta }),
+    waybill,
+  });
+}
+
+interface Parts {
+  readonly raw: Readonly<Record<string, unknown>>;
+  readonly isError: boolean;
+  readonly content: ReturnType<typeof mapMCPContentBlocks>;
+  readonly hasStructured: boolean;
+  readonly structured: unknown;
+  readonly meta: Readonly<Record<string, unknown>> | undefined;
+}
+
+function takeApart(result: unknown, tool: string): Parts {
+  if (!isPlainObject(result)) throw noResult(tool, "it is no object", result);
+  const { content, structuredContent, isError, _meta } = result;
+  const hasStructured = Object.hasOwn(result, "structuredContent") && structuredContent !== undefined;
+  // Nothing is lost where the content is left out beside structured content.
+  const isReadable = Array.isArray(content) || (content === undefined && hasStructured);
+  if (!isReadable) throw noResult(tool, "it has no list of content blocks", result);
+  if (isValueTooDeep(result, Number.POSITIVE_INFINITY)) {
+    throw noResult(tool, `it is nested more than ${MAX_JSON_DEPTH} levels deep`, result);
+  }
+  return {
+    raw: result,
+    isError: isError === true,
+    content: mapMCPContentBlocks(content),
+    hasStructured,
+    structured: structuredContent,
+    meta: isPlainObject(_meta) ? _meta : undefined,
+  };
+}
+
+function noResult(tool: string, reason: string, cause: unknown): CallError {
+  const message = `What the tool ${JSON.stringify(tool.slice(0, 200))} answered is no tool result: ${reason}.`;
+  return new CallError("OUTPUT_INVALID", message, { details: { tool, reason }, cause });
+}
+
+function findData(parts: Parts, reading: ResultReading): Found {
+  const published = readPublished(parts, reading);
+  if (published !== undefined) return published;
+  if (parts.hasStructured) {
+    const isWrapped = reading.wrapped || (reading.unwrapResult !== false && readWrapsResult(parts.meta));
+    const inner = isWrapped ? valueInside(parts.structured, "result") : undefined;
+    return { data: inner === undefined ? parts.structured : inner.value, obtained: "structured-content" };
+  }
+  const recovered = recover(parts, reading);
+  if (recovered !== undefined) return { data: recovered.data, obtained: "text-json" };
+  return { data: parts.content, obtained: "content" };
+}
+
+function readPublished({ raw }: Parts, { reader, schema }: ResultReading): ReadResult | undefined {
+  try {
+    return reader?.read(raw, schema);
+  } catch {
+    // A reader that fails has found nothing.
+    return undefined;
+  }
+}
+
+/** What an error says seldom has the shape of what was promised for success. */
+function recover(
+  { content, isError }: Parts,
+  reading: ResultReading,
+): { readonly data: unknown } | undefined {
+  const { schema, recoverJson: isWanted } = reading;
+  const bySchema = schema === undefined || isError ? undefined : recoverJson(content, { schema });
+  return bySchema ?? recoverJson(content, { recoverJson: isWanted });
+}
+
+/** Takes the data in its wire form, which may hold more than JSON can, where it says the same as what can be seen. */
+function refine(found: Found, { meta, hasStructured, content, isError }: Parts): Found {
+  const carried = readWire(meta);
+  if (carried === undefined) return found;
+  try {
+    const data = fromWire(carried.wire);
+    // An error shows its data to people alone, and nothing at all is written as nothing at all.
+    const isUnseen =
+      found.obtained === "content" &&
+      !hasStructured &&
+      (isError || (data === undefined && content.length === 0));
+    return isUnseen || isEqual(asJson(data), found.data) ? { ...found, data } : found;
+  } catch {
+    return found;
+  }
+}
+
+function toCallErrorOf({ code = "", message, details, retryable, correctable }: OutcomeFacts): CallError {
+  return new CallError(code, message, { details, retryable, correctable });
+}

@@ -1,0 +1,300 @@
+import { CallError, isCallError } from "../../core/errors/errors.ts";
+import { LONGEST_DELAY, monotonicNow } from "../../core/execution/deadline.ts";
+import { Backoff } from "./backoff.ts";
+import { ChangeListener } from "./change-listener.ts";
+import { type McpConnectionOptions, nameServer } from "./connection-options.ts";
+import type {
+  McpConnection,
+  McpConnectionEvent,
+  McpConnectionState,
+  McpRequestOptions,
+  McpServerFacts,
+} from "./mcp-connection.ts";
+import { type McpLimits, toMcpLimits } from "./mcp-limits.ts";
+import { type McpSession, SessionGone, type SessionRequest, toUnavailable } from "./mcp-session.ts";
+import { openSession } from "./open-session.ts";
+import { toPlainLine } from "./plain-line.ts";
+import { RequestStop } from "./request-stop.ts";
+import { StandingWishes } from "./standing-wishes.ts";
+
+type Params = Readonly<Record<string, unknown>>;
+
+const CLOSED: McpConnectionState = { status: "closed" };
+
+/** A connection that is made again when it is lost; see `McpConnection`. */
+export class ReconnectingConnection implements McpConnection {
+  readonly #options: McpConnectionOptions;
+  readonly #serverName: string;
+  readonly #limits: McpLimits;
+  readonly #backoff: Backoff;
+  readonly #listeners = new Set<(event: McpConnectionEvent) => void>();
+  readonly #closing = new AbortController();
+  readonly #wishes: StandingWishes;
+  /** Sessions that were replaced, over which something may still run. */
+  readonly #stale = new Set<McpSession>();
+  #state: McpConnectionState = { status: "connecting" };
+  #facts: McpServerFacts | undefined;
+  #session: McpSession | undefined;
+  #changes: ChangeListener | undefined;
+  #attempt: Promise<void> | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isLegacy = false;
+  #ended: Promise<void> | undefined;
+
+  constructor(options: McpConnectionOptions) {
+    this.#options = options;
+    this.#serverName = nameServer(options);
+    this.#limits = toMcpLimits(options.limits);
+    this.#backoff = new Backoff(options.reconnect || {});
+    this.#wishes = new StandingWishes(options.logLevel);
+  }
+
+  get server(): McpServerFacts {
+    if (this.#facts === undefined) throw new Error("The connection was never made.");
+    return this.#facts;
+  }
+
+  get state(): McpConnectionState {
+    return this.#state;
+  }
+
+  /** Makes the first connection; rejects with a `CallError`, and is not tried again. */
+  async open(): Promise<void> {
+    await this.#connect();
+  }
+
+  onEvent(listener: (event: McpConnectionEvent) => void): () => void {
+    const own = (event: McpConnectionEvent) => listener(event);
+    this.#listeners.add(own);
+    return () => this.#listeners.delete(own);
+  }
+
+  async request(
+    method: string,
+    params: Params | undefined,
+    options: McpRequestOptions = {},
+  ): Promise<Params> {
+    const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs ?? 60_000;
+    const startedAt = monotonicNow();
+    if (this.#session === undefined) await this.#waitForAttempt(method, timeoutMs, options.signal);
+    const session = await this.#ready(method);
+    const request: SessionRequest = {
+      ...options,
+      method,
+      params,
+      timeoutMs: Math.max(0, timeoutMs - (monotonicNow() - startedAt)),
+      logLevel: this.#wishes.logLevel,
+    };
+    const local = await this.#answerLocally(session, method, params);
+    if (local !== undefined) return local;
+    const result = await this.#requestOver(session, request);
+    this.#wishes.note(method, params);
+    return result;
+  }
+
+  async notify(method: string, params?: Params): Promise<void> {
+    const session = await this.#ready(method);
+    try {
+      await session.notify(method, params);
+    } catch (cause) {
+      throw isCallError(cause)
+        ? cause
+        : toUnavailable({ reason: "it could not be told", cause }, this.#asked(method));
+    }
+  }
+
+  close(): Promise<void> {
+    this.#ended ??= this.#close();
+    return this.#ended;
+  }
+
+  async #close(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#closing.abort();
+    this.#changes?.stop();
+    const open = [...this.#stale, ...(this.#session === undefined ? [] : [this.#session])];
+    this.#session = undefined;
+    await Promise.all([...open.map((session) => session.close()), this.#attempt?.catch(() => {})]);
+    this.#setState(CLOSED);
+  }
+
+  /** A session that is gone ran nothing: the request goes out once more over a new one. */
+  async #requestOver(session: McpSession, request: SessionRequest): Promise<Params> {
+    try {
+      return await session.request(request);
+    } catch (error) {
+      if (!(error instanceof SessionGone)) throw error;
+    }
+    if (this.#session === session) await this.#renew(session).catch(() => {});
+    const next = await this.#ready(request.method);
+    try {
+      return await next.request(request);
+    } catch (error) {
+      if (!(error instanceof SessionGone)) throw error;
+      throw toUnavailable({ reason: "it forgets its sessions", cause: error }, this.#asked(request.method));
+    }
+  }
+
+  /** What the 2026-07-28 revision does otherwise than with a request of its own. */
+  async #answerLocally(
+    session: McpSession,
+    method: string,
+    params: Params | undefined,
+  ): Promise<Params | undefined> {
+    if (!session.isModern) return undefined;
+    if (method !== "logging/setLevel" && !/^resources\/(?:un)?subscribe$/.test(method)) return undefined;
+    const forget = this.#wishes.note(method, params);
+    try {
+      if (method !== "logging/setLevel") await this.#changes?.listen(this.#wishes.uris);
+    } catch (cause) {
+      forget();
+      throw toUnavailable({ reason: "it takes no subscription", cause }, this.#asked(method));
+    }
+    return {};
+  }
+
+  async #ready(method: string): Promise<McpSession> {
+    if (this.#session === undefined && this.#attempt !== undefined) await this.#attempt.catch(() => {});
+    if (this.#session !== undefined) return this.#session;
+    const state = this.#state;
+    const reason = state.status === "down" ? state.reason : "the connection is closed";
+    // The first loss after good health is worth an attempt at once; those after it wait their turn.
+    if (state.status === "down" && this.#backoff.failures === 1 && this.#options.reconnect !== false) {
+      this.#startAttempt();
+    }
+    throw toUnavailable({ reason }, this.#asked(method));
+  }
+
+  /** An attempt under way is waited for, but no longer than the request itself. */
+  async #waitForAttempt(method: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
+    if (this.#attempt === undefined) return;
+    const stop = new RequestStop(this.#asked(method), timeoutMs, signal);
+    const stopped = new Promise<void>((resolve) => {
+      stop.signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    stop.throwIfStopped();
+    await Promise.race([this.#attempt.catch(() => {}), stopped]);
+    stop.end();
+    stop.throwIfStopped();
+  }
+
+  #connect(): Promise<void> {
+    this.#attempt ??= this.#openSession().finally(() => {
+      this.#attempt = undefined;
+    });
+    return this.#attempt;
+  }
+
+  async #openSession(): Promise<void> {
+    this.#setState({ status: "connecting" });
+    const session = await openSession({
+      options: this.#options,
+      serverName: this.#serverName,
+      limits: this.#limits,
+      legacy: this.#isLegacy,
+      signal: this.#closing.signal,
+      watcher: {
+        onNotification: (method, params) => this.#emit({ type: "notification", method, params }),
+        onOddity: (message) => this.#emit({ type: "oddity", message }),
+        onLost: (lost, { reason, cause }) => this.#lose(lost, reason, cause),
+        onStale: (stale) => void this.#renew(stale).catch(() => {}),
+      },
+    });
+    if (this.#closing.signal.aborted) {
+      await session.close();
+      throw toUnavailable({ reason: "the connection is closed" }, this.#asked("anything"));
+    }
+    // A process that does not know the newer revision is not asked again; a server behind a URL may be another one next time.
+    this.#isLegacy = !session.isModern && !("url" in this.#options);
+    this.#facts = session.facts;
+    this.#session = session;
+    await this.#restore(session);
+    if (this.#session === session) this.#setState({ status: "ready" });
+  }
+
+  /** Takes up again what was asked for earlier; a server that will not is no reason to have no connection. */
+  async #restore(session: McpSession): Promise<void> {
+    if (session.isModern) {
+      this.#changes?.stop();
+      const onGap = (method: string) => this.#emit({ type: "notification", method, params: {} });
+      this.#changes = new ChangeListener(session, onGap);
+      await this.#changes.listen(this.#wishes.uris).catch((error: unknown) => this.#noteFailure(error));
+      return;
+    }
+    const failures = await this.#wishes.restore(session, this.#options.connectTimeoutMs ?? 30_000);
+    for (const failure of failures) this.#noteFailure(failure);
+  }
+
+  #noteFailure(error: unknown): void {
+    const said = toPlainLine(error instanceof Error ? error.message : String(error), 300);
+    this.#emit({
+      type: "oddity",
+      message: `Something asked for earlier could not be taken up again: ${said}`,
+    });
+  }
+
+  /** Puts a new session in the place of one that no longer serves; what still runs over the old one may end. */
+  async #renew(stale: McpSession): Promise<void> {
+    if (this.#session !== stale || this.#closing.signal.aborted) return;
+    this.#session = undefined;
+    this.#changes?.stop();
+    try {
+      await this.#connect();
+    } catch (error) {
+      this.#wait(error, Date.now() - stale.startedAt);
+    }
+    this.#stale.add(stale);
+    const patience = Math.min(this.#options.timeoutMs ?? 60_000, LONGEST_DELAY);
+    setTimeout(() => void stale.close().then(() => this.#stale.delete(stale)), patience).unref();
+  }
+
+  #lose(session: McpSession, reason: string, cause: unknown): void {
+    if (this.#session !== session || this.#closing.signal.aborted) return;
+    this.#session = undefined;
+    this.#changes?.stop();
+    void session.close();
+    this.#wait(new CallError("UNAVAILABLE", reason, { cause }), Date.now() - session.startedAt);
+  }
+
+  #wait(error: unknown, livedMs: number): void {
+    if (this.#closing.signal.aborted) return;
+    clearTimeout(this.#timer);
+    const reason = toPlainLine(error instanceof Error ? error.message : String(error), 500).replace(
+      /\.$/,
+      "",
+    );
+    if (this.#options.reconnect === false) {
+      this.#setState({ status: "down", reason, retryAt: Number.POSITIVE_INFINITY });
+      return;
+    }
+    const delay = Math.min(this.#backoff.next(livedMs), LONGEST_DELAY);
+    this.#timer = setTimeout(() => this.#startAttempt(), delay);
+    this.#setState({ status: "down", reason, retryAt: Date.now() + delay });
+  }
+
+  #startAttempt(): void {
+    clearTimeout(this.#timer);
+    if (this.#session !== undefined || this.#attempt !== undefined || this.#closing.signal.aborted) return;
+    this.#connect().catch((error: unknown) => this.#wait(error, 0));
+  }
+
+  #asked(method: string) {
+    return { method, server: this.#serverName };
+  }
+
+  #setState(state: McpConnectionState): void {
+    if (this.#state.status === "closed") return;
+    this.#state = state;
+    this.#emit({ type: "state", state });
+  }
+
+  #emit(event: McpConnectionEvent): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(event);
+      } catch {
+        // A listener that throws is no reason to stop reading.
+      }
+    }
+  }
+}

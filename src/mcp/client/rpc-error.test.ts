@@ -1,0 +1,105 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { isUnknownTool } from "./is-unknown-tool.ts";
+import { codeOfStatus, fromRpcError, toRpcError } from "./rpc-error.ts";
+
+const server = "MCP server x";
+
+describe("JSON-RPC errors", () => {
+  it.each([
+    [-32601, "tools/call", {}, "OPERATION_NOT_FOUND"],
+    [-32602, "tools/call", {}, "VALIDATION_ERROR"],
+    [-32002, "resources/read", {}, "NOT_FOUND"],
+    [-32021, "tools/call", {}, "NOT_IMPLEMENTED"],
+    [-32603, "tools/call", {}, "EXECUTION_ERROR"],
+    [-32000, "tools/call", {}, "EXECUTION_ERROR"],
+    [7, "tools/call", {}, "EXECUTION_ERROR"],
+  ])("RE-23 turns %i of %s into the code of the table", (code, method, params, expected) => {
+    expect(fromRpcError({ code, message: "m" }, { method, params, server }).code).toBe(expected);
+  });
+
+  it("RE-23 takes -32602 for a missing resource or prompt where it is named", () => {
+    const read = { method: "resources/read", params: { uri: "a://b" }, server };
+    const prompt = { method: "prompts/get", params: { name: "p" }, server };
+    const error = { code: -32602, message: "Resource not found", data: { uri: "a://b" } };
+    expect(fromRpcError(error, read).code).toBe("NOT_FOUND");
+    expect(fromRpcError({ ...error, data: { uri: "a://c" } }, read).code).toBe("VALIDATION_ERROR");
+    expect(fromRpcError({ code: -32602, message: "Prompt p not found" }, prompt).code).toBe("NOT_FOUND");
+    expect(fromRpcError({ code: -32602, message: "Bad p" }, prompt).code).toBe("VALIDATION_ERROR");
+  });
+
+  it.each(["TOO_LARGE", "OUTPUT_INVALID"])("RE-23 knows %s of our own transport", (waybill) => {
+    const error = { code: -32603, message: "", data: { waybill } };
+    expect(fromRpcError(error, { method: "tools/call", server }).code).toBe(waybill);
+  });
+
+  it("RE-23 keeps the server's words out of the message, and cleaned and bounded in the details", () => {
+    const error = { code: -32000, message: `\u001b[2J${"x".repeat(10_000)}`, data: { "\u200bk": "\u202ev" } };
+    const made = fromRpcError(error, { method: "tools/call", server });
+    expect(made.message).toBe("MCP server x answered tools/call with an error (-32000).");
+    const details = made.details as { message: string; data: unknown };
+    expect(details.message).toHaveLength(501);
+    expect(details.data).toEqual({ k: "v" });
+    expect(made.cause).toBe(error);
+  });
+
+  it("RE-23 makes a CallError of anything that stands where an error should", () => {
+    fc.assert(
+      fc.property(fc.anything(), (value) => {
+        const made = fromRpcError(toRpcError(value), { method: "tools/call", params: { name: "a" }, server });
+        expect(JSON.parse(JSON.stringify(made))).toHaveProperty("code");
+      }),
+    );
+  });
+});
+
+describe("an unknown tool", () => {
+  it.each([
+    "Unknown tool: get_x",
+    "Unknown tool 'get_x'",
+    "unknown tool get_x",
+    "Tool get_x not found",
+    'MCP error -32602: Tool "get_x" not found',
+    "Tool not found: get_x",
+    "No such tool: get_x",
+    "tool `get_x` does not exist",
+    "get_x not found",
+  ])("RE-23 is recognised in %j", (message) => {
+    expect(isUnknownTool({ code: -32602, message }, "get_x")).toBe(true);
+  });
+
+  it.each([
+    "Tool get_x: file not found",
+    "Invalid arguments for tool get_x: name not found",
+    "Unknown tool: get_y",
+    "Unknown tool",
+    "not found",
+    "argument get_x not found",
+    "Tool get_x notfoundation",
+    "",
+  ])("RE-23 is not read into %j", (message) => {
+    expect(isUnknownTool({ code: -32602, message }, "get_x")).toBe(false);
+  });
+
+  it("RE-23 is recognised by its name in the data beside such words", () => {
+    const data = { tool: "get_x" };
+    expect(isUnknownTool({ code: -32602, message: "Unknown tool", data }, "get_x")).toBe(true);
+    expect(isUnknownTool({ code: -32602, message: "Bad input", data }, "get_x")).toBe(false);
+    expect(isUnknownTool({ code: -32602, message: "Unknown tool: ", data: undefined }, "")).toBe(false);
+  });
+});
+
+describe("HTTP statuses", () => {
+  it("RE-23 have a code each, whatever they are", () => {
+    expect([301, 308, 502, 599].map(codeOfStatus)).toEqual(Array(4).fill("UNAVAILABLE"));
+    expect([400, 406, 418].map(codeOfStatus)).toEqual(Array(3).fill("EXECUTION_ERROR"));
+    expect([401, 402, 403, 408, 413, 429].map(codeOfStatus)).toEqual([
+      "UNAUTHENTICATED",
+      "UPGRADE_REQUIRED",
+      "ACCESS_DENIED",
+      "TIMEOUT",
+      "TOO_LARGE",
+      "RATE_LIMITED",
+    ]);
+  });
+});

@@ -1,0 +1,110 @@
+import type { ErrorCode } from "../../core/errors/error-codes.ts";
+import { toErrorDetails } from "../../core/errors/error-details.ts";
+import { CallError } from "../../core/errors/errors.ts";
+import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
+import { isUnknownTool } from "./is-unknown-tool.ts";
+import { toPlainLine } from "./plain-line.ts";
+
+/** The `error` of a JSON-RPC response, as the server sent it. */
+export interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** What was asked, of whom: it is named in every error. */
+export interface AskedOfServer {
+  readonly method: string;
+  readonly params?: Readonly<Record<string, unknown>> | undefined;
+  /** How people know the server. */
+  readonly server: string;
+}
+
+/** JSON-RPC codes that say more than "it failed"; every other one is an `EXECUTION_ERROR`. */
+export const RPC_CODES: Readonly<Record<string, ErrorCode>> = {
+  "-32601": "OPERATION_NOT_FOUND",
+  "-32602": "VALIDATION_ERROR",
+  "-32002": "NOT_FOUND",
+  // The 2026-07-28 revision: the client lacks a capability that the server needs for this request.
+  "-32021": "NOT_IMPLEMENTED",
+};
+
+/** What the 2026-07-28 revision answers with -32602 and older ones with -32002. */
+const MISSING: Readonly<Record<string, string>> = { "resources/read": "uri", "prompts/get": "name" };
+
+/** Reads the `error` member of a response; whatever it lacks is made up for. */
+export function toRpcError(value: unknown): RpcError {
+  const error = isPlainObject(value) ? value : {};
+  const { code, message, data } = error;
+  return {
+    code: typeof code === "number" && Number.isInteger(code) ? code : -32603,
+    message: typeof message === "string" ? message : "",
+    ...(data === undefined ? {} : { data }),
+  };
+}
+
+/** Turns a JSON-RPC error into a `CallError`: the server's words stay in `cause`, and cleaned and bounded in `details`. */
+export function fromRpcError(error: RpcError, asked: AskedOfServer): CallError {
+  const code = codeOf(error, asked);
+  const said = toPlainLine(error.message);
+  return new CallError(code, `${asked.server} answered ${asked.method} with an error (${error.code}).`, {
+    cause: error,
+    details: {
+      rpcCode: error.code,
+      message: said,
+      ...(error.data === undefined ? {} : { data: cleanCopy(toErrorDetails(error.data)) }),
+    },
+    stack: false,
+  });
+}
+
+function codeOf(error: RpcError, asked: AskedOfServer): ErrorCode {
+  const marked = isPlainObject(error.data) ? error.data["waybill"] : undefined;
+  // Written by our own transport in place of an answer it had to drop.
+  if (marked === "TOO_LARGE" || marked === "OUTPUT_INVALID") return marked;
+  if (error.code === -32602 && asked.method === "tools/call") {
+    return isUnknownTool(error, asked.params?.["name"]) ? "OPERATION_NOT_FOUND" : "VALIDATION_ERROR";
+  }
+  if (error.code === -32602 && isMissing(error, asked)) return "NOT_FOUND";
+  const key = String(error.code);
+  return Object.hasOwn(RPC_CODES, key) ? (RPC_CODES[key] as ErrorCode) : "EXECUTION_ERROR";
+}
+
+function isMissing(error: RpcError, { method, params }: AskedOfServer): boolean {
+  const key = Object.hasOwn(MISSING, method) ? MISSING[method] : undefined;
+  const sought = key === undefined ? undefined : params?.[key];
+  if (key === undefined || typeof sought !== "string") return false;
+  if (isPlainObject(error.data) && error.data[key] === sought) return true;
+  const text = error.message.slice(0, 2_000);
+  return text.includes(sought) && /\b(?:not found|unknown|no such|does not exist)\b/i.test(text);
+}
+
+/** What can be said of a failure that came with no JSON-RPC error, by HTTP status; see `codeOfStatus`. */
+const STATUS_CODES: Readonly<Record<string, ErrorCode>> = {
+  401: "UNAUTHENTICATED",
+  402: "UPGRADE_REQUIRED",
+  403: "ACCESS_DENIED",
+  404: "UNAVAILABLE",
+  405: "UNAVAILABLE",
+  407: "UNAUTHENTICATED",
+  408: "TIMEOUT",
+  410: "UNAVAILABLE",
+  413: "TOO_LARGE",
+  429: "RATE_LIMITED",
+};
+
+/** Gives the code for an HTTP status: redirects that lead elsewhere and 5xx are `UNAVAILABLE`, the rest `EXECUTION_ERROR`. */
+export function codeOfStatus(status: number): ErrorCode {
+  const key = String(status);
+  if (Object.hasOwn(STATUS_CODES, key)) return STATUS_CODES[key] as ErrorCode;
+  return status >= 500 || (status >= 300 && status < 400) ? "UNAVAILABLE" : "EXECUTION_ERROR";
+}
+
+function cleanCopy(value: unknown): unknown {
+  if (typeof value === "string") return toPlainLine(value, 8_192);
+  if (Array.isArray(value)) return value.map(cleanCopy);
+  if (!isPlainObject(value)) return value;
+  const copy: Record<string, unknown> = {};
+  for (const [key, member] of Object.entries(value)) setOwn(copy, toPlainLine(key, 200), cleanCopy(member));
+  return copy;
+}

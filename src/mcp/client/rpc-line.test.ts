@@ -1,0 +1,121 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { readAnswerId, readRpcLine, toLostAnswer } from "./rpc-line.ts";
+
+const read = (text: string) => readRpcLine(Buffer.from(text));
+const nested = (levels: number, pad = "") =>
+  `{"jsonrpc":"2.0","id":1,"pad":"${pad}","result":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`;
+
+describe("readRpcLine", () => {
+  it("Mcp: passes a message on as it came, unknown members and hostile names included", () => {
+    const text = '{"jsonrpc":"2.0","id":1,"result":{"__proto__":{"x":1}},"constructor":{},"extra":[null]}';
+    const { messages, odd } = read(text);
+    expect(odd).toBeUndefined();
+    expect(JSON.stringify(messages[0])).toBe(text);
+    expect(({} as Record<string, unknown>)["x"]).toBeUndefined();
+  });
+
+  it("Mcp: tolerates a byte order mark, a carriage return and spaces", () => {
+    for (const text of ['\ufeff{"jsonrpc":"2.0"}', '{"jsonrpc":"2.0"}\r', ' \t{"jsonrpc":"2.0"} ']) {
+      expect(read(text)).toEqual({ messages: [{ jsonrpc: "2.0" }] });
+    }
+    for (const text of ["\r", "  ", "\ufeff"]) expect(read(text)).toEqual({ messages: [] });
+  });
+
+  it("Mcp: takes the messages of an array one by one, and says so when some are none", () => {
+    expect(read('[{"jsonrpc":"2.0","id":1},{"jsonrpc":"2.0","id":2}]')).toEqual({
+      messages: [
+        { jsonrpc: "2.0", id: 1 },
+        { jsonrpc: "2.0", id: 2 },
+      ],
+    });
+    expect(read('[{"jsonrpc":"2.0","id":1},7]')).toEqual({
+      messages: [{ jsonrpc: "2.0", id: 1 }],
+      odd: "is not a JSON-RPC message",
+    });
+  });
+
+  it.each(["{}", "[]", "7", "null", '"text"', '{"jsonrpc":"1.0"}', '{"jsonrpc":2}', '[[{"jsonrpc":"2.0"}]]'])(
+    "Mcp: %s is no message",
+    (text) => {
+      expect(read(text)).toEqual({ messages: [], odd: "is not a JSON-RPC message" });
+    },
+  );
+
+  it("Mcp: reads 512 levels and refuses 513, in short lines and in long ones", () => {
+    for (const pad of ["", "x".repeat(70_000)]) {
+      expect(read(nested(512, pad)).messages).toHaveLength(1);
+      expect(read(nested(513, pad))).toEqual({ messages: [], odd: "is nested too deeply" });
+    }
+  });
+
+  it("Mcp: refuses millions of levels in no time", () => {
+    const start = performance.now();
+    expect(read(`${"[".repeat(8_000_000)}${"]".repeat(8_000_000)}`).odd).toBe("is nested too deeply");
+    expect(performance.now() - start).toBeLessThan(1_000);
+  });
+
+  it("Mcp: brackets in strings are no levels", () => {
+    const text = JSON.stringify({ jsonrpc: "2.0", result: `"\\${"[{".repeat(50_000)}` });
+    expect(read(text).messages).toHaveLength(1);
+  });
+
+  it("Mcp: any bytes are read without an exception", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => void readRpcLine(Buffer.from(bytes))),
+    );
+  });
+});
+
+describe("readAnswerId", () => {
+  const idOf = (text: string) =>
+    readAnswerId(Buffer.from(text).subarray(0, 200), Buffer.from(text).subarray(-200));
+  const long = JSON.stringify("x".repeat(1_000));
+
+  it.each([
+    [`{"jsonrpc":"2.0","id":7,"result":${long}}`, 7],
+    [`{"id":-7,"jsonrpc":"2.0","error":${long}}`, -7],
+    [`\ufeff { "id" : "a-1" , "result" : ${long}}`, "a-1"],
+    [`{"result":${long},"jsonrpc":"2.0","id":7}`, 7],
+    [`{"jsonrpc":"2.0","result":${long},"id":"b"}\r`, "b"],
+    [`{"error":${long},"id":0,"jsonrpc":"2.0"} `, 0],
+  ])("Mcp: finds the id of an answer (%#)", (text, id) => {
+    expect(idOf(text)).toBe(id);
+  });
+
+  it.each([
+    `{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage","params":${long}}`,
+    `{"jsonrpc":"2.0","method":"notifications/message","params":{"x":${long},"id":7}}`,
+    `{"method":"x","params":${long},"id":7}`,
+    `{"jsonrpc":"2.0","id":null,"error":${long}}`,
+    `{"jsonrpc":"2.0","id":"a\\"b","result":${long}}`,
+    `{"jsonrpc":"2.0","id":7.5,"result":${long}}`,
+    `{"jsonrpc":"2.0","id":12345678901234567890,"result":${long}}`,
+    `{"result":${long},"note":"\\",\\"id\\":7}"}`,
+    `noise {"jsonrpc":"2.0","id":7,"result":${long}}`,
+  ])("Mcp: takes nothing else for one (%#)", (text) => {
+    expect(idOf(text)).toBeUndefined();
+  });
+
+  it("Mcp: is linear in what it looks at", () => {
+    const start = performance.now();
+    for (const text of [
+      `{"result":${",".repeat(190)}`,
+      `{"result":${" ".repeat(400)}}`,
+      `{"id":"${" ".repeat(400)}`,
+    ]) {
+      for (let i = 0; i < 1_000; i++) idOf(text);
+    }
+    expect(performance.now() - start).toBeLessThan(1_000);
+  });
+});
+
+describe("toLostAnswer", () => {
+  it("Mcp: is an error of the request, with a code of the one table", () => {
+    expect(toLostAnswer("a", "Why.", "TOO_LARGE")).toEqual({
+      jsonrpc: "2.0",
+      id: "a",
+      error: { code: -32603, message: "Why.", data: { waybill: "TOO_LARGE" } },
+    });
+  });
+});

@@ -1,0 +1,115 @@
+import {
+  InsufficientScopeError,
+  OAuthClientFlowError,
+  OAuthError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  UnauthorizedError,
+} from "@modelcontextprotocol/client";
+import type { ErrorCode } from "../../core/errors/error-codes.ts";
+import { CallError, isCallError } from "../../core/errors/errors.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { type AskedOfServer, codeOfStatus, fromRpcError, toRpcError } from "./rpc-error.ts";
+
+/** Turns what the SDK or its transport threw into a `CallError` that names the method and the server. */
+export function fromSdkError(error: unknown, asked: AskedOfServer): CallError {
+  if (isCallError(error)) return error;
+  const rpc = rpcErrorIn(error);
+  if (rpc !== undefined) return fromRpcError(rpc, asked);
+  const { code, what, details } = describe(error);
+  return new CallError(code, `${asked.server} could not be asked ${asked.method}: ${what}.`, {
+    cause: error,
+    ...(details === undefined ? {} : { details }),
+  });
+}
+
+/** Tells whether an HTTP server says that it does not know the session: what was sent has then not run. */
+export function isSessionGone(error: unknown): boolean {
+  if (!(error instanceof SdkHttpError)) return false;
+  if (error.status === 404) return true;
+  const text = textOf(error);
+  return error.status === 400 && /\bsession\b/i.test(text.slice(0, 2_000));
+}
+
+interface Described {
+  readonly code: ErrorCode;
+  readonly what: string;
+  readonly details?: unknown;
+}
+
+const AUTHENTICATE: Described = {
+  code: "UNAUTHENTICATED",
+  what: "it wants an authorization that is missing",
+};
+
+function describe(error: unknown): Described {
+  if (error instanceof InsufficientScopeError)
+    return { code: "ACCESS_DENIED", what: "the token's scope is not enough" };
+  if (error instanceof SdkHttpError) return describeStatus(error.status);
+  if (
+    error instanceof UnauthorizedError ||
+    error instanceof OAuthError ||
+    error instanceof OAuthClientFlowError
+  ) {
+    return AUTHENTICATE;
+  }
+  if (error instanceof SdkError) return describeSdk(error);
+  if (error instanceof SyntaxError || isNamed(error, "ZodError")) {
+    return { code: "EXECUTION_ERROR", what: "its answer is no JSON-RPC message" };
+  }
+  if (error instanceof TypeError && /circular|BigInt|toJSON/.test(error.message)) {
+    return { code: "VALIDATION_ERROR", what: "the params cannot be written as JSON" };
+  }
+  return { code: "UNAVAILABLE", what: reasonOf(error) };
+}
+
+function describeStatus(status: number): Described {
+  const code = codeOfStatus(status);
+  return { code, what: `it answered with HTTP status ${status}`, details: { status } };
+}
+
+function describeSdk(error: SdkError): Described {
+  switch (error.code) {
+    case SdkErrorCode.MethodNotSupportedByProtocolVersion:
+      return { code: "NOT_IMPLEMENTED", what: "the revision it speaks has no such method" };
+    case SdkErrorCode.ClientHttpUnexpectedContent:
+      return { code: "EXECUTION_ERROR", what: "its answer is neither JSON nor an event stream" };
+    case SdkErrorCode.RequestTimeout:
+      return { code: "TIMEOUT", what: "it did not answer in time" };
+    default:
+      return { code: "UNAVAILABLE", what: reasonOf(error) };
+  }
+}
+
+/** Says in our own words what a network failure is, by its code. */
+function reasonOf(error: unknown): string {
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    const code = (at as NodeJS.ErrnoException).code;
+    if (typeof code === "string" && /^[A-Z][A-Z0-9_]{2,40}$/.test(code) && !(at instanceof SdkError)) {
+      return `the connection failed (${code})`;
+    }
+  }
+  return "the connection failed";
+}
+
+/** Some servers send a JSON-RPC error with an HTTP status of its own. */
+function rpcErrorIn(error: unknown): ReturnType<typeof toRpcError> | undefined {
+  if (!(error instanceof SdkHttpError) || error.status !== 400) return undefined;
+  try {
+    const body: unknown = JSON.parse(textOf(error));
+    const inner = isPlainObject(body) ? body["error"] : undefined;
+    return isPlainObject(inner) && typeof inner["code"] === "number" ? toRpcError(inner) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(error: SdkHttpError): string {
+  const { text } = (error.data ?? {}) as { text?: unknown };
+  return typeof text === "string" ? text : "";
+}
+
+function isNamed(error: unknown, name: string): boolean {
+  return error instanceof Error && (error.name === name || error.constructor.name === name);
+}

@@ -1,0 +1,74 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import { statSync } from "node:fs";
+import type { Readable, Writable } from "node:stream";
+import { type ChildEnvOptions, childEnv } from "./child-env.ts";
+import { toVisibleText } from "./visible-text.ts";
+
+/** A child all of whose streams are pipes. */
+export type PipedChild = ChildProcessByStdio<Writable, Readable, Readable>;
+
+/** What is started, where, and with which environment. */
+export interface SpawnOptions extends Pick<ChildEnvOptions, "env" | "inheritEnv"> {
+  /** A program on the `PATH` or a path to one; no shell reads it. */
+  readonly command: string;
+  /** @default none */
+  readonly args?: readonly string[] | undefined;
+  /** @default that of this process */
+  readonly cwd?: string | undefined;
+}
+
+/** Starts a program as the leader of a process group of its own; what it throws names the program and the reason. */
+export function spawnChild(options: SpawnOptions): PipedChild {
+  const { command, args = [], cwd } = options;
+  try {
+    return spawn(command, [...args], {
+      cwd,
+      env: childEnv(options),
+      stdio: ["pipe", "pipe", "pipe"],
+      detached: process.platform !== "win32",
+      windowsHide: true,
+    });
+  } catch (error) {
+    throw toStartError(error, options);
+  }
+}
+
+/** Resolves when the program runs; rejects like `spawnChild` where it cannot be run. */
+export async function whenSpawned(child: PipedChild, options: SpawnOptions): Promise<void> {
+  try {
+    await once(child, "spawn");
+  } catch (error) {
+    throw toStartError(error, options);
+  }
+}
+
+function toStartError(cause: unknown, { command, cwd }: SpawnOptions): Error {
+  const reason = folderProblem(cwd) ?? programProblem(cause);
+  return new Error(`Cannot start ${JSON.stringify(toVisibleText(command))}: ${reason}.`, { cause });
+}
+
+function folderProblem(cwd: string | undefined): string | undefined {
+  if (cwd === undefined) return undefined;
+  const shown = JSON.stringify(toVisibleText(cwd));
+  try {
+    return statSync(cwd).isDirectory() ? undefined : `its working directory ${shown} is not a directory`;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === "ENOENT"
+      ? `its working directory ${shown} does not exist`
+      : `its working directory ${shown} cannot be used (${code})`;
+  }
+}
+
+function programProblem(cause: unknown): string {
+  const { code, message } = cause as NodeJS.ErrnoException;
+  switch (code) {
+    case "ENOENT":
+      return "there is no such command (ENOENT)";
+    case "EACCES":
+      return "it may not be executed (EACCES)";
+    default:
+      return toVisibleText(message);
+  }
+}

@@ -1,0 +1,173 @@
+import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
+import { CallError, isCallError } from "../../core/errors/errors.ts";
+import type { CallerSide } from "../../core/operation/caller-side.ts";
+import type { Metadata, OperationContext } from "../../core/operation/operation-context.ts";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import type { RegistryChange } from "../../core/registry/executor.ts";
+import { callTool, requestOptionsOf, streamOptionsOf } from "./call-tool.ts";
+import type { ImportLimits, ImportOptions } from "./import-options.ts";
+import type { ImportedTool, ToolPlan } from "./import-tool.ts";
+import { type ImportedTools, importTools } from "./import-tools.ts";
+import { listPages } from "./list-pages.ts";
+import type { ToolPin } from "./lock/tool-pin.ts";
+import type { McpConnection, McpRequestOptions } from "./mcp-connection.ts";
+import { readToolResult } from "./read-tool-result.ts";
+import { ToolStream } from "./stream-tool.ts";
+
+/** What a call of a tool by its exact name may be told. */
+export interface McpCallOptions {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs?: number | undefined;
+  /** Hears the params of each progress notification. */
+  readonly onProgress?: ((progress: Readonly<Record<string, unknown>>) => void) | undefined;
+  readonly caller?: CallerSide | undefined;
+  /** `traceparent`, `tracestate` and `baggage` go on to the server. */
+  readonly metadata?: Metadata | undefined;
+}
+
+/** What a set of tools depends on. */
+export interface ToolSetOptions {
+  readonly connection: McpConnection;
+  readonly options: ImportOptions & { readonly timeoutMs?: number | undefined };
+  readonly limits: ImportLimits;
+  readonly pin: ToolPin | undefined;
+  warn(message: string, cause?: unknown): void;
+}
+
+const NOTHING: ImportedTools = { tools: new Map(), filtered: new Set(), unusable: [], notes: [] };
+
+/** The tools of one server as operations, as they were last listed. */
+export class ToolSet {
+  readonly #given: ToolSetOptions;
+  readonly #warned = new Set<string>();
+  #now = NOTHING;
+
+  constructor(given: ToolSetOptions) {
+    this.#given = given;
+  }
+
+  get now(): ImportedTools {
+    return this.#now;
+  }
+
+  /** Lists the tools again and says what has changed; an operation whose tool is the same stays the same. */
+  async refresh(): Promise<readonly RegistryChange[]> {
+    const listed = await this.#list();
+    const { connection, options, limits } = this.#given;
+    const before = this.#now;
+    const imported = importTools(listed, {
+      options,
+      limits,
+      version: connection.server.serverInfo?.["version"],
+      handlerFor: (plan) => this.#handlerFor(plan),
+    });
+    const tools = keepSame(before.tools, imported.tools);
+    this.#now = { ...imported, tools };
+    this.#report(imported);
+    return changesBetween(before.tools, tools);
+  }
+
+  /** Calls a tool by its exact name, listed or not, and reads its answer; nothing is checked against schemas. */
+  async call(tool: string, input: unknown, options: McpCallOptions = {}): Promise<ResponseEnvelope> {
+    const { filtered, tools } = this.#now;
+    const plan = tools.get(tool)?.plan;
+    if (filtered.has(tool) || (plan === undefined && this.#given.pin !== undefined)) throw noTool(tool);
+    const { metadata, ...request } = options;
+    const { reader, recoverJson, timeoutMs } = this.#given.options;
+    return await this.#run(
+      plan ?? { name: tool, reading: { tool, reader, recoverJson } },
+      { input, metadata },
+      { timeoutMs, ...request },
+    );
+  }
+
+  async #list(): Promise<readonly unknown[]> {
+    const { connection, limits, warn } = this.#given;
+    try {
+      return await listPages(connection, { method: "tools/list", field: "tools", limits, warn });
+    } catch (thrown) {
+      // A server without tools need not know the question.
+      const isWithout = connection.server.capabilities["tools"] === undefined;
+      if (isWithout && isCallError(thrown) && thrown.code === "OPERATION_NOT_FOUND") return [];
+      throw thrown;
+    }
+  }
+
+  #handlerFor(plan: ToolPlan): AnyOperation["handler"] {
+    if (plan.streams) return (input, context) => this.#stream(plan, input, context);
+    const { timeoutMs } = this.#given.options;
+    return (input, context) =>
+      this.#run(plan, { input, metadata: context.metadata }, requestOptionsOf(context, timeoutMs));
+  }
+
+  #stream(plan: ToolPlan, input: unknown, context: OperationContext): ToolStream {
+    const options = streamOptionsOf(context);
+    return new ToolStream({
+      limit: this.#given.limits.waitingValues,
+      signal: options.signal,
+      run: (onProgress, signal) =>
+        this.#run(plan, { input, metadata: context.metadata }, { ...options, onProgress, signal }),
+    });
+  }
+
+  async #run(
+    plan: Pick<ToolPlan, "name" | "reading"> & Partial<ToolPlan>,
+    call: { readonly input: unknown; readonly metadata: Metadata | undefined },
+    options: McpRequestOptions,
+  ): Promise<ResponseEnvelope> {
+    const { name, inputSchema, wrapsInput, reading, definition } = plan;
+    if (definition !== undefined) this.#given.pin?.assertApproved(definition);
+    const request = { ...call, tool: name, inputSchema, wrapsInput };
+    return readToolResult(await callTool(this.#given.connection, request, options), reading);
+  }
+
+  /** Says once what is wrong with a tool, however often it is listed. */
+  #report({ tools, unusable, notes }: ImportedTools): void {
+    const { pin, options } = this.#given;
+    for (const { tool, reason } of unusable) this.#warnOnce(`The tool "${tool}" cannot be used. ${reason}`);
+    for (const { tool, note } of notes) this.#warnOnce(`The tool "${tool}" is not taken over whole. ${note}`);
+    for (const { definition } of tools.values()) {
+      const change = pin?.changeOf(definition);
+      if (change !== undefined) options.onDefinitionChange?.(change);
+    }
+  }
+
+  #warnOnce(message: string): void {
+    if (this.#warned.has(message) || this.#warned.size >= this.#given.limits.tools) return;
+    this.#warned.add(message);
+    this.#given.warn(message);
+  }
+}
+
+function noTool(tool: string): CallError {
+  const message = `There is no tool ${JSON.stringify(tool.slice(0, 200))} among those imported.`;
+  return new CallError("OPERATION_NOT_FOUND", message, { details: { tool } });
+}
+
+type Tools = ReadonlyMap<string, ImportedTool>;
+
+function keepSame(before: Tools, after: Tools): Tools {
+  const kept = new Map<string, ImportedTool>();
+  for (const [name, tool] of after) {
+    const known = before.get(name);
+    kept.set(name, known?.fingerprint === tool.fingerprint ? known : tool);
+  }
+  return kept;
+}
+
+/** By id, because a tool may take the place of another. */
+function changesBetween(before: Tools, after: Tools): RegistryChange[] {
+  const old = byId(before);
+  const current = byId(after);
+  const changes: RegistryChange[] = [];
+  for (const [id, operation] of old) if (!current.has(id)) changes.push({ type: "removed", operation });
+  for (const [id, operation] of current) {
+    const known = old.get(id);
+    if (known !== operation) changes.push({ type: known === undefined ? "added" : "replaced", operation });
+  }
+  return changes;
+}
+
+function byId(tools: Tools): Map<string, AnyOperation> {
+  return new Map(Array.from(tools.values(), ({ operation }) => [operation.id, operation]));
+}

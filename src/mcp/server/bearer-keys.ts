@@ -1,0 +1,77 @@
+import { KeyObject } from "node:crypto";
+import {
+  type CryptoKey,
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  type JSONWebKeySet,
+  type JWK,
+  type JWTVerifyGetKey,
+} from "jose";
+
+/** The keys tokens are signed with: the URL of a published set, a set, a key in one of three forms, or a shared secret. */
+export type BearerKeys = URL | string | JSONWebKeySet | JWK | CryptoKey | KeyObject | Uint8Array;
+
+/** Finds the key of a token, for the algorithms that are allowed. */
+export interface BearerKeyRing {
+  readonly find: JWTVerifyGetKey;
+  readonly algorithms: readonly string[];
+}
+
+const SYMMETRIC = ["HS256", "HS384", "HS512"];
+const ASYMMETRIC = [
+  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
+  ...["PS256", "PS384", "PS512", "RS256", "RS384", "RS512"],
+];
+const SECRET_BYTES = 32;
+
+/** Reads keys and algorithms; a `TypeError` names what makes no sense. A public key is never taken for a shared secret. */
+export function readBearerKeys(keys: BearerKeys, algorithms: readonly string[] | undefined): BearerKeyRing {
+  const possible = isSymmetric(keys) ? SYMMETRIC : ASYMMETRIC;
+  const chosen = algorithms ?? possible;
+  if (!Array.isArray(chosen) || chosen.length === 0 || !chosen.every((name) => possible.includes(name))) {
+    throw new TypeError(`algorithms must be some of those the keys are for: ${possible.join(", ")}.`);
+  }
+  return { find: createFinder(keys), algorithms: chosen };
+}
+
+function isSymmetric(keys: BearerKeys): boolean {
+  if (keys instanceof Uint8Array) {
+    if (keys.byteLength >= SECRET_BYTES) return true;
+    throw new TypeError(`A shared secret needs ${SECRET_BYTES} bytes or more.`);
+  }
+  if (typeof keys !== "object" || keys === null || keys instanceof URL) return false;
+  if (isSet(keys)) return false;
+  return "kty" in keys ? keys.kty === "oct" : "type" in keys && keys.type === "secret";
+}
+
+function isSet(keys: object): keys is JSONWebKeySet {
+  return "keys" in keys && Array.isArray(keys.keys);
+}
+
+function createFinder(keys: BearerKeys): JWTVerifyGetKey {
+  if (typeof keys === "string" || keys instanceof URL) return createRemoteJWKSet(readKeysUrl(keys));
+  if (typeof keys !== "object" || keys === null)
+    throw new TypeError("keys must be a URL, a key set or a key.");
+  if (keys instanceof Uint8Array) {
+    const secret = Uint8Array.from(keys);
+    return () => secret;
+  }
+  if (isSet(keys)) return createLocalJWKSet(structuredClone(keys));
+  if (keys instanceof KeyObject || !("kty" in keys)) {
+    const key = keys as CryptoKey | KeyObject;
+    if (key.type === "private")
+      throw new TypeError("keys must be public: a private key has no business here.");
+    return () => key;
+  }
+  if ("d" in keys) throw new TypeError("keys must be public: a private key has no business here.");
+  const key = structuredClone(keys);
+  return () => key;
+}
+
+function readKeysUrl(keys: string | URL): URL {
+  if (!URL.canParse(String(keys))) throw new TypeError("keys must be a URL, a key set or a key.");
+  const url = new URL(keys);
+  const loopback = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
+  if (url.protocol === "https:" || (url.protocol === "http:" && loopback)) return url;
+  throw new TypeError("Keys must be read over https: over http, anybody on the way could replace them.");
+}

@@ -1,0 +1,170 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { exportJWK, generateKeyPair, generateSecret, SignJWT, UnsecuredJWT } from "jose";
+import { beforeAll, describe, expect, it } from "vitest";
+import { type BearerAuth, createBearerCheck } from "./bearer.ts";
+
+type Keys = Awaited<ReturnType<typeof generateKeyPair>>;
+let keys: Keys;
+let others: Keys;
+beforeAll(async () => {
+  keys = await generateKeyPair("ES256", { extractable: true });
+  others = await generateKeyPair("ES256");
+});
+
+const AUDIENCE = "https://api.example/mcp";
+const GOOD = { sub: "ann", aud: AUDIENCE, iss: "https://id.example", scope: "read write" };
+const inSeconds = (seconds: number) => Math.floor(Date.now() / 1_000) + seconds;
+
+function sign(
+  payload: Record<string, unknown>,
+  key = keys.privateKey,
+  header: Record<string, string> = {},
+): Promise<string> {
+  return new SignJWT({ exp: inSeconds(60), ...payload })
+    .setProtectedHeader({ alg: "ES256", ...header })
+    .sign(key);
+}
+
+async function check(token: string | undefined, auth: Partial<BearerAuth> = {}) {
+  const bearer = createBearerCheck({ audience: AUDIENCE, keys: keys.publicKey, issuer: GOOD.iss, ...auth });
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const outcome = await bearer.check(new Request("http://localhost/mcp", { headers }));
+  if ("identity" in outcome) return { status: 200, identity: outcome.identity, challenge: "" };
+  const { status, headers: answered } = outcome.refusal;
+  return { status, identity: undefined, challenge: answered.get("www-authenticate") ?? "" };
+}
+
+describe("createBearerCheck", () => {
+  it("X-4 reads subject and scopes from a good token, and nothing that gives rights by another name", async () => {
+    const token = await sign({ ...GOOD, tier: "admin", resources: { file: "*" }, email: "ann@example.com" });
+    const { identity } = await check(token);
+    expect(identity).toMatchObject({ subject: "ann", scopes: ["read", "write"], resources: {} });
+    expect(identity).not.toHaveProperty("tier");
+    expect(identity?.claims).toMatchObject({ email: "ann@example.com", iss: GOOD.iss });
+    expect(JSON.stringify(identity)).not.toContain(token);
+  });
+
+  it("Mcp: takes scopes as a list too, and whatever `toIdentity` makes of a token", async () => {
+    const token = await sign({ ...GOOD, scope: undefined, scp: ["a", 1, "b"] });
+    expect((await check(token)).identity?.scopes).toEqual(["a", "b"]);
+    const toIdentity = () => ({ subject: "mapped", tier: "gold" });
+    expect((await check(token, { toIdentity })).identity).toMatchObject({ subject: "mapped", tier: "gold" });
+  });
+
+  it("Mcp: refuses every token that is not for here, not from there, not in time or not signed", async () => {
+    const bad = {
+      "other audience": await sign({ ...GOOD, aud: "https://other.example" }),
+      "no audience": await sign({ ...GOOD, aud: undefined }),
+      "other issuer": await sign({ ...GOOD, iss: "https://evil.example" }),
+      "no subject": await sign({ ...GOOD, sub: undefined }),
+      "empty subject": await sign({ ...GOOD, sub: "" }),
+      expired: await sign({ ...GOOD, exp: inSeconds(-10) }),
+      "no expiry": await sign({ ...GOOD, exp: undefined }),
+      "not yet": await sign({ ...GOOD, nbf: inSeconds(60) }),
+      "other key": await sign(GOOD, others.privateKey),
+      unsigned: new UnsecuredJWT({ ...GOOD, exp: inSeconds(60) }).encode(),
+      "public key as secret": await new SignJWT({ ...GOOD, exp: inSeconds(60) })
+        .setProtectedHeader({ alg: "HS256" })
+        .sign(new TextEncoder().encode(JSON.stringify(await exportJWK(keys.publicKey)))),
+      garbage: "a.b.c",
+      "not a token": "secret",
+    };
+    for (const [name, token] of Object.entries(bad)) {
+      const { status, challenge } = await check(token);
+      expect([name, status, challenge]).toEqual([name, 401, 'Bearer error="invalid_token"']);
+    }
+  });
+
+  it("Mcp: allows clocks to differ by so much and no more", async () => {
+    const token = await sign({ ...GOOD, exp: inSeconds(-3) });
+    expect((await check(token)).status).toBe(200);
+    expect((await check(token, { clockToleranceMs: 0 })).status).toBe(401);
+  });
+
+  it("Mcp: reads a token of as many characters as allowed, and no more", async () => {
+    const fill = async (length: number) => {
+      const bare = (await sign({ ...GOOD, pad: "" })).length + "Bearer ".length;
+      // Three bytes make four characters.
+      const token = await sign({ ...GOOD, pad: "x".repeat(Math.floor(((length - bare) * 3) / 4)) });
+      return (await check(token)).status;
+    };
+    expect(await fill(16_380)).toBe(200);
+    expect(await fill(16_390)).toBe(401);
+  });
+
+  it("Mcp: asks for a token, and says where to get one", async () => {
+    expect(await check(undefined)).toMatchObject({ status: 401, challenge: "Bearer" });
+    const resourceMetadata = { authorizationServers: ["https://id.example"], scopesSupported: ["read"] };
+    const url = "https://api.example/.well-known/oauth-protected-resource/mcp";
+    expect((await check(undefined, { resourceMetadata })).challenge).toBe(
+      `Bearer resource_metadata="${url}"`,
+    );
+    const bearer = createBearerCheck({ audience: AUDIENCE, keys: keys.publicKey, resourceMetadata });
+    for (const path of ["", "/mcp"]) {
+      const request = new Request(`http://localhost/.well-known/oauth-protected-resource${path}`);
+      expect(await bearer.describe(request)?.json()).toEqual({
+        resource: AUDIENCE,
+        authorization_servers: ["https://id.example"],
+        scopes_supported: ["read"],
+        bearer_methods_supported: ["header"],
+      });
+    }
+    expect(bearer.describe(new Request("http://localhost/mcp"))).toBeUndefined();
+    const other = new Request("http://localhost/.well-known/oauth-protected-resource/other");
+    expect(bearer.describe(other)?.status).toBe(404);
+  });
+
+  it("Mcp: names the scopes that are needed", async () => {
+    const { status, challenge } = await check(await sign(GOOD), { requiredScopes: ["read", "admin"] });
+    expect(status).toBe(403);
+    expect(challenge).toBe('Bearer error="insufficient_scope", scope="read admin"');
+    expect((await check(await sign(GOOD), { requiredScopes: ["read", "write"] })).status).toBe(200);
+  });
+
+  it("Mcp: takes a key set, a published key set, a single key and a shared secret", async () => {
+    const jwk = { ...(await exportJWK(keys.publicKey)), kid: "1", alg: "ES256" };
+    const token = await sign(GOOD, keys.privateKey, { kid: "1" });
+    expect((await check(token, { keys: { keys: [jwk] } })).status).toBe(200);
+    expect((await check(token, { keys: jwk })).status).toBe(200);
+    const secret = crypto.getRandomValues(new Uint8Array(32));
+    const shared = await new SignJWT({ ...GOOD, exp: inSeconds(60) })
+      .setProtectedHeader({ alg: "HS256" })
+      .sign(secret);
+    expect((await check(shared, { keys: secret })).status).toBe(200);
+    const hidden = (await generateSecret("HS256")) as CryptoKey;
+    expect((await check(shared, { keys: hidden })).status).toBe(401);
+    const publisher = createServer((_, response) => response.end(JSON.stringify({ keys: [jwk] })));
+    await new Promise<void>((resolve) => publisher.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(publisher.address() as AddressInfo).port}/keys`;
+    expect((await check(token, { keys: url })).status).toBe(200);
+    await new Promise((resolve) => publisher.close(resolve));
+    expect((await check(token, { keys: url })).status).toBe(503);
+  });
+
+  it("Mcp: refuses options that would believe too much", async () => {
+    const jwk = await exportJWK(keys.privateKey);
+    const bad: Partial<BearerAuth>[] = [
+      { audience: "" },
+      { audience: [] },
+      { audience: undefined as never },
+      { algorithms: ["none"] },
+      { algorithms: ["HS256"] },
+      { algorithms: [] },
+      { keys: "http://id.example/keys" },
+      { keys: "no url" },
+      { keys: undefined as never },
+      { keys: keys.privateKey },
+      { keys: jwk },
+      { keys: new Uint8Array(31) },
+      { keys: new Uint8Array(32), algorithms: ["ES256"] },
+      { clockToleranceMs: -1 },
+      { audience: "urn:here", resourceMetadata: { authorizationServers: [] } },
+    ];
+    for (const auth of bad) {
+      expect(() => createBearerCheck({ audience: AUDIENCE, keys: keys.publicKey, ...auth })).toThrow(
+        TypeError,
+      );
+    }
+  });
+});

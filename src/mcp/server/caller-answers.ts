@@ -1,0 +1,90 @@
+import { CallError } from "../../core/errors/errors.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import type { ElicitAnswer, ElicitRequest, Root, SampleAnswer } from "../../core/operation/caller-side.ts";
+import { type OperationSchema, toOperationSchema } from "../../core/schema/any-schema.ts";
+
+/** What a client says it can be asked. */
+export interface AskableCapabilities {
+  readonly form: boolean;
+  readonly url: boolean;
+  readonly sampling: boolean;
+  readonly roots: boolean;
+}
+
+/** Reads the capabilities of a client; an empty `elicitation` means forms, as it did before there were modes. */
+export function readCapabilities(declared: unknown): AskableCapabilities {
+  const { elicitation, sampling, roots } = isPlainObject(declared) ? declared : {};
+  const modes = isPlainObject(elicitation) ? elicitation : undefined;
+  const url = isPlainObject(modes?.["url"]);
+  return {
+    form: modes !== undefined && (isPlainObject(modes["form"]) || !url),
+    url,
+    sampling: isPlainObject(sampling),
+    roots: isPlainObject(roots),
+  };
+}
+
+/** What a client would have had to declare, by the error that says it did not. */
+const missing = new WeakMap<object, Readonly<Record<string, object>>>();
+
+/** Throws where a client does not offer the kind of question. */
+export function assertAskable(kind: keyof AskableCapabilities, can: AskableCapabilities): void {
+  if (can[kind]) return;
+  const error = new CallError("NOT_IMPLEMENTED", `The client cannot be asked this (${kind}).`);
+  missing.set(error, kind === "form" || kind === "url" ? { elicitation: { [kind]: {} } } : { [kind]: {} });
+  throw error;
+}
+
+/** The capabilities for want of which a call failed; nothing where it failed for another reason. */
+export function missingCapabilities(thrown: unknown): Readonly<Record<string, object>> | undefined {
+  let error = thrown;
+  for (let depth = 0; depth < 10 && error instanceof Error; depth++, error = error.cause) {
+    const found = missing.get(error);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Takes an answer of a person for what it says; nothing where it is not one. */
+export function readElicitAnswer(value: unknown): ElicitAnswer | undefined {
+  if (!isPlainObject(value)) return undefined;
+  const { action, content } = value;
+  if (action !== "accept" && action !== "decline" && action !== "cancel") return undefined;
+  if (content === undefined || content === null) return { action };
+  return isPlainObject(content) ? { action, content } : undefined;
+}
+
+/** Takes an answer of a model for what it says; nothing where it is not one. */
+export function readSampleAnswer(value: unknown): SampleAnswer | undefined {
+  if (!isPlainObject(value) || value["content"] === undefined) return undefined;
+  return typeof value["role"] === "string" && typeof value["model"] === "string"
+    ? (value as unknown as SampleAnswer)
+    : undefined;
+}
+
+/** Takes a list of roots for what it says; nothing where it is not one. */
+export function readRoots(value: unknown): readonly Root[] | undefined {
+  if (!isPlainObject(value) || !Array.isArray(value["roots"])) return undefined;
+  const isRoot = (root: unknown): boolean => isPlainObject(root) && typeof root["uri"] === "string";
+  return value["roots"].every(isRoot) ? (value["roots"] as Root[]) : undefined;
+}
+
+/** Throws `VALIDATION_ERROR` when what was filled in is not what the form asked for. */
+export function checkedAnswer(answer: ElicitAnswer, request: ElicitRequest): ElicitAnswer {
+  if (answer.action !== "accept" || request.mode === "url") return answer;
+  const schema = compiled(request.requestedSchema);
+  const content = answer.content ?? {};
+  if (schema === undefined || schema.check(content)) return answer;
+  throw new CallError("VALIDATION_ERROR", "The answer does not match the form that was asked for.", {
+    details: { issues: schema.errors(content) },
+  });
+}
+
+/** A form of an imported server may have a schema we refuse; that server then checks the answer itself. */
+function compiled(schema: unknown): OperationSchema | undefined {
+  try {
+    return toOperationSchema(schema as never, "output");
+  } catch {
+    return undefined;
+  }
+}

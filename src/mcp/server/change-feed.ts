@@ -1,0 +1,132 @@
+import type { McpProvider, McpProviderEvent } from "../provider.ts";
+import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
+import { isHeard } from "./exchange.ts";
+import type { McpServerEvent } from "./mcp-server.ts";
+import type { Peer } from "./peer-request.ts";
+import type { ServedExecutor } from "./tool-table.ts";
+
+/** Changes within this time are told as one. */
+const COALESCE_MS = 50;
+
+type ListKind = Exclude<McpServerEvent["kind"], "resource_updated">;
+
+/** What the feed tells others about what providers say. */
+export interface FeedListeners {
+  onListChange(provider: McpProvider): void;
+  /** Gives the addresses clients know the resource by. */
+  onUpdate(provider: McpProvider, uri: string): readonly string[];
+}
+
+/** Tells listeners, and peers that stay, what has changed. */
+export class ChangeFeed {
+  readonly #peers = new Set<Peer>();
+  readonly #listeners = new Set<(event: McpServerEvent) => void>();
+  readonly #providers: readonly McpProvider[];
+  readonly #stops: (() => void)[];
+  readonly #due = new Set<ListKind>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(executor: ServedExecutor, providers: readonly McpProvider[], listeners: FeedListeners) {
+    this.#providers = providers;
+    this.#stops = [
+      executor.onChange(() => this.#later("tools_list_changed")),
+      ...providers.map((provider) => provider.onEvent((event) => this.#hear(provider, event, listeners))),
+    ];
+  }
+
+  /** Tells a peer from now on, until it is gone. */
+  add(peer: Peer): void {
+    this.#peers.add(peer);
+  }
+
+  remove(peer: Peer): void {
+    this.#peers.delete(peer);
+  }
+
+  listen(listener: (event: McpServerEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Asks providers for as much as the most curious peer wants to hear. */
+  async setLevels(): Promise<void> {
+    const wanted = [...this.#peers].map(({ level }) => MCP_LOG_LEVELS.indexOf(level ?? "debug"));
+    const least: McpLogLevel = MCP_LOG_LEVELS[Math.min(...wanted, MCP_LOG_LEVELS.length - 1)] ?? "debug";
+    const logging = this.#providers.filter(({ capabilities }) => capabilities.logging);
+    await Promise.allSettled(logging.map((provider) => provider.setLogLevel(least)));
+  }
+
+  close(): void {
+    for (const stop of this.#stops) stop();
+    clearTimeout(this.#timer);
+    this.#peers.clear();
+    this.#listeners.clear();
+  }
+
+  #hear(provider: McpProvider, event: McpProviderEvent, listeners: FeedListeners): void {
+    switch (event.type) {
+      case "resources-changed":
+        listeners.onListChange(provider);
+        this.#later("resources_list_changed");
+        return;
+      case "prompts-changed":
+        listeners.onListChange(provider);
+        this.#later("prompts_list_changed");
+        return;
+      case "resource-updated":
+        for (const uri of listeners.onUpdate(provider, event.uri))
+          this.#emit({ kind: "resource_updated", uri });
+        return;
+      case "log":
+        this.#log(event, provider.namespace);
+    }
+  }
+
+  #log(event: Extract<McpProviderEvent, { type: "log" }>, namespace: string): void {
+    const { level, logger, data } = event;
+    const params = { level, logger: logger === undefined ? namespace : `${namespace}.${logger}`, data };
+    for (const { server, era, level: least } of this.#peers) {
+      if (era !== "legacy" || !isHeard(level, least)) continue;
+      server.notification({ method: "notifications/message", params }).catch(() => {});
+    }
+  }
+
+  #later(kind: ListKind): void {
+    this.#due.add(kind);
+    if (this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => this.#flush(), COALESCE_MS);
+    this.#timer.unref();
+  }
+
+  #flush(): void {
+    this.#timer = undefined;
+    const due = [...this.#due];
+    this.#due.clear();
+    for (const kind of due) {
+      this.#emit({ kind });
+      for (const peer of this.#peers) tellList(peer, kind).catch(() => {});
+    }
+  }
+
+  #emit(event: McpServerEvent): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(event);
+      } catch {
+        // One listener's trouble is not another's.
+      }
+    }
+  }
+}
+
+async function tellList({ server }: Peer, kind: ListKind): Promise<void> {
+  if (server.transport === undefined) return;
+  switch (kind) {
+    case "tools_list_changed":
+      return await server.sendToolListChanged();
+    case "resources_list_changed":
+      return await server.sendResourceListChanged();
+    case "prompts_list_changed":
+      return await server.sendPromptListChanged();
+  }
+}

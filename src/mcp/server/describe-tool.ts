@@ -1,0 +1,136 @@
+import { isPlainObject } from "../../core/json/json-value.ts";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import type { ResultFormat } from "../../core/result/result-format.ts";
+import { toOperationSchema } from "../../core/schema/any-schema.ts";
+import type { JsonSchema, JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import { type ServedInput, toNaturalOutput, toServedInput, toServedOutput } from "./served-schema.ts";
+import { streamSchema } from "./stream-result.ts";
+
+/** Which of the two protocols a peer speaks. */
+export type Era = "legacy" | "modern";
+
+/** The key of a tool's `_meta` under which its operation is described. */
+export const OPERATION_META_KEY = "dev.waybill/operation";
+
+/** The key of an operation's `_meta` under which an imported tool keeps what operations have no field for. */
+const IMPORTED_META_KEY = "dev.waybill/tool";
+
+/** A tool as `tools/list` shows it. */
+export interface DescribedTool {
+  readonly name: string;
+  readonly title?: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchemaObject;
+  readonly outputSchema?: JsonSchemaObject;
+  readonly annotations?: Readonly<Record<string, unknown>>;
+  readonly icons?: unknown;
+  readonly _meta: Readonly<Record<string, unknown>>;
+}
+
+const inputs = new WeakMap<AnyOperation, ServedInput>();
+const outputs = new WeakMap<AnyOperation, Map<ResultFormat, JsonSchemaObject | undefined>>();
+
+/** How the input of an operation is served; worked out once. */
+export function inputOf(operation: AnyOperation): ServedInput {
+  const input = inputs.get(operation) ?? readInput(operation);
+  inputs.set(operation, input);
+  return input;
+}
+
+/** What a format says of the results of an operation, before any wrapping; worked out once. */
+export function outputOf(operation: AnyOperation, format: ResultFormat): JsonSchemaObject | undefined {
+  const byFormat = outputs.get(operation) ?? new Map<ResultFormat, JsonSchemaObject | undefined>();
+  outputs.set(operation, byFormat);
+  if (!byFormat.has(format)) byFormat.set(format, toNaturalOutput(formatSchema(operation, format)));
+  return byFormat.get(format);
+}
+
+function readInput({ inputSchema }: AnyOperation): ServedInput {
+  if (inputSchema === undefined) return toServedInput(undefined);
+  const { json, meaningful } = toOperationSchema(inputSchema, "input");
+  return toServedInput(meaningful ? json : undefined);
+}
+
+/** Describes an operation as a tool. */
+export function describeTool(
+  operation: AnyOperation,
+  name: string,
+  era: Era,
+  format: ResultFormat,
+): DescribedTool {
+  const { title, description } = operation;
+  const input = inputOf(operation);
+  const outputSchema = toServedOutput(formatSchema(operation, format), era);
+  const annotations = annotationsOf(operation);
+  const imported = importedPartOf(operation);
+  return {
+    name,
+    ...(title !== undefined && { title }),
+    description,
+    inputSchema: input.schema,
+    ...(outputSchema !== undefined && { outputSchema }),
+    ...(annotations !== undefined && { annotations }),
+    ...(Array.isArray(imported["icons"]) && { icons: imported["icons"] }),
+    _meta: { ...foreignMeta(imported["_meta"]), [OPERATION_META_KEY]: factsOf(operation, input.wrapped) },
+  };
+}
+
+/** Leaves out what only Waybill itself, or the SDK for this very server, may say. */
+export function foreignMeta(meta: unknown): Record<string, unknown> {
+  if (!isPlainObject(meta)) return {};
+  const isForeign = ([key]: [string, unknown]): boolean =>
+    !key.startsWith("dev.waybill/") && !key.startsWith("io.modelcontextprotocol/");
+  return Object.fromEntries(Object.entries(meta).filter(isForeign));
+}
+
+function formatSchema(operation: AnyOperation, format: ResultFormat): JsonSchema | undefined {
+  const { type } = operation;
+  // A subscription ends with one result about all its values, which the format writes like any other.
+  return format.outputSchema(
+    type === "subscription" ? { ...operation, outputSchema: streamSchema(operation) } : operation,
+  );
+}
+
+function importedPartOf(operation: AnyOperation): Readonly<Record<string, unknown>> {
+  const part = operation._meta?.[IMPORTED_META_KEY];
+  return isPlainObject(part) ? part : {};
+}
+
+function annotationsOf({ type, annotations }: AnyOperation): Record<string, unknown> | undefined {
+  const hints = {
+    readOnlyHint: annotations?.readOnly ?? (type === "mutation" ? undefined : true),
+    destructiveHint: annotations?.destructive,
+    idempotentHint: annotations?.idempotent,
+    openWorldHint: annotations?.openWorld,
+  };
+  const said = Object.entries(hints).filter(([, hint]) => hint !== undefined);
+  return said.length === 0 ? undefined : Object.fromEntries(said);
+}
+
+function factsOf(operation: AnyOperation, wrapsInput: boolean): Record<string, unknown> {
+  const { id, type, version, tags, tier, features } = operation;
+  const errors = errorFacts(operation);
+  return {
+    id,
+    type,
+    version,
+    ...(tags !== undefined && tags.length > 0 && { tags }),
+    ...(errors.length > 0 && { errors }),
+    ...(tier !== undefined && { tier }),
+    ...(features !== undefined && features.length > 0 && { features }),
+    ...(wrapsInput && { wrapsInput }),
+  };
+}
+
+function errorFacts({ errors }: AnyOperation): readonly Record<string, unknown>[] {
+  if (errors === undefined) return [];
+  const list = Array.isArray(errors)
+    ? errors
+    : Object.entries(errors).map(([code, rest]) => ({ ...rest, code }));
+  return list.map(({ code, description, schema, httpStatus }) => ({
+    code,
+    ...(description !== undefined && { description }),
+    ...(schema !== undefined && { schema: toOperationSchema(schema, "output").json }),
+    ...(httpStatus !== undefined && { httpStatus }),
+  }));
+}

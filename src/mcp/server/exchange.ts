@@ -1,0 +1,105 @@
+import type { ServerContext } from "@modelcontextprotocol/server";
+import { toJsonTextOrNone } from "../../core/json/json-text.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import type { LogLine, Metadata } from "../../core/operation/operation-context.ts";
+import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
+
+/** The parameters of one `notifications/progress`, without the token. */
+export interface Progress {
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+  readonly _meta?: Readonly<Record<string, unknown>>;
+}
+
+const LEVELS = { debug: "debug", info: "info", warn: "warning", error: "error" } as const;
+
+/** The tracing headers that ride in `_meta`, by the names W3C gives them. */
+const TRACE_KEYS = ["traceparent", "tracestate", "baggage"];
+const MAX_TRACE = 8_192;
+
+/** What a request in progress can tell its client: how far it is, and what its handler says. */
+export class Exchange {
+  readonly #levelOf: (context: ServerContext) => McpLogLevel | "off" | undefined;
+  #context: ServerContext | undefined;
+  #reached = Number.NEGATIVE_INFINITY;
+  #told = 0;
+
+  /** `levelOf` gives the least important level a request wants to hear of; nothing means all. */
+  constructor(levelOf: (context: ServerContext) => McpLogLevel | "off" | undefined) {
+    this.#levelOf = levelOf;
+  }
+
+  /** Speaks through this request from now on, or through none. */
+  attach(context: ServerContext | undefined): void {
+    this.#context = context;
+  }
+
+  /** Tells whatever a handler reports; only what goes up is told, as the protocol wants it. */
+  progress(value: unknown): void {
+    const said = this.#read(value);
+    if (said !== undefined) this.tell(said);
+  }
+
+  /** Sends a progress notification where the client asked for any. */
+  tell(progress: Progress): void {
+    const token = this.#context?.mcpReq._meta?.progressToken;
+    if (token === undefined || progress.progress <= this.#reached) return;
+    this.#reached = progress.progress;
+    this.#send("notifications/progress", { ...progress, progressToken: token });
+  }
+
+  /** Tells what a handler said; `logger` names the operation. */
+  log({ level, message, data }: LogLine, logger: string): void {
+    const isData = data !== undefined && toJsonTextOrNone(data) !== undefined;
+    this.message(LEVELS[level] ?? "info", isData ? { message, data } : message, logger);
+  }
+
+  /** The same with a level of MCP. */
+  message(level: McpLogLevel, data: unknown, logger: string | undefined): void {
+    const context = this.#context;
+    if (context === undefined || !isHeard(level, this.#levelOf(context))) return;
+    this.#send("notifications/message", { level, data, ...(logger !== undefined && { logger }) });
+  }
+
+  #send(method: string, params: Record<string, unknown>): void {
+    // A client that has left hears nothing; the call itself finds out by its signal.
+    this.#context?.mcpReq.notify({ method, params }).catch(() => {});
+  }
+
+  #read(value: unknown): Progress | undefined {
+    this.#told += 1;
+    if (typeof value === "number") return Number.isFinite(value) ? { progress: value } : undefined;
+    if (isPlainObject(value) && typeof value["progress"] === "number") return readFields(value);
+    const counted = Math.max(this.#told, Number.isFinite(this.#reached) ? this.#reached + 1 : 1);
+    const message = typeof value === "string" ? value : toJsonTextOrNone(value);
+    return { progress: counted, ...(message !== undefined && { message }) };
+  }
+}
+
+/** Tells whether a message is important enough. */
+export function isHeard(level: McpLogLevel, least: McpLogLevel | "off" | undefined): boolean {
+  if (least === "off") return false;
+  return least === undefined || MCP_LOG_LEVELS.indexOf(level) >= MCP_LOG_LEVELS.indexOf(least);
+}
+
+/** What a request says about the trace it belongs to. */
+export function metadataOf(context: ServerContext): Metadata | undefined {
+  const meta = context.mcpReq._meta as Readonly<Record<string, unknown>> | undefined;
+  if (meta === undefined) return undefined;
+  const entries = TRACE_KEYS.flatMap((key) => {
+    const value = Object.hasOwn(meta, key) ? meta[key] : undefined;
+    return typeof value === "string" && value.length <= MAX_TRACE ? [[key, value] as const] : [];
+  });
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+function readFields(value: Readonly<Record<string, unknown>>): Progress | undefined {
+  const { progress, total, message } = value;
+  if (!Number.isFinite(progress)) return undefined;
+  return {
+    progress: progress as number,
+    ...(Number.isFinite(total) && { total: total as number }),
+    ...(typeof message === "string" && { message }),
+  };
+}

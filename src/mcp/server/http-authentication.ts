@@ -1,0 +1,52 @@
+import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
+import { errorTraits } from "../../core/errors/error-codes.ts";
+import { isCallError } from "../../core/errors/errors.ts";
+import { type BearerAuth, createBearerCheck } from "./bearer.ts";
+import { createRefusal } from "./http-refusal.ts";
+
+/** How callers over HTTP are told from one another; with neither, all are anonymous. */
+export interface HttpAuthenticationOptions {
+  /** Every request needs a bearer token. */
+  readonly auth?: BearerAuth | undefined;
+  /** A scheme of one's own: who is asking, nothing for an anonymous caller; a thrown `CallError` refuses the request. */
+  readonly authenticate?:
+    | ((request: Request) => Identity | undefined | Promise<Identity | undefined>)
+    | undefined;
+}
+
+/** Tells who is asking. */
+export interface HttpAuthentication {
+  identify(
+    request: Request,
+  ): Promise<{ readonly identity: Identity | undefined } | { readonly refusal: Response }>;
+  /** Answers a request for what clients need to know to get a token; nothing where it is for something else. */
+  describe(request: Request): Response | undefined;
+}
+
+/** Creates what authenticates requests; both ways at once are a `TypeError`. */
+export function createAuthentication(options: HttpAuthenticationOptions): HttpAuthentication {
+  const { auth, authenticate } = options;
+  if (auth !== undefined && authenticate !== undefined) {
+    throw new TypeError("Give auth or authenticate, not both: it would not be clear which one decides.");
+  }
+  if (auth !== undefined) {
+    const bearer = createBearerCheck(auth);
+    return { identify: (request) => bearer.check(request), describe: (request) => bearer.describe(request) };
+  }
+  const describe = (): undefined => undefined;
+  if (authenticate === undefined) return { identify: async () => ({ identity: undefined }), describe };
+  return {
+    describe,
+    async identify(request) {
+      try {
+        const identity = await authenticate(request);
+        return { identity: identity === undefined ? undefined : HeldIdentity.of(identity) };
+      } catch (thrown) {
+        if (!isCallError(thrown)) throw thrown;
+        const { httpStatus } = errorTraits(thrown.code);
+        const headers: Record<string, string> = httpStatus === 401 ? { "www-authenticate": "Bearer" } : {};
+        return { refusal: createRefusal(httpStatus, thrown.message, { headers }) };
+      }
+    },
+  };
+}

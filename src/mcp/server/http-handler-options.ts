@@ -1,0 +1,48 @@
+import type { HttpAuthenticationOptions } from "./http-authentication.ts";
+import type { HttpGuardOptions } from "./http-guard.ts";
+
+/** Bounds of an MCP endpoint over HTTP. */
+export interface McpHandlerLimits {
+  /** Bytes of one posted body. @default 4_194_304 */
+  readonly bodyBytes?: number | undefined;
+  /** Sessions of 2025 clients; those that have been idle for longest make room. @default 1_000 */
+  readonly sessions?: number | undefined;
+  /** How long a session is kept when nothing runs in it and no stream is open, in milliseconds. @default 1_800_000 */
+  readonly sessionIdleMs?: number | undefined;
+  /** Requests of one session that run at a time. @default 1_000 */
+  readonly sessionRequests?: number | undefined;
+  /** Streams of changes (`subscriptions/listen`) that 2026-07-28 clients hold open. @default 1_000 */
+  readonly subscriptions?: number | undefined;
+  /** Bytes a reader of a stream may be behind when more is to be sent. @default 4_194_304 */
+  readonly streamBytes?: number | undefined;
+}
+
+/** How an MCP endpoint over HTTP is reached, by whom, and within which bounds. */
+export interface McpHandlerOptions extends HttpGuardOptions, HttpAuthenticationOptions, McpHandlerLimits {
+  /** Hears of faults of this side, which clients are told nothing about. @default console.warn */
+  readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
+}
+
+const DEFAULTS = {
+  bodyBytes: 4_194_304,
+  sessions: 1_000,
+  sessionIdleMs: 1_800_000,
+  sessionRequests: 1_000,
+  subscriptions: 1_000,
+  streamBytes: 4_194_304,
+} as const satisfies Required<McpHandlerLimits>;
+
+/** Reads the bounds of a handler; one that is not a whole number above 0 is a `TypeError`. */
+export function readHandlerBounds(
+  options: McpHandlerLimits,
+): Readonly<Record<keyof typeof DEFAULTS, number>> {
+  const bounds: Record<keyof typeof DEFAULTS, number> = { ...DEFAULTS };
+  for (const name of Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[]) {
+    const value = options[name] ?? DEFAULTS[name];
+    if (!Number.isSafeInteger(value) || value < 1) {
+      throw new TypeError(`${name} must be a whole number, 1 or more.`);
+    }
+    bounds[name] = value;
+  }
+  return bounds;
+}

@@ -1,0 +1,178 @@
+import { type AuthInfo, isInitializeRequest } from "@modelcontextprotocol/server";
+import type { Identity } from "../../core/access/identity.ts";
+import { createRefusal, requestIdOf } from "./http-refusal.ts";
+import { HttpSession, type SessionBounds } from "./http-session.ts";
+import type { McpServer } from "./mcp-server.ts";
+
+/** Bounds of all sessions together. */
+export interface SessionsBounds extends SessionBounds {
+  readonly sessions: number;
+  readonly sessionIdleMs: number;
+}
+
+/** One request of a 2025 client. */
+export interface SessionRequest {
+  readonly request: Request;
+  /** What was posted, if anything. */
+  readonly body?: unknown;
+  readonly identity?: Identity | undefined;
+  readonly authInfo?: AuthInfo | undefined;
+}
+
+interface Kept {
+  readonly session: HttpSession;
+  /** Of `performance.now()`. */
+  usedAt: number;
+}
+
+/** The sessions of 2025 clients, each for whoever opened it and nobody else. */
+export class HttpSessions {
+  readonly #server: McpServer;
+  readonly #bounds: SessionsBounds;
+  /** Least recently used first. */
+  readonly #kept = new Map<string, Kept>();
+  #timer: NodeJS.Timeout | undefined;
+  #opening = 0;
+
+  constructor(server: McpServer, bounds: SessionsBounds) {
+    this.#server = server;
+    this.#bounds = bounds;
+  }
+
+  /** How many sessions there are. */
+  get size(): number {
+    return this.#kept.size;
+  }
+
+  /** How many requests of all sessions have no answer yet. */
+  get running(): number {
+    let running = 0;
+    for (const { session } of this.#kept.values()) running += session.running;
+    return running;
+  }
+
+  /** Serves one request: `initialize` opens a session, everything else names one. */
+  async serve(asked: SessionRequest): Promise<Response> {
+    const { request, body, identity, authInfo } = asked;
+    if (isInitialize(body)) return this.#open(asked);
+    const id = request.headers.get("mcp-session-id");
+    if (id === null) {
+      return createRefusal(400, "The Mcp-Session-Id header is missing; initialize gives one.", {
+        id: requestIdOf(body),
+      });
+    }
+    const kept = this.#kept.get(id);
+    if (kept === undefined || kept.session.owner !== ownerOf(identity)) {
+      return createRefusal(404, "There is no such session; initialize again.", {
+        code: -32_001,
+        id: requestIdOf(body),
+      });
+    }
+    this.#touch(kept);
+    return kept.session.serve(request, body, authInfo);
+  }
+
+  /** Ends the streams that carry what nobody asked for; requests go on. */
+  endStreams(): void {
+    for (const { session } of this.#kept.values()) session.endStream();
+  }
+
+  /** Ends all sessions and what runs in them. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    const sessions = [...this.#kept.values()];
+    this.#kept.clear();
+    await Promise.allSettled(sessions.map(({ session }) => session.end()));
+  }
+
+  async #open({ request, body, identity, authInfo }: SessionRequest): Promise<Response> {
+    const owner = ownerOf(identity);
+    if (this.#kept.size + this.#opening >= this.#bounds.sessions && !this.#evict(owner)) {
+      return createRefusal(503, "There are too many sessions; try again later.", {
+        id: requestIdOf(body),
+        headers: { "retry-after": "10" },
+      });
+    }
+    this.#opening += 1;
+    let session: HttpSession | undefined;
+    let kept = false;
+    try {
+      const server = this.#server.open({ era: "legacy", identity, stays: true });
+      session = new HttpSession(server, owner, this.#bounds, {
+        opened: (opened) => {
+          kept = true;
+          this.#opening -= 1;
+          this.#keep(opened);
+        },
+        rested: (rested) => this.#touch(this.#kept.get(rested.id)),
+        ended: (ended) => this.#kept.delete(ended.id),
+      });
+      await session.start();
+      return await session.serve(request, body, authInfo);
+    } finally {
+      if (!kept) {
+        this.#opening -= 1;
+        await session?.end().catch(() => {});
+      }
+    }
+  }
+
+  #keep(session: HttpSession): void {
+    this.#kept.set(session.id, { session, usedAt: performance.now() });
+    this.#watch();
+  }
+
+  #touch(kept: Kept | undefined): void {
+    if (kept === undefined || !this.#kept.delete(kept.session.id)) return;
+    kept.usedAt = performance.now();
+    this.#kept.set(kept.session.id, kept);
+  }
+
+  /** Makes room by ending the session that has been idle for longest, one of the same owner if there is any. */
+  #evict(owner: string): boolean {
+    let oldest: HttpSession | undefined;
+    for (const { session } of this.#kept.values()) {
+      if (!session.idle) continue;
+      oldest ??= session;
+      if (session.owner !== owner) continue;
+      oldest = session;
+      break;
+    }
+    if (oldest === undefined) return false;
+    this.#drop(oldest);
+    return true;
+  }
+
+  #drop(session: HttpSession): void {
+    this.#kept.delete(session.id);
+    session.end().catch(() => {});
+  }
+
+  #watch(): void {
+    if (this.#timer !== undefined) return;
+    const tick = Math.min(Math.max(this.#bounds.sessionIdleMs / 4, 10), 60_000);
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      const before = performance.now() - this.#bounds.sessionIdleMs;
+      for (const { session, usedAt } of this.#kept.values()) {
+        if (usedAt > before) break;
+        if (session.idle) this.#drop(session);
+      }
+      if (this.#kept.size > 0) this.#watch();
+    }, tick);
+    this.#timer.unref();
+  }
+}
+
+/** Looks at the method first, for the SDK checks everything. */
+function isInitialize(body: unknown): boolean {
+  const { method } = (body ?? {}) as { readonly method?: unknown };
+  return method === "initialize" && isInitializeRequest(body);
+}
+
+/** Who a session belongs to: the subject, and who vouches for it. A renewed token with other scopes is still the same caller. */
+function ownerOf(identity: Identity | undefined): string {
+  if (identity === undefined) return "";
+  const issuer = identity.claims?.["iss"];
+  return JSON.stringify([identity.subject, typeof issuer === "string" ? issuer : null]);
+}

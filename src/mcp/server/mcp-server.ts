@@ -1,0 +1,27 @@
+import type { Server } from "@modelcontextprotocol/server";
+import type { Identity } from "../../core/access/identity.ts";
+
+/** A change that clients may want to hear of. */
+export type McpServerEvent =
+  | { readonly kind: "tools_list_changed" | "resources_list_changed" | "prompts_list_changed" }
+  | { readonly kind: "resource_updated"; readonly uri: string };
+
+/** For whom a server of the SDK is made: one connection, or one request where there is none. */
+export interface McpPeer {
+  /** "modern" for the revision 2026-07-28 and later. */
+  readonly era: "legacy" | "modern";
+  /** Who is asking; a request that carries an identity of its own (see `peer-identity.ts`) wins. */
+  readonly identity?: Identity | undefined;
+  /** Whether the server may send notifications nobody asked for, over a stream that stays open. */
+  readonly stays: boolean;
+}
+
+/** Operations, resources and prompts ready to be served to MCP clients; `serveStdio` and `createMcpHandler` do that. */
+export interface McpServer {
+  /** Makes a server of the SDK with everything in it, for one peer; it is closed by whoever asked for it. */
+  open(peer: McpPeer): Server;
+  /** Returns how to stop listening. */
+  onEvent(listener: (event: McpServerEvent) => void): () => void;
+  /** Ends what waits and stops following changes; the executor and the providers go on. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,47 @@
+import { toJsonTextOrNone } from "../../core/json/json-text.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { type CallToolResult, RESULT_META_KEY } from "../../core/result/call-tool-result.ts";
+import type { EndedCall } from "../../core/result/ended-call.ts";
+import { toWire } from "../../core/wire/wire.ts";
+
+/**
+ * Adds what a program on the other side needs to rebuild the outcome: which of the two kinds of error it was and why, and data
+ * that plain JSON cannot hold. What the format put there stays.
+ */
+export function withOutcome(result: CallToolResult, call: EndedCall): CallToolResult {
+  const facts = factsOf(call, result);
+  return facts === undefined ? result : withFacts(result, facts);
+}
+
+/** Merges facts into what `_meta` says about a result. */
+export function withFacts(result: CallToolResult, facts: Readonly<Record<string, unknown>>): CallToolResult {
+  const known = result._meta?.[RESULT_META_KEY];
+  const merged = { ...(isPlainObject(known) && known), ...facts };
+  return { ...result, _meta: { ...result._meta, [RESULT_META_KEY]: merged } };
+}
+
+function factsOf({ outcome }: EndedCall, result: CallToolResult): Record<string, unknown> | undefined {
+  if ("error" in outcome) return { outcome: "call-error", ...outcome.error.toJSON() };
+  const { data, meta } = outcome.envelope;
+  if (meta.isError !== true) return wireFacts(data, false);
+  const { code, message, details } = meta.waybill ?? {};
+  return {
+    outcome: "tool-error",
+    ...(code !== undefined && { code }),
+    ...(message !== undefined && { message }),
+    ...(details !== undefined && toJsonTextOrNone(details) !== undefined && { details }),
+    ...(meta.source !== "mcp" && wireFacts(data, result.structuredContent === undefined)),
+  };
+}
+
+/** The wire form of data: where JSON alone would change it, or where it is nowhere else to be seen. */
+function wireFacts(data: unknown, isHidden: boolean): { readonly wire: unknown } | undefined {
+  if (data === undefined) return undefined;
+  try {
+    const wire = toWire(data, { errors: false });
+    return isHidden || !Object.is(wire, data) ? { wire } : undefined;
+  } catch {
+    // The format has said all that can be said.
+    return undefined;
+  }
+}

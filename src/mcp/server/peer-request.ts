@@ -1,0 +1,118 @@
+import {
+  type InputRequiredResult,
+  MissingRequiredClientCapabilityError,
+  type CallToolResult as SdkCallToolResult,
+  type Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import type { Identity } from "../../core/access/identity.ts";
+import type { CallerSide } from "../../core/operation/caller-side.ts";
+import type { CallToolResult } from "../../core/result/call-tool-result.ts";
+import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import type { McpLogLevel } from "../provider.ts";
+import { toCallerSide } from "./ask-client.ts";
+import {
+  type AskableCapabilities,
+  assertAskable,
+  missingCapabilities,
+  readCapabilities,
+} from "./caller-answers.ts";
+import type { Era } from "./describe-tool.ts";
+import { Exchange } from "./exchange.ts";
+import type { McpPeer } from "./mcp-server.ts";
+import { identityOf } from "./peer-identity.ts";
+import { declaredCapabilities, wantedLogLevel } from "./request-envelope.ts";
+import type { SuspendableRun, WaitingCalls } from "./waiting-calls.ts";
+
+const CANNOT = { form: false, url: false, sampling: false, roots: false };
+
+/** What a 2026-07-28 client that declares nothing can be asked: each question fails, and says what was not declared. */
+const NOBODY: CallerSide = {
+  elicit: async ({ mode = "form" }) => refuse(mode),
+  sample: async () => refuse("sampling"),
+  roots: async () => refuse("roots"),
+};
+
+function refuse(kind: keyof AskableCapabilities): never {
+  assertAskable(kind, CANNOT);
+  throw new Error("unreachable");
+}
+
+/** One peer: the server of the SDK that was made for it, and what it has said so far. */
+export class Peer {
+  readonly server: Server;
+  readonly era: Era;
+  readonly stays: boolean;
+  readonly identity: Identity | undefined;
+  /** What a 2025 client asked for with `logging/setLevel`; all until it does. */
+  level: McpLogLevel | undefined;
+  /** What it subscribed to, by the URI it used. */
+  readonly subscriptions = new Set<string>();
+
+  constructor(server: Server, { era, stays, identity }: McpPeer, fallback: Identity | undefined) {
+    this.server = server;
+    this.era = era;
+    this.stays = stays;
+    this.identity = identity ?? fallback;
+  }
+}
+
+/** One request of a peer. */
+export class PeerRequest {
+  readonly peer: Peer;
+  readonly context: ServerContext;
+  readonly identity: Identity | undefined;
+  readonly #waiting: WaitingCalls;
+  readonly #waitingMs: number;
+
+  constructor(peer: Peer, context: ServerContext, waiting: WaitingCalls, waitingMs: number) {
+    this.peer = peer;
+    this.context = context;
+    this.identity = identityOf(context, peer.identity);
+    this.#waiting = waiting;
+    this.#waitingMs = waitingMs;
+  }
+
+  /** Runs what may ask the client something on the way, in whichever way this client can be asked. */
+  async run<T>(
+    method: string,
+    name: string,
+    start: (run: SuspendableRun, exchange: Exchange) => Promise<T>,
+  ): Promise<T | InputRequiredResult> {
+    const { context, peer } = this;
+    if (peer.era === "modern" && this.#maySuspend()) {
+      const binding = { method, name, subject: this.identity?.subject };
+      return await this.#waiting.run(context, binding, () => this.#exchange(), start);
+    }
+    const exchange = this.#exchange();
+    exchange.attach(context);
+    const { signal } = context.mcpReq;
+    const caller = peer.era === "legacy" ? toCallerSide(peer.server, context, this.#waitingMs) : NOBODY;
+    return await start({ signal, caller }, exchange);
+  }
+
+  /** Throws what the 2026-07-28 revision wants to hear where a call failed for want of a capability of its client. */
+  assertCapable(thrown: unknown): void {
+    const requiredCapabilities = this.peer.era === "modern" ? missingCapabilities(thrown) : undefined;
+    if (requiredCapabilities !== undefined) {
+      throw new MissingRequiredClientCapabilityError({ requiredCapabilities });
+    }
+  }
+
+  /** Brings a result into the form the revision in use wants. */
+  project(result: CallToolResult, schema: JsonSchemaObject | undefined): CallToolResult {
+    return this.peer.server.projectCallToolResult(result as SdkCallToolResult, schema) as CallToolResult;
+  }
+
+  /** A client that can be asked nothing, and answers nothing, needs no more than a plain call. */
+  #maySuspend(): boolean {
+    const can = readCapabilities(declaredCapabilities(this.context));
+    if (can.form || can.url || can.sampling || can.roots) return true;
+    return this.context.mcpReq.requestState() !== undefined;
+  }
+
+  #exchange(): Exchange {
+    const { peer } = this;
+    return new Exchange((context) => (peer.era === "modern" ? wantedLogLevel(context) : peer.level));
+  }
+}

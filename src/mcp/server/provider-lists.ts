@@ -1,0 +1,69 @@
+import type { McpProvider, McpProviderOptions } from "../provider.ts";
+
+/** How long a list is good for finding out who owns a name; what clients list is asked for anew each time. */
+const FRESH_MS = 5_000;
+
+/** Hears of a provider that could not be asked. */
+export type ProviderWarning = (message: string, cause: unknown) => void;
+
+interface Kept<T> {
+  readonly at: number;
+  readonly items: readonly T[];
+}
+
+/** The same list of every provider, each kept for a moment; a provider that fails is left out, with a warning. */
+export class ProviderLists<T> {
+  readonly #providers: readonly McpProvider[];
+  readonly #list: (provider: McpProvider, options: McpProviderOptions) => Promise<readonly T[]>;
+  readonly #warn: ProviderWarning;
+  readonly #what: string;
+  readonly #kept = new Map<McpProvider, Kept<T>>();
+
+  constructor(
+    providers: readonly McpProvider[],
+    what: string,
+    list: (provider: McpProvider, options: McpProviderOptions) => Promise<readonly T[]>,
+    warn: ProviderWarning,
+  ) {
+    this.#providers = providers;
+    this.#what = what;
+    this.#list = list;
+    this.#warn = warn;
+  }
+
+  /** Asks every provider. */
+  async all(options: McpProviderOptions = {}): Promise<readonly (readonly [McpProvider, readonly T[]])[]> {
+    return await Promise.all(
+      this.#providers.map(async (provider) => [provider, await this.#ask(provider, options)] as const),
+    );
+  }
+
+  /** The same, from memory where it is recent. */
+  async recent(options: McpProviderOptions = {}): Promise<readonly (readonly [McpProvider, readonly T[]])[]> {
+    const since = Date.now() - FRESH_MS;
+    return await Promise.all(
+      this.#providers.map(async (provider) => {
+        const kept = this.#kept.get(provider);
+        const items =
+          kept !== undefined && kept.at >= since ? kept.items : await this.#ask(provider, options);
+        return [provider, items] as const;
+      }),
+    );
+  }
+
+  /** Forgets what a provider listed: it has said that it changed. */
+  forget(provider: McpProvider): void {
+    this.#kept.delete(provider);
+  }
+
+  async #ask(provider: McpProvider, options: McpProviderOptions): Promise<readonly T[]> {
+    try {
+      const items = await this.#list(provider, options);
+      this.#kept.set(provider, { at: Date.now(), items });
+      return items;
+    } catch (cause) {
+      this.#warn(`The ${this.#what} of "${provider.namespace}" could not be listed.`, cause);
+      return this.#kept.get(provider)?.items ?? [];
+    }
+  }
+}

@@ -1,0 +1,25 @@
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  LOG_LEVEL_META_KEY,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
+
+/** The capabilities a 2026-07-28 client declares with each request. */
+export function declaredCapabilities(context: ServerContext): unknown {
+  return envelopeOf(context)[CLIENT_CAPABILITIES_META_KEY];
+}
+
+/** The least important level a 2026-07-28 client wants to hear of while this request runs; it hears nothing unless it asks. */
+export function wantedLogLevel(context: ServerContext): McpLogLevel | "off" {
+  return readLogLevel(envelopeOf(context)[LOG_LEVEL_META_KEY]) ?? "off";
+}
+
+/** Takes a level of MCP for one; nothing for anything else. */
+export function readLogLevel(value: unknown): McpLogLevel | undefined {
+  return MCP_LOG_LEVELS.find((level) => level === value);
+}
+
+function envelopeOf(context: ServerContext): Readonly<Record<string, unknown>> {
+  return (context.mcpReq.envelope ?? {}) as Readonly<Record<string, unknown>>;
+}

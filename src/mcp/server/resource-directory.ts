@@ -1,0 +1,159 @@
+import type {
+  McpProvider,
+  McpProviderOptions,
+  McpResource,
+  McpResourceContents,
+  McpResourceTemplate,
+} from "../provider.ts";
+import { compareKeys, type Page, pageOf } from "./page-cursor.ts";
+import { resourceNotFound } from "./protocol-errors.ts";
+import { ProviderLists, type ProviderWarning } from "./provider-lists.ts";
+import { readProviderUri, toProviderUri } from "./provider-uri.ts";
+import { SeenLinks } from "./seen-links.ts";
+import { mayMatch } from "./uri-template.ts";
+
+/** A resource and who has it. */
+export interface OwnedResource {
+  readonly provider: McpProvider;
+  /** Its address there. */
+  readonly uri: string;
+}
+
+/** The resources of all providers under one roof: the same addresses where they are unique, qualified ones where they are not. */
+export class ResourceDirectory {
+  readonly providers: readonly McpProvider[];
+  readonly #links = new SeenLinks();
+  readonly #resources: ProviderLists<McpResource>;
+  readonly #templates: ProviderLists<McpResourceTemplate>;
+
+  constructor(providers: readonly McpProvider[], warn: ProviderWarning) {
+    this.providers = providers.filter(({ capabilities }) => capabilities.resources);
+    this.#resources = new ProviderLists(
+      this.providers,
+      "resources",
+      (provider, asked) => provider.listResources(asked),
+      warn,
+    );
+    this.#templates = new ProviderLists(
+      this.providers,
+      "resource templates",
+      (provider, asked) => provider.listResourceTemplates(asked),
+      warn,
+    );
+  }
+
+  /** One page of all resources, sorted by address. */
+  async list(cursor: unknown, pageSize: number, options: McpProviderOptions): Promise<Page<McpResource>> {
+    const owned = await this.#resources.all(options);
+    const items = qualify(
+      owned,
+      ({ uri }) => uri,
+      (resource, uri) => ({ ...resource, uri }),
+    );
+    return pageOf(items, ({ uri }) => uri, cursor, pageSize);
+  }
+
+  /** One page of all templates, in the same way. */
+  async listTemplates(
+    cursor: unknown,
+    pageSize: number,
+    options: McpProviderOptions,
+  ): Promise<Page<McpResourceTemplate>> {
+    const owned = await this.#templates.all(options);
+    const items = qualify(
+      owned,
+      ({ uriTemplate }) => uriTemplate,
+      (template, uriTemplate) => ({ ...template, uriTemplate }),
+    );
+    return pageOf(items, ({ uriTemplate }) => uriTemplate, cursor, pageSize);
+  }
+
+  /** Reads a resource from whoever has it. */
+  async read(uri: string, options: McpProviderOptions): Promise<McpResourceContents> {
+    const owned = await this.find(uri, options);
+    const found = await owned.provider.readResource(owned.uri, options);
+    if (owned.uri === uri) return found;
+    const contents = found.contents.map((part) => (part["uri"] === owned.uri ? { ...part, uri } : part));
+    return { ...found, contents };
+  }
+
+  /** Finds who has a resource; throws "not found" where nobody does, or several do. */
+  async find(uri: string, options: McpProviderOptions): Promise<OwnedResource> {
+    const named = readProviderUri(uri, this.providers);
+    if (named !== undefined) return named;
+    const owners = await this.#ownersOf(uri, options);
+    const [provider, ...others] = owners;
+    if (provider === undefined) throw resourceNotFound(uri);
+    if (others.length === 0) return { provider, uri };
+    const choices = owners.map((owner) => toProviderUri(owner, uri)).join(" or ");
+    throw resourceNotFound(uri, `Several servers have one; read ${choices}.`);
+  }
+
+  /** Finds the template a completion is asked for. */
+  async findTemplate(uriTemplate: string, options: McpProviderOptions): Promise<OwnedResource> {
+    const named = readProviderUri(uriTemplate, this.providers);
+    if (named !== undefined) return named;
+    const lists = await this.#templates.recent(options);
+    const [found] = lists.find(([, items]) => items.some((item) => item.uriTemplate === uriTemplate)) ?? [];
+    const provider = found ?? (this.providers.length === 1 ? this.providers[0] : undefined);
+    if (provider === undefined) throw resourceNotFound(uriTemplate);
+    return { provider, uri: uriTemplate };
+  }
+
+  /** What clients call a resource of a provider: both of its addresses. */
+  addressesOf(provider: McpProvider, uri: string): readonly string[] {
+    return provider.namespace === "" ? [uri] : [uri, toProviderUri(provider, uri)];
+  }
+
+  /** Remembers what a result of a provider's tool links to. */
+  noteLinks(namespace: string, content: readonly unknown[]): void {
+    // With one provider there is nobody else to ask.
+    if (this.providers.length < 2 || !this.providers.some((provider) => provider.namespace === namespace))
+      return;
+    this.#links.note(namespace, content);
+  }
+
+  /** Forgets what a provider listed: it has said that it changed. */
+  forget(provider: McpProvider): void {
+    this.#resources.forget(provider);
+    this.#templates.forget(provider);
+  }
+
+  /** Those who list it, else those with a template for it, else whose results linked to it. */
+  async #ownersOf(uri: string, options: McpProviderOptions): Promise<readonly McpProvider[]> {
+    if (this.providers.length <= 1) return this.providers;
+    const lists = await this.#resources.recent(options);
+    const listing = lists.filter(([, items]) => items.some((item) => item.uri === uri));
+    if (listing.length > 0) return preferLocal(listing.map(([provider]) => provider));
+    const templates = await this.#templates.recent(options);
+    const matching = templates.filter(([, items]) => items.some((item) => mayMatch(item.uriTemplate, uri)));
+    if (matching.length > 0) return preferLocal(matching.map(([provider]) => provider));
+    const linking = this.#links.namespacesOf(uri);
+    return this.providers.filter(({ namespace }) => linking.includes(namespace));
+  }
+}
+
+/** What this process has keeps its plain address. */
+function preferLocal(owners: readonly McpProvider[]): readonly McpProvider[] {
+  const local = owners.filter(({ namespace }) => namespace === "");
+  return local.length > 0 ? local : owners;
+}
+
+function qualify<T>(
+  owned: readonly (readonly [McpProvider, readonly T[]])[],
+  keyOf: (item: T) => string,
+  withKey: (item: T, key: string) => T,
+): readonly T[] {
+  const counts = new Map<string, number>();
+  for (const [, items] of owned) {
+    for (const key of new Set(items.map(keyOf))) counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  const qualified = owned.flatMap(([provider, items]) =>
+    items.map((item) => {
+      const key = keyOf(item);
+      const isShared = (counts.get(key) ?? 0) > 1 && provider.namespace !== "";
+      return isShared ? withKey(item, toProviderUri(provider, key)) : item;
+    }),
+  );
+  return qualified.toSorted((a, b) => compareKeys(keyOf(a), keyOf(b)));
+}

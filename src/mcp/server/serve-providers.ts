@@ -1,0 +1,158 @@
+import { CallError, isCallError } from "../../core/errors/errors.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import type { McpCompletionRequest } from "../provider.ts";
+import type { Params } from "./handle-request.ts";
+import type { LocalRequestOptions } from "./local-provider.ts";
+import type { PeerRequest } from "./peer-request.ts";
+import type { PromptDirectory } from "./prompt-directory.ts";
+import { invalidParams, resourceNotFound } from "./protocol-errors.ts";
+import type { ResourceDirectory } from "./resource-directory.ts";
+import type { ResourceSubscriptions } from "./resource-subscriptions.ts";
+import type { StoredResults } from "./stored-results.ts";
+
+/** What a server offers besides tools. */
+export interface ServedProviders {
+  readonly resources: ResourceDirectory;
+  readonly prompts: PromptDirectory;
+  readonly subscriptions: ResourceSubscriptions;
+  readonly stored: StoredResults | undefined;
+  readonly pageSize: number;
+}
+
+/** Answers one request. */
+export type Answer = (params: Params, request: PeerRequest) => unknown;
+
+/** The answers to requests about resources. */
+export function resourceAnswers(served: ServedProviders): Readonly<Record<string, Answer>> {
+  const { resources, pageSize } = served;
+  return {
+    "resources/list": async ({ cursor }, request) => {
+      const { items, ...rest } = await resources.list(cursor, pageSize, quietOptions(request));
+      return { resources: items, ...rest };
+    },
+    "resources/templates/list": async ({ cursor }, request) => {
+      const { items, ...rest } = await resources.listTemplates(cursor, pageSize, quietOptions(request));
+      return { resourceTemplates: items, ...rest };
+    },
+    "resources/read": (params, request) => readResource(served, textOf(params, "uri"), request),
+  };
+}
+
+/** The answers to requests about changes of resources, which 2025 clients make. */
+export function subscriptionAnswers({ subscriptions }: ServedProviders): Readonly<Record<string, Answer>> {
+  return {
+    "resources/subscribe": async (params, request) => {
+      const uri = textOf(params, "uri");
+      await orNotFound(uri, () => subscriptions.add(request.peer, uri, quietOptions(request)));
+      return {};
+    },
+    "resources/unsubscribe": async (params, request) => {
+      const uri = textOf(params, "uri");
+      await orNotFound(uri, () => subscriptions.remove(request.peer, uri, quietOptions(request)));
+      return {};
+    },
+  };
+}
+
+/** The answers to requests about prompts. */
+export function promptAnswers({ prompts, pageSize }: ServedProviders): Readonly<Record<string, Answer>> {
+  return {
+    "prompts/list": async ({ cursor }, request) => {
+      const { items, ...rest } = await prompts.list(cursor, pageSize, quietOptions(request));
+      return { prompts: items, ...rest };
+    },
+    "prompts/get": (params, request) => {
+      const name = textOf(params, "name");
+      const args = textsOf(params["arguments"]);
+      return request.run("prompts/get", name, async (run, exchange) => {
+        const options = optionsOf(request, run, exchange, name);
+        return await capably(request, () => prompts.get(name, args, options));
+      });
+    },
+  };
+}
+
+/** The answer to a request for suggestions. */
+export function completionAnswers(served: ServedProviders): Readonly<Record<string, Answer>> {
+  return { "completion/complete": (params, request) => complete(served, params, request) };
+}
+
+function readResource(served: ServedProviders, uri: string, request: PeerRequest): unknown {
+  return request.run("resources/read", uri, async (run, exchange) => {
+    const stored = await served.stored?.read(uri);
+    if (stored !== undefined) return stored;
+    const options = optionsOf(request, run, exchange, uri);
+    return await capably(request, () => orNotFound(uri, () => served.resources.read(uri, options)));
+  });
+}
+
+async function complete(served: ServedProviders, params: Params, request: PeerRequest): Promise<unknown> {
+  const { ref, argument, context } = params;
+  if (!isPlainObject(ref) || !isPlainObject(argument))
+    throw invalidParams("A completion needs a ref and an argument.");
+  const named = { name: textOf(argument, "name"), value: textOf(argument, "value") };
+  const known = isPlainObject(context) ? textsOf(context["arguments"]) : undefined;
+  const options = quietOptions(request);
+  const asked: Omit<McpCompletionRequest, "ref"> = {
+    argument: named,
+    ...(known !== undefined && { context: { arguments: known } }),
+  };
+  if (ref["type"] === "ref/prompt") {
+    const { provider, name } = await served.prompts.find(textOf(ref, "name"), options);
+    return await provider.complete({ ...asked, ref: { type: "ref/prompt", name } }, options);
+  }
+  if (ref["type"] !== "ref/resource") throw invalidParams("A ref is a ref/prompt or a ref/resource.");
+  const { provider, uri } = await served.resources.findTemplate(textOf(ref, "uri"), options);
+  return await provider.complete({ ...asked, ref: { type: "ref/resource", uri } }, options);
+}
+
+function optionsOf(
+  { identity }: PeerRequest,
+  { signal, caller }: Parameters<Parameters<PeerRequest["run"]>[2]>[0],
+  exchange: Parameters<Parameters<PeerRequest["run"]>[2]>[1],
+  logger: string,
+): LocalRequestOptions {
+  return {
+    signal,
+    caller,
+    identity,
+    onProgress: (value) => exchange.progress(value),
+    onLog: (line) => exchange.log(line, logger),
+  };
+}
+
+function quietOptions({ identity, context }: PeerRequest): LocalRequestOptions {
+  return { signal: context.mcpReq.signal, identity };
+}
+
+function textOf(params: Params, field: string): string {
+  const value = params[field];
+  if (typeof value === "string") return value;
+  throw invalidParams(`The request needs a "${field}", a string.`);
+}
+
+function textsOf(value: unknown): Readonly<Record<string, string>> | undefined {
+  if (value === undefined) return undefined;
+  if (isPlainObject(value) && Object.values(value).every((text) => typeof text === "string")) {
+    return value as Record<string, string>;
+  }
+  throw invalidParams("Arguments must be an object of strings.");
+}
+
+async function orNotFound<T>(uri: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (thrown) {
+    if (isCallError(thrown) && thrown.code === "NOT_FOUND") throw resourceNotFound(uri);
+    throw thrown;
+  }
+}
+
+async function capably<T>(request: PeerRequest, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (thrown) {
+    if (thrown instanceof CallError) request.assertCapable(thrown);
+    throw thrown;
+  }
+}

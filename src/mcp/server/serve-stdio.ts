@@ -1,0 +1,92 @@
+import type { Readable, Writable } from "node:stream";
+import { serveStdio as serveSdkStdio } from "@modelcontextprotocol/server/stdio";
+import type { Identity } from "../../core/access/identity.ts";
+import type { McpServer } from "./mcp-server.ts";
+import { StdioTransport } from "./stdio-transport.ts";
+
+/** Bounds of one connection over stdio. */
+export interface StdioLimits {
+  /** Bytes of one message; longer ones are skipped. @default 10_485_760 */
+  readonly messageBytes?: number | undefined;
+  /** Bytes the client has not read yet, above which nothing more is read from it. @default 16_777_216 */
+  readonly unreadBytes?: number | undefined;
+  /** Streams of changes (`subscriptions/listen`) that a 2026-07-28 client holds open. @default 1_000 */
+  readonly subscriptions?: number | undefined;
+}
+
+/** How operations are served over stdio. */
+export interface ServeStdioOptions {
+  /** @default process.stdin */
+  readonly stdin?: Readable | undefined;
+  /** @default process.stdout */
+  readonly stdout?: Writable | undefined;
+  /** Who the client is: whoever starts a process is usually trusted with what it may do. @default that of the server's options */
+  readonly identity?: Identity | undefined;
+  readonly limits?: StdioLimits | undefined;
+  /** Sends to stderr what anything else writes to stdout meanwhile, `console.log` above all. @default true */
+  readonly guardStdout?: boolean | undefined;
+  /** Hears of lines that were skipped and of faults of the connection. @default a line on stderr */
+  readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
+}
+
+/** A connection over stdio. */
+export interface StdioConnection {
+  /** Settles when the client has gone, or `close` was called; whatever ran has been told to stop. */
+  readonly closed: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Serves one client, of 2025 or of 2026-07-28, over stdin and stdout, until stdin ends. */
+export function serveStdio(server: McpServer, options: ServeStdioOptions = {}): StdioConnection {
+  const { stdin = process.stdin, stdout = process.stdout, identity, limits = {} } = options;
+  const [messageBytes, unreadBytes, maxSubscriptions] = readLimits(limits);
+  const warn = options.onWarning ?? ((message) => process.stderr.write(`${message}\n`));
+  const write = stdout.write.bind(stdout) as (text: string) => boolean;
+  const release = (options.guardStdout ?? true) ? guardStdout(stdout) : () => {};
+  const transport = new StdioTransport({ stdin, stdout, write, messageBytes, unreadBytes });
+  const handle = serveSdkStdio(({ era }) => server.open({ era, identity, stays: true }), {
+    transport,
+    maxSubscriptions,
+    onerror: (error) => warn(error.message, error),
+  });
+  const closed = new Promise<void>((resolve) => {
+    const { onclose } = transport;
+    transport.onclose = () => {
+      onclose?.();
+      release();
+      resolve();
+    };
+  });
+  return {
+    closed,
+    async close() {
+      await handle.close();
+      await closed;
+    },
+  };
+}
+
+/** Leads writes to the process's stdout to stderr; gives back how to end that. Other streams are nobody else's to write to. */
+function guardStdout(stdout: Writable): () => void {
+  if (stdout !== process.stdout) return () => {};
+  const { write } = process.stdout;
+  const diverted = process.stderr.write.bind(process.stderr) as typeof write;
+  process.stdout.write = diverted;
+  return () => {
+    if (process.stdout.write === diverted) process.stdout.write = write;
+  };
+}
+
+function readLimits(limits: StdioLimits): readonly [number, number, number] {
+  return [
+    readBound("messageBytes", limits.messageBytes, 10_485_760),
+    readBound("unreadBytes", limits.unreadBytes, 16_777_216),
+    readBound("subscriptions", limits.subscriptions, 1_000),
+  ];
+}
+
+function readBound(name: string, value: number | undefined, standard: number): number {
+  if (value === undefined) return standard;
+  if (Number.isSafeInteger(value) && value > 0) return value;
+  throw new TypeError(`${name} must be a whole number, 1 or more.`);
+}

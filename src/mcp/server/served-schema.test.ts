@@ -1,0 +1,105 @@
+import { describe, expect, it } from "vitest";
+import { compileSchema } from "../../core/schema/compile-schema.ts";
+import { toServedInput, toServedOutput } from "./served-schema.ts";
+
+const DRAFT_07 = "http://json-schema.org/draft-07/schema#";
+const DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema";
+
+describe("toServedInput", () => {
+  it("RE-32 serves a schema for objects word for word", () => {
+    const schema = { $schema: DRAFT_2020, type: "object", $defs: { a: { $anchor: "a" } }, allOf: [{}] };
+    expect(toServedInput(schema)).toEqual({ schema, wrapped: false });
+  });
+
+  it.each([
+    [undefined, { type: "object" }],
+    [true, { type: "object" }],
+    [{ description: "Anything." }, { description: "Anything.", type: "object" }],
+    [{ properties: { a: {} } }, { properties: { a: {} }, type: "object" }],
+    [{ anyOf: [{ type: "object" }, { required: ["a"] }] }, { type: "object" }],
+    [
+      { $ref: "#/$defs/o", $defs: { o: { type: "object" } } },
+      { $ref: "#/$defs/o", type: "object" },
+    ],
+  ])("RE-32 serves %j as a schema for objects", (given, expected) => {
+    const { schema, wrapped } = toServedInput(given);
+    expect(schema).toMatchObject(expected);
+    expect(wrapped).toBe(false);
+  });
+
+  it.each([
+    { type: "string" },
+    { type: ["object", "null"] },
+    { anyOf: [{ type: "object" }, { type: "array" }] },
+    { enum: [1, 2] },
+    { const: null },
+  ])("RE-32 wraps %j, which takes more than objects", (given) => {
+    const { schema, wrapped } = toServedInput(given);
+    expect(wrapped).toBe(true);
+    expect(schema).toEqual({ type: "object", properties: { input: given }, required: ["input"] });
+  });
+
+  it("RE-32 keeps references right in what it wraps", () => {
+    const given = { $defs: { s: { type: "string" } }, type: "array", items: { $ref: "#/$defs/s" } };
+    const wrapped = compileSchema(toServedInput(given).schema);
+    expect(wrapped.check({ input: ["a"] })).toBe(true);
+    expect(wrapped.check({ input: [1] })).toBe(false);
+  });
+
+  it("RE-32 leaves alone what only looks like a reference", () => {
+    const given = { type: "string", enum: ["x"], default: { $ref: "#" }, examples: [{ $ref: "#/a" }] };
+    expect(toServedInput(given).schema["properties"]).toEqual({ input: given });
+  });
+});
+
+describe("toServedOutput", () => {
+  it("RE-32 rewrites draft-07 as 2020-12 with the same meaning", () => {
+    const given = {
+      $schema: DRAFT_07,
+      type: "object",
+      definitions: { n: { type: "number" } },
+      properties: {
+        pair: {
+          type: "array",
+          items: [{ $ref: "#/definitions/n" }, { type: "string" }],
+          additionalItems: false,
+        },
+        items: { type: "string" },
+      },
+      dependencies: { pair: ["items"], items: { maxProperties: 2 } },
+    };
+    const served = toServedOutput(given, "modern");
+    expect(JSON.stringify(served)).not.toContain("$schema");
+    const [before, after] = [compileSchema(given), compileSchema(served)];
+    const values = [
+      { pair: [1, "a"], items: "x" },
+      { pair: [1, "a", 2], items: "x" },
+      { pair: ["a"], items: "x" },
+      { pair: [1] },
+      { items: "x", a: 1, b: 2 },
+    ];
+    expect(values.map((value) => after.check(value))).toEqual(values.map((value) => before.check(value)));
+    expect(values.map((value) => after.check(value))).toEqual([true, false, false, false, false]);
+  });
+
+  it("RE-30 wraps what is no object for 2025 clients alone", () => {
+    const given = { type: "array", items: { $ref: "#" } };
+    expect(toServedOutput(given, "modern")).toEqual(given);
+    expect(toServedOutput(given, "legacy")).toEqual({
+      type: "object",
+      properties: { result: { type: "array", items: { $ref: "#/properties/result" } } },
+      required: ["result"],
+    });
+  });
+
+  it("RE-30 says object where branches do, and never adds it to what accepts more", () => {
+    const branches = { anyOf: [{ type: "object" }, { type: "object" }] };
+    expect(toServedOutput(branches, "legacy")).toEqual({ ...branches, type: "object" });
+    expect(toServedOutput({ properties: {} }, "modern")).toEqual({ properties: {} });
+  });
+
+  it("RE-30 leaves the name of the dialect out, which older validators refuse", () => {
+    expect(toServedOutput({ $schema: DRAFT_2020, type: "object" }, "legacy")).toEqual({ type: "object" });
+    expect(toServedOutput(true, "legacy")).toBeUndefined();
+  });
+});

@@ -1,0 +1,166 @@
+import {
+  forEachSubschema,
+  isObject,
+  type JsonSchema,
+  type JsonSchemaObject,
+} from "../../core/schema/json-schema.ts";
+import { embedSchema } from "./embed-schema.ts";
+import { toModernSchema } from "./modern-schema.ts";
+
+/** How input reaches an operation: as the arguments themselves, or as their one member `input`. */
+export interface ServedInput {
+  readonly schema: JsonSchemaObject;
+  /** Whether the input is the member `input` of the arguments, because it need not be an object. */
+  readonly wrapped: boolean;
+}
+
+const ANY_OBJECT: JsonSchemaObject = Object.freeze({ type: "object" });
+
+/** The kinds of JSON values a schema may accept; a schema that does not say accepts all of them. */
+type Kinds = ReadonlySet<string>;
+
+const ALL: Kinds = new Set(["object", "array", "string", "number", "boolean", "null"]);
+const NONE: Kinds = new Set();
+const OBJECT: Kinds = new Set(["object"]);
+
+/** A schema that speaks of members means objects, whatever else the letter of it lets through. */
+const OBJECT_KEYWORDS = [
+  "properties",
+  "required",
+  "additionalProperties",
+  "patternProperties",
+  "propertyNames",
+  "minProperties",
+  "maxProperties",
+  "dependentRequired",
+  "dependentSchemas",
+  "unevaluatedProperties",
+];
+
+/**
+ * The input schema of a tool, whose root MCP wants to be an object: a schema for objects is served as it is, one that says
+ * nothing about the kind of value becomes one for objects, and one that takes other kinds of values too is wrapped.
+ */
+export function toServedInput(json: JsonSchema | undefined): ServedInput {
+  if (json === undefined || json === true) return { schema: ANY_OBJECT, wrapped: false };
+  if (json === false) return { schema: { type: "object", not: {} }, wrapped: false };
+  // Clients do not compile what describes their own input, so it may say what it is written in.
+  const modern = toModernSchema(json, true);
+  if (modern["type"] === "object") return { schema: modern, wrapped: false };
+  const kinds = kindsOf(modern, { root: modern, byKeyword: true }, 0);
+  if (kinds.size === ALL.size || (kinds.size === 1 && kinds.has("object"))) {
+    return { schema: { ...modern, type: "object" }, wrapped: false };
+  }
+  return { schema: embedSchema(modern, "input"), wrapped: true };
+}
+
+/**
+ * The output schema of a tool. 2025 clients want an object at its root: for them any other is wrapped as `{ result }`, which is
+ * what the SDK makes of the results then.
+ */
+export function toServedOutput(
+  json: JsonSchema | undefined,
+  era: "legacy" | "modern",
+): JsonSchemaObject | undefined {
+  const natural = toNaturalOutput(json);
+  if (natural === undefined || era === "modern" || natural["type"] === "object") return natural;
+  return embedSchema(natural, "result");
+}
+
+/** The output schema before any wrapping, with a root that says `object` where it can accept nothing else. */
+export function toNaturalOutput(json: JsonSchema | undefined): JsonSchemaObject | undefined {
+  if (json === undefined || typeof json === "boolean") return undefined;
+  const modern = toModernSchema(json);
+  if (modern["type"] !== undefined) return modern;
+  // Adding a type must not refuse what was accepted, so only what is said outright counts.
+  const kinds = kindsOf(modern, { root: modern, byKeyword: false }, 0);
+  return kinds.size === 1 && kinds.has("object") ? { ...modern, type: "object" } : modern;
+}
+
+/** Where references are looked up, and whether speaking of members counts as meaning objects. */
+interface Reading {
+  readonly root: JsonSchemaObject;
+  readonly byKeyword: boolean;
+}
+
+const MAX_DEPTH = 32;
+
+function kindsOf(schema: unknown, reading: Reading, depth: number): Kinds {
+  if (schema === false) return NONE;
+  if (!isObject(schema) || depth > MAX_DEPTH) return ALL;
+  let kinds = ownKinds(schema);
+  const both = (others: Kinds): void => {
+    kinds = intersect(kinds, others);
+  };
+  if (typeof schema["$ref"] === "string")
+    both(kindsOf(resolve(schema["$ref"], reading.root), reading, depth + 1));
+  for (const branch of listOf(schema["allOf"])) both(kindsOf(branch, reading, depth + 1));
+  for (const keyword of ["anyOf", "oneOf"]) {
+    const branches = listOf(schema[keyword]);
+    if (branches.length > 0) both(union(branches.map((branch) => kindsOf(branch, reading, depth + 1))));
+  }
+  const isObjects = reading.byKeyword && kinds.size === ALL.size;
+  return isObjects && OBJECT_KEYWORDS.some((word) => schema[word] !== undefined) ? OBJECT : kinds;
+}
+
+function ownKinds(schema: Readonly<Record<string, unknown>>): Kinds {
+  const { type } = schema;
+  let kinds = ALL;
+  if (typeof type === "string" || Array.isArray(type)) {
+    kinds = new Set([type].flat().map((name) => (name === "integer" ? "number" : String(name))));
+  }
+  if (Object.hasOwn(schema, "const")) kinds = intersect(kinds, new Set([kindOf(schema["const"])]));
+  if (Array.isArray(schema["enum"])) kinds = intersect(kinds, new Set(schema["enum"].map(kindOf)));
+  return kinds;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
+function intersect(a: Kinds, b: Kinds): Kinds {
+  if (a === ALL) return b;
+  return b === ALL ? a : new Set([...a].filter((kind) => b.has(kind)));
+}
+
+function union(all: readonly Kinds[]): Kinds {
+  const kinds = new Set(all.flatMap((some) => [...some]));
+  return kinds.size === ALL.size ? ALL : kinds;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Follows a reference within the document; anything else could be of any kind. */
+function resolve(ref: string, root: JsonSchemaObject): unknown {
+  if (ref !== "#" && !ref.startsWith("#/")) return byAnchor(ref, root);
+  let found: unknown = root;
+  for (const part of ref.split("/").slice(1)) {
+    const key = safeDecode(part).replaceAll("~1", "/").replaceAll("~0", "~");
+    if (typeof found !== "object" || found === null || !Object.hasOwn(found, key)) return true;
+    found = (found as Record<string, unknown>)[key];
+  }
+  return found;
+}
+
+function byAnchor(ref: string, root: JsonSchemaObject): unknown {
+  let found: unknown = true;
+  forEachSubschema(root, (subschema, keyword, key) => {
+    if ((keyword === "$defs" || keyword === "definitions") && isObject(subschema)) {
+      if (ref === `#${subschema["$anchor"]}` || (key !== undefined && ref === subschema["$id"])) {
+        found = subschema;
+      }
+    }
+  });
+  return found;
+}
+
+function safeDecode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

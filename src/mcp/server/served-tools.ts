@@ -1,0 +1,77 @@
+import type { ServerContext } from "@modelcontextprotocol/server";
+import type { ResultFormat } from "../../core/result/result-format.ts";
+import type { ResultStore } from "../../core/result/result-store.ts";
+import type { McpServerLimits, McpServerOptions } from "./mcp-server-options.ts";
+import { plainFormat } from "./plain-format.ts";
+import { invalidParams, quoted } from "./protocol-errors.ts";
+import { type ServedExecutor, ToolTable } from "./tool-table.ts";
+
+/** The key of a request's `_meta` under which a client names the format it wants. */
+export const FORMAT_META_KEY = "dev.waybill/format";
+
+/** Bounds with their defaults filled in. */
+export type ServerLimits = { readonly [K in keyof McpServerLimits]-?: number };
+
+const DEFAULT_LIMITS: ServerLimits = {
+  pageSize: 1_000,
+  inlineCharacters: 200_000,
+  streamItems: 1_000,
+  waitingCalls: 1_000,
+  waitingMs: 600_000,
+};
+
+/** The longest a timer can wait. */
+const MAX_MS = 2 ** 31 - 1;
+
+/** What all peers of one server share of its tools. */
+export interface ServedTools {
+  readonly executor: ServedExecutor;
+  readonly table: ToolTable;
+  readonly limits: ServerLimits;
+  readonly store: Pick<ResultStore, "put"> | undefined;
+  /** Hears of what results hold, for the links in it. */
+  onContent(namespace: string, content: readonly unknown[]): void;
+  /** The format a request asks for, or the usual one; throws -32602 for one nobody offers. */
+  formatFor(context: ServerContext): ResultFormat;
+}
+
+/** Prepares the tools of an executor. */
+export function serveTools(
+  executor: ServedExecutor,
+  options: McpServerOptions,
+  parts: Pick<ServedTools, "store" | "onContent">,
+): ServedTools {
+  const usual = options.format ?? plainFormat;
+  const byName = new Map([...(options.formats ?? []), usual].map((format) => [format.name, format]));
+  return {
+    executor,
+    table: new ToolTable(executor, options.names ?? {}),
+    limits: readLimits(options.limits),
+    ...parts,
+    formatFor({ mcpReq: { _meta } }) {
+      const wanted: unknown = _meta?.[FORMAT_META_KEY];
+      if (wanted === undefined) return usual;
+      const format = typeof wanted === "string" ? byName.get(wanted) : undefined;
+      if (format !== undefined) return format;
+      const known = [...byName.keys()].join(", ");
+      throw invalidParams(
+        `There is no format ${quoted(String(wanted))}; ask for one of these in _meta["${FORMAT_META_KEY}"]: ${known}.`,
+      );
+    },
+  };
+}
+
+/** Fills in defaults; throws a `TypeError` for a bound that is none. */
+export function readLimits(given: McpServerLimits = {}): ServerLimits {
+  const limits: Record<string, number> = { ...DEFAULT_LIMITS };
+  for (const name of Object.keys(DEFAULT_LIMITS) as (keyof McpServerLimits)[]) {
+    const value = given[name];
+    if (value === undefined) continue;
+    const least = name === "pageSize" ? 1 : 0;
+    if (!Number.isSafeInteger(value) || value < least || (name === "waitingMs" && value > MAX_MS)) {
+      throw new TypeError(`limits.${name} must be an integer from ${least}, and is ${value}.`);
+    }
+    limits[name] = value;
+  }
+  return limits as ServerLimits;
+}

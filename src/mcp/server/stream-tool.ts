@@ -1,0 +1,63 @@
+import { localEnvelope } from "../../core/envelope/envelope.ts";
+import type { ResponseEnvelope } from "../../core/envelope/response-meta.ts";
+import { toCallError } from "../../core/errors/errors.ts";
+import { monotonicNow } from "../../core/execution/deadline.ts";
+import { asJson } from "../../core/json/as-json.ts";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import type { ExecuteOptions } from "../../core/registry/executor.ts";
+import type { EndedCall } from "../../core/result/ended-call.ts";
+import { encodeEnvelope } from "../../core/wire/wire.ts";
+import { cutText } from "./big-result.ts";
+import type { Exchange } from "./exchange.ts";
+import type { ServedTools } from "./served-tools.ts";
+import type { StreamResult } from "./stream-result.ts";
+
+/** The key of a progress notification's `_meta` under which one value of a subscription rides, with its envelope. */
+export const YIELD_META_KEY = "dev.waybill/yield";
+
+/** Characters of a value that people see in a progress notification. */
+const MESSAGE_CHARACTERS = 1_000;
+
+/** Runs a subscription to its end: each value is progress, and the result holds the first of them. */
+export async function endStream(
+  { executor, limits }: ServedTools,
+  operation: AnyOperation,
+  input: unknown,
+  options: ExecuteOptions & { readonly requestId: string },
+  exchange: Exchange,
+): Promise<EndedCall> {
+  const startedAt = monotonicNow();
+  const items: unknown[] = [];
+  let count = 0;
+  let outcome: EndedCall["outcome"];
+  try {
+    // The handler's own reports would get mixed up with its values, which are counted.
+    const { onProgress: _, ...quiet } = options;
+    for await (const envelope of executor.subscribe(operation.id, input, quiet)) {
+      count += 1;
+      const value = asJson(envelope.data ?? null);
+      if (items.length < limits.streamItems) items.push(value);
+      exchange.tell(toProgress(envelope, value, count));
+    }
+    const data: StreamResult = { items, count, truncated: count > items.length };
+    outcome = { envelope: localEnvelope(data, operation.id) };
+  } catch (thrown) {
+    outcome = { error: toCallError(thrown) };
+  }
+  const { requestId, identity } = options;
+  const durationMs = Math.max(0, monotonicNow() - startedAt);
+  return { operationId: operation.id, operation, requestId, identity, durationMs, outcome };
+}
+
+function toProgress(
+  envelope: ResponseEnvelope,
+  value: unknown,
+  count: number,
+): Parameters<Exchange["tell"]>[0] {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return {
+    progress: count,
+    message: cutText(text, MESSAGE_CHARACTERS),
+    _meta: { [YIELD_META_KEY]: encodeEnvelope(envelope) },
+  };
+}

@@ -1,0 +1,177 @@
+import { Server, type ServerCapabilities } from "@modelcontextprotocol/server";
+import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/server/validators/cf-worker";
+import type { McpProvider } from "../provider.ts";
+import { callTool } from "./call-tool.ts";
+import { CATALOGUE_TOOLS, callCatalogue } from "./catalogue.ts";
+import { ChangeFeed } from "./change-feed.ts";
+import { handleRequest } from "./handle-request.ts";
+import { listTools } from "./list-tools.ts";
+import { LocalProvider } from "./local-provider.ts";
+import type { McpPeer, McpServer } from "./mcp-server.ts";
+import type { McpServerOptions } from "./mcp-server-options.ts";
+import { PACKAGE_VERSION } from "./package-version.ts";
+import { Peer, PeerRequest } from "./peer-request.ts";
+import { PromptDirectory } from "./prompt-directory.ts";
+import { invalidParams } from "./protocol-errors.ts";
+import { readLogLevel } from "./request-envelope.ts";
+import { ResourceDirectory } from "./resource-directory.ts";
+import { ResourceSubscriptions } from "./resource-subscriptions.ts";
+import {
+  type Answer,
+  completionAnswers,
+  promptAnswers,
+  resourceAnswers,
+  type ServedProviders,
+  subscriptionAnswers,
+} from "./serve-providers.ts";
+import { type ServedTools, serveTools } from "./served-tools.ts";
+import { StoredResults } from "./stored-results.ts";
+import type { ServedExecutor } from "./tool-table.ts";
+import { WaitingCalls } from "./waiting-calls.ts";
+
+/** The SDK would otherwise build one that generates code, for every server. */
+const VALIDATOR = new CfWorkerJsonSchemaValidator();
+
+/** Makes the operations of an executor ready to be served to MCP clients, with resources and prompts beside them. */
+export function toMcpServer(executor: ServedExecutor, options: McpServerOptions = {}): McpServer {
+  return new SharedServer(executor, options);
+}
+
+/** All that the servers of the SDK share, one of which is made for each peer. */
+class SharedServer implements McpServer {
+  readonly #options: McpServerOptions;
+  readonly #tools: ServedTools;
+  readonly #waiting: WaitingCalls;
+  readonly #feed: ChangeFeed;
+  readonly #subscriptions: ResourceSubscriptions;
+  readonly #capabilities: ServerCapabilities;
+  readonly #answers: readonly (readonly [string, Answer])[];
+  readonly #warned = new Set<string>();
+
+  constructor(executor: ServedExecutor, options: McpServerOptions) {
+    this.#options = options;
+    const providers = allProviders(options);
+    const warn = (message: string, cause?: unknown): void => this.#warn(message, cause);
+    const resources = new ResourceDirectory(providers, warn);
+    const prompts = new PromptDirectory(providers, options.names ?? {}, warn);
+    const stored = options.store && new StoredResults(options.store);
+    this.#tools = serveTools(executor, options, {
+      store: stored,
+      onContent: (namespace, content) => resources.noteLinks(namespace, content),
+    });
+    const { pageSize, waitingCalls, waitingMs } = this.#tools.limits;
+    this.#waiting = new WaitingCalls({ calls: waitingCalls, ms: waitingMs });
+    this.#subscriptions = new ResourceSubscriptions(resources);
+    this.#feed = new ChangeFeed(executor, providers, {
+      onListChange: (provider) => {
+        resources.forget(provider);
+        prompts.forget(provider);
+      },
+      onUpdate: (provider, uri) => this.#subscriptions.announce(provider, uri),
+    });
+    const served = { resources, prompts, subscriptions: this.#subscriptions, stored, pageSize };
+    this.#capabilities = capabilitiesOf(providers, options);
+    this.#answers = Object.entries(this.#allAnswers(served));
+  }
+
+  open(mcpPeer: McpPeer): Server {
+    const { name = "waybill", title, version = PACKAGE_VERSION, instructions, identity } = this.#options;
+    const info = { name, version, ...(title !== undefined && { title }) };
+    const server = new Server(info, {
+      capabilities: this.#capabilities,
+      jsonSchemaValidator: VALIDATOR,
+      ...(instructions !== undefined && { instructions }),
+    });
+    const peer = new Peer(server, mcpPeer, identity);
+    const { waitingMs } = this.#tools.limits;
+    for (const [method, answer] of this.#answers) {
+      handleRequest(
+        server,
+        method,
+        (params, context) => answer(params, new PeerRequest(peer, context, this.#waiting, waitingMs)),
+        (cause) => this.#warn(`Answering ${method} failed unexpectedly.`, cause),
+      );
+    }
+    if (mcpPeer.stays) this.#follow(peer);
+    return server;
+  }
+
+  onEvent(listener: Parameters<McpServer["onEvent"]>[0]): () => void {
+    return this.#feed.listen(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#waiting.close();
+    this.#feed.close();
+    this.#tools.table.close();
+  }
+
+  /** A peer that stays hears of changes until its server closes. */
+  #follow(peer: Peer): void {
+    this.#feed.add(peer);
+    peer.server.onclose = () => {
+      this.#feed.remove(peer);
+      this.#subscriptions.drop(peer).catch(() => {});
+    };
+  }
+
+  #allAnswers(served: ServedProviders): Readonly<Record<string, Answer>> {
+    const { resources, prompts, completions } = this.#capabilities;
+    const { catalogue = false } = this.#options;
+    return {
+      "tools/list": ({ cursor }, request) =>
+        catalogue ? { tools: CATALOGUE_TOOLS } : listTools(this.#tools, request, cursor),
+      "tools/call": (params, request) => (catalogue ? callCatalogue : callTool)(this.#tools, request, params),
+      "logging/setLevel": ({ level }, { peer }) => this.#setLevel(peer, level),
+      ...(resources && resourceAnswers(served)),
+      ...(resources?.subscribe && subscriptionAnswers(served)),
+      ...(prompts && promptAnswers(served)),
+      ...(completions && completionAnswers(served)),
+    };
+  }
+
+  async #setLevel(peer: Peer, value: unknown): Promise<object> {
+    const level = readLogLevel(value);
+    if (level === undefined) throw invalidParams("There is no such log level.");
+    peer.level = level;
+    if (peer.stays) await this.#feed.setLevels();
+    return {};
+  }
+
+  #warn(message: string, cause: unknown): void {
+    const { onWarning } = this.#options;
+    if (onWarning !== undefined) onWarning(message, cause);
+    else if (!this.#warned.has(message)) console.warn(message, cause);
+    this.#warned.add(message);
+  }
+}
+
+function allProviders(options: McpServerOptions): readonly McpProvider[] {
+  const { providers = [] } = options;
+  const namespaces = new Set(providers.map(({ namespace }) => namespace));
+  if (namespaces.size < providers.length || namespaces.has("")) {
+    throw new TypeError("Every provider needs a namespace of its own.");
+  }
+  return [new LocalProvider(options), ...providers];
+}
+
+/** Says exactly what is there: a list is said to change where somebody could change it. */
+function capabilitiesOf(providers: readonly McpProvider[], options: McpServerOptions): ServerCapabilities {
+  const { store, catalogue = false } = options;
+  const some = (what: keyof McpProvider["capabilities"]): readonly McpProvider[] =>
+    providers.filter(({ capabilities }) => capabilities[what]);
+  const changes = (owners: readonly McpProvider[]): { listChanged?: true } =>
+    owners.some(({ namespace }) => namespace !== "") ? { listChanged: true } : {};
+  const resources = some("resources");
+  const prompts = some("prompts");
+  const subscribe = some("resourceSubscriptions").length > 0;
+  return {
+    tools: catalogue ? {} : { listChanged: true },
+    logging: {},
+    ...((resources.length > 0 || store) && {
+      resources: { ...changes(resources), ...(subscribe && { subscribe }) },
+    }),
+    ...(prompts.length > 0 && { prompts: changes(prompts) }),
+    ...(some("completions").length > 0 && { completions: {} }),
+  };
+}

@@ -1,0 +1,94 @@
+import type { Identity } from "../../core/access/identity.ts";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import type { Executor } from "../../core/registry/executor.ts";
+import type { ResultFormat } from "../../core/result/result-format.ts";
+import { type DescribedTool, describeTool, type Era } from "./describe-tool.ts";
+import type { ToolNaming } from "./mcp-server-options.ts";
+import { assignToolNames, toToolName } from "./tool-name.ts";
+
+/** What can run operations and, where it can, show all of them. */
+export type ServedExecutor = Executor & { readonly operations?: Iterable<AnyOperation> };
+
+interface Prepared {
+  readonly tool: DescribedTool;
+  json: string | undefined;
+}
+
+interface Names {
+  readonly byId: ReadonlyMap<string, string>;
+  readonly byName: ReadonlyMap<string, string>;
+}
+
+/** Which tool stands for which operation, and how each is described: worked out once, whoever asks. */
+export class ToolTable {
+  readonly #executor: ServedExecutor;
+  readonly #naming: ToolNaming;
+  readonly #prepared = new WeakMap<AnyOperation, Map<ResultFormat, Partial<Record<Era, Prepared>>>>();
+  readonly #stop: () => void;
+  #names: Names | undefined;
+
+  constructor(executor: ServedExecutor, naming: ToolNaming) {
+    this.#executor = executor;
+    this.#naming = naming;
+    this.#stop = executor.onChange(() => {
+      this.#names = undefined;
+    });
+  }
+
+  /** The name of the tool of an operation. */
+  nameOf({ id }: AnyOperation): string {
+    return this.#allNames().byId.get(id) ?? toToolName(id, this.#naming);
+  }
+
+  /** The operation behind a tool; whether this caller may call it is for the call to find out. */
+  find(name: string, identity: Identity | undefined): AnyOperation | undefined {
+    const id = this.#allNames().byName.get(name);
+    if (id !== undefined) return this.#executor.get(id);
+    if (this.#executor.operations !== undefined) return undefined;
+    // What an executor shows may differ by caller, so nobody else's list settles it.
+    return this.#executor.list({ identity }).find((operation) => this.nameOf(operation) === name);
+  }
+
+  /** The tool of an operation, described for an era in a format. */
+  toolOf(operation: AnyOperation, era: Era, format: ResultFormat): DescribedTool {
+    return this.#prepare(operation, era, format).tool;
+  }
+
+  /** The same as JSON text. */
+  jsonOf(operation: AnyOperation, era: Era, format: ResultFormat): string {
+    const prepared = this.#prepare(operation, era, format);
+    prepared.json ??= JSON.stringify(prepared.tool);
+    return prepared.json;
+  }
+
+  /** Stops following the executor. */
+  close(): void {
+    this.#stop();
+  }
+
+  #prepare(operation: AnyOperation, era: Era, format: ResultFormat): Prepared {
+    const byFormat = this.#prepared.get(operation) ?? new Map<ResultFormat, Partial<Record<Era, Prepared>>>();
+    this.#prepared.set(operation, byFormat);
+    const byEra = byFormat.get(format) ?? {};
+    byFormat.set(format, byEra);
+    const name = this.nameOf(operation);
+    const known = byEra[era];
+    // Without prefixes a name may change when another operation comes or goes.
+    if (known !== undefined && known.tool.name === name) return known;
+    const prepared = { tool: describeTool(operation, name, era, format), json: undefined };
+    byEra[era] = prepared;
+    return prepared;
+  }
+
+  #allNames(): Names {
+    if (this.#names !== undefined) return this.#names;
+    const operations = this.#executor.operations ?? this.#executor.list();
+    const ids: string[] = [];
+    for (const { id, visibility } of operations) if (visibility !== "internal") ids.push(id);
+    const byId = assignToolNames(ids, this.#naming);
+    const byName = new Map<string, string>();
+    for (const [id, name] of byId) byName.set(name, id);
+    this.#names = { byId, byName };
+    return this.#names;
+  }
+}

@@ -1,0 +1,136 @@
+import { randomBytes } from "node:crypto";
+import {
+  type InputRequiredResult,
+  inputRequired,
+  ProtocolError,
+  ProtocolErrorCode,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { CallError } from "../../core/errors/errors.ts";
+import type { CallerSide } from "../../core/operation/caller-side.ts";
+import type { Exchange } from "./exchange.ts";
+import { SuspendableCall } from "./suspendable-call.ts";
+
+/** What a waiting call belongs to; only the same may take it up again. */
+export interface CallBinding {
+  readonly method: string;
+  /** The tool, prompt or resource. */
+  readonly name: string;
+  /** Nothing for an anonymous caller. */
+  readonly subject: string | undefined;
+}
+
+/** How many calls may wait, and for how long. */
+export interface WaitingLimits {
+  readonly calls: number;
+  readonly ms: number;
+}
+
+interface Parked {
+  readonly call: SuspendableCall<unknown>;
+  readonly binding: CallBinding;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** What a handler that may be suspended works with. */
+export interface SuspendableRun {
+  readonly signal: AbortSignal;
+  readonly caller: CallerSide | undefined;
+}
+
+/**
+ * Handlers of 2026-07-28 clients that wait for an answer. Such a client cannot be sent a request: the call it made ends with the
+ * question, and it calls again with the answer. The handler runs once: it is kept, with all it holds, under an unguessable id
+ * that is good for one use, and goes on when the answer comes.
+ */
+export class WaitingCalls {
+  readonly #limits: WaitingLimits;
+  readonly #parked = new Map<string, Parked>();
+
+  constructor(limits: WaitingLimits) {
+    this.#limits = limits;
+  }
+
+  get size(): number {
+    return this.#parked.size;
+  }
+
+  /** Starts a handler or, when the request carries the answers to its questions, goes on with it. */
+  async run<T>(
+    context: ServerContext,
+    binding: CallBinding,
+    exchange: () => Exchange,
+    start: (run: SuspendableRun, exchange: Exchange) => Promise<T>,
+  ): Promise<T | InputRequiredResult> {
+    const state = context.mcpReq.requestState();
+    if (state !== undefined) {
+      const call = this.#take(state, binding) as SuspendableCall<T>;
+      call.answer(context.mcpReq.inputResponses ?? {});
+      return await this.#turn(call, context, binding);
+    }
+    const call = new SuspendableCall<T>(exchange(), context, () => this.#assertRoom());
+    call.start(start);
+    return await this.#turn(call, context, binding);
+  }
+
+  /** Ends every call that waits. */
+  close(): void {
+    for (const { call, timer } of this.#parked.values()) {
+      clearTimeout(timer);
+      call.abort(new CallError("ABORTED", "The server is closing."));
+    }
+    this.#parked.clear();
+  }
+
+  async #turn<T>(
+    call: SuspendableCall<T>,
+    context: ServerContext,
+    binding: CallBinding,
+  ): Promise<T | InputRequiredResult> {
+    const questions = await call.turn(context);
+    if (questions === undefined) return await call.result;
+    if (!this.#hasRoom()) {
+      // Others took the last places since the question was let through.
+      call.abort(new CallError("RESOURCE_EXHAUSTED", "Too many calls are waiting for an answer."));
+      return await call.result;
+    }
+    return inputRequired({ inputRequests: questions as never, requestState: this.#park(call, binding) });
+  }
+
+  #park(call: SuspendableCall<unknown>, binding: CallBinding): string {
+    const id = randomBytes(16).toString("base64url");
+    const timer = setTimeout(() => {
+      this.#parked.delete(id);
+      call.abort(new CallError("TIMEOUT", "Nobody answered the question in time."));
+    }, call.waitsUntil(this.#limits.ms));
+    timer.unref();
+    this.#parked.set(id, { call, binding, timer });
+    return id;
+  }
+
+  #take(state: unknown, binding: CallBinding): SuspendableCall<unknown> {
+    const parked = typeof state === "string" ? this.#parked.get(state) : undefined;
+    if (parked === undefined || !isSame(parked.binding, binding)) {
+      // The same words whatever is wrong, so that nobody learns which ids exist.
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, "Invalid or expired requestState", {
+        reason: "invalid_request_state",
+      });
+    }
+    this.#parked.delete(state as string);
+    clearTimeout(parked.timer);
+    return parked.call;
+  }
+
+  #hasRoom(): boolean {
+    return this.#parked.size < this.#limits.calls;
+  }
+
+  #assertRoom(): void {
+    if (this.#hasRoom()) return;
+    throw new CallError("RESOURCE_EXHAUSTED", "Too many calls are waiting for an answer; try again later.");
+  }
+}
+
+function isSame(a: CallBinding, b: CallBinding): boolean {
+  return a.method === b.method && a.name === b.name && a.subject === b.subject;
+}

@@ -1,0 +1,270 @@
+import { connect } from "node:net";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
+import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as FirstTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ElicitRequestSchema, ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { afterEach, describe, expect, it } from "vitest";
+import { type McpHttpServer, type ServeMcpHttpOptions, serveMcpHttp } from "../src/mcp/server/serve-http.ts";
+import { createSmallMcpServer } from "./small-mcp-server.ts";
+
+const open: { close(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  for (const each of open.splice(0).reverse()) await each.close().catch(() => {});
+});
+
+async function start(options?: ServeMcpHttpOptions) {
+  const small = createSmallMcpServer();
+  const http = await serveMcpHttp(small, options);
+  open.push({ close: () => http.close({ timeoutMs: 0 }) });
+  return { small, http };
+}
+
+/** What both generations of clients share, for these tests. */
+interface Peer {
+  listTools(): Promise<{ readonly tools: readonly { readonly name: string }[] }>;
+  call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<string>;
+  close(): Promise<void>;
+}
+interface CallOptions {
+  readonly signal?: AbortSignal;
+  readonly onprogress?: (progress: { readonly progress: number }) => void;
+}
+
+function textOf(result: unknown): string {
+  return (result as { readonly content: readonly { readonly text: string }[] }).content[0]?.text ?? "";
+}
+
+const answer = { action: "accept" as const, content: { colour: "green" } };
+
+async function connectSecond(
+  http: McpHttpServer,
+  mode: "legacy" | "auto",
+  onChange?: () => void,
+): Promise<Peer> {
+  const client = new Client(
+    { name: "second", version: "1" },
+    {
+      capabilities: { elicitation: { form: {} } },
+      jsonSchemaValidator: new CfWorkerJsonSchemaValidator(),
+      versionNegotiation: { mode },
+      ...(onChange && { listChanged: { tools: { onChanged: onChange, autoRefresh: false, debounceMs: 0 } } }),
+    },
+  );
+  client.setRequestHandler("elicitation/create", () => answer);
+  await client.connect(new StreamableHTTPClientTransport(new URL(http.url)));
+  open.push(client);
+  return {
+    listTools: () => client.listTools(),
+    call: async (name, args = {}, options = {}) =>
+      textOf(await client.callTool({ name, arguments: args }, options)),
+    close: () => client.close(),
+  };
+}
+
+async function connectFirst(http: McpHttpServer, onChange?: () => void): Promise<Peer> {
+  const client = new FirstClient({ name: "first", version: "1" }, { capabilities: { elicitation: {} } });
+  client.setRequestHandler(ElicitRequestSchema, () => answer);
+  if (onChange) client.setNotificationHandler(ToolListChangedNotificationSchema, onChange);
+  await client.connect(new FirstTransport(new URL(http.url)) as never);
+  open.push(client);
+  return {
+    listTools: () => client.listTools(),
+    call: async (name, args = {}, options = {}) =>
+      textOf(await client.callTool({ name, arguments: args }, undefined, options)),
+    close: () => client.close(),
+  };
+}
+
+const CLIENTS = {
+  "SDK 1.x": connectFirst,
+  "SDK 2.x, 2025": (http: McpHttpServer, onChange?: () => void) => connectSecond(http, "legacy", onChange),
+  "SDK 2.x, 2026-07-28": (http: McpHttpServer, onChange?: () => void) =>
+    connectSecond(http, "auto", onChange),
+};
+
+async function until(holds: () => boolean): Promise<void> {
+  const end = performance.now() + 5_000;
+  while (!holds() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(holds()).toBe(true);
+}
+
+describe.each(Object.entries(CLIENTS))("%s over HTTP", (name, connectTo) => {
+  it("RE-30 lists and calls tools, with progress", async () => {
+    const { small, http } = await start();
+    const peer = await connectTo(http);
+    expect((await peer.listTools()).tools).toHaveLength(6);
+    expect(await peer.call("echo", { text: "héllo 👋" })).toBe("héllo 👋");
+    const seen: number[] = [];
+    expect(await peer.call("slow", { ms: 20 }, { onprogress: ({ progress }) => seen.push(progress) })).toBe(
+      "done",
+    );
+    expect(seen).toEqual([1]);
+    const era = name.includes("2026") ? "modern" : "legacy";
+    expect(new Set(small.peers.map((each) => each.era))).toEqual(new Set([era]));
+  });
+
+  it("RE-30 asks the person behind the client", async () => {
+    const { http } = await start();
+    expect(await (await connectTo(http)).call("ask")).toBe("green");
+  });
+
+  it("RE-30 ends a call that the client cancels", async () => {
+    const { small, http } = await start();
+    const peer = await connectTo(http);
+    const aborting = new AbortController();
+    const call = peer.call("slow", { ms: 20_000 }, { signal: aborting.signal });
+    call.catch(() => {});
+    await until(() => small.running === 1);
+    aborting.abort();
+    await expect(call).rejects.toThrow();
+    await until(() => small.aborted === 1);
+    expect(await peer.call("echo", { text: "still here" })).toBe("still here");
+  });
+
+  it("RE-30 tells of changes", async () => {
+    const { small, http } = await start();
+    let changes = 0;
+    await connectTo(http, () => {
+      changes += 1;
+    });
+    await until(() => {
+      small.emit({ kind: "tools_list_changed" });
+      return changes > 0;
+    });
+  });
+
+  it("Mcp: lets running calls finish when it closes, and refuses new ones", async () => {
+    const { small, http } = await start();
+    const peer = await connectTo(http);
+    const call = peer.call("slow", { ms: 150 });
+    await until(() => small.running === 1);
+    const closing = http.close({ timeoutMs: 5_000 });
+    expect(await call).toBe("done");
+    await closing;
+    await expect(fetch(http.url)).rejects.toThrow();
+  });
+
+  it("Mcp: ends running calls when they take longer than closing may", async () => {
+    const { small, http } = await start();
+    const peer = await connectTo(http);
+    const call = peer.call("slow", { ms: 20_000 });
+    call.catch(() => {});
+    await until(() => small.running === 1);
+    const started = performance.now();
+    await http.close({ timeoutMs: 50 });
+    expect(performance.now() - started).toBeLessThan(2_000);
+    await until(() => small.aborted === 1);
+  });
+});
+
+function post(
+  path: string,
+  host: string,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): string {
+  const all = {
+    host,
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    "content-length": String(Buffer.byteLength(body)),
+    ...headers,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
+  return `POST ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n${body}`;
+}
+
+/** Sends bytes as they are, and reads until the other side has said `enough`. */
+function raw(port: number, bytes: string, enough: RegExp): Promise<{ text: string; leave: () => void }> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
+    open.push({ close: async () => socket.destroy() });
+    let text = "";
+    socket.on("error", reject);
+    socket.on("close", () => reject(new Error(`Closed after: ${text}`)));
+    socket.on("data", (chunk) => {
+      text += chunk.toString();
+      if (enough.test(text)) resolve({ text, leave: () => socket.destroy() });
+    });
+  });
+}
+
+const INITIALIZE = JSON.stringify({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "raw", version: "1" } },
+});
+
+describe("serveMcpHttp", () => {
+  it("Mcp: listens on a free loopback port, and only at its path", async () => {
+    const { http } = await start({ path: "/tools" });
+    expect(http.url).toBe(`http://127.0.0.1:${http.port}/tools`);
+    expect((await fetch(new URL("/mcp", http.url))).status).toBe(404);
+    expect((await fetch(http.url)).status).toBe(400);
+  });
+
+  it("Mcp: refuses an address others can reach while nobody is authenticated", async () => {
+    const small = createSmallMcpServer();
+    for (const host of ["0.0.0.0", "::", "192.168.1.5", "example.com"]) {
+      await expect(serveMcpHttp(small, { host })).rejects.toThrow(TypeError);
+    }
+    const { http } = await start({ host: "0.0.0.0", unsafeOpen: true });
+    expect((await fetch(`http://127.0.0.1:${http.port}/mcp`)).status).toBe(400);
+    await start({ host: "0.0.0.0", authenticate: () => undefined });
+  });
+
+  it("Mcp: refuses a rebound host name and a foreign page", async () => {
+    const { http, small } = await start();
+    const rebound = await raw(http.port, post("/mcp", "evil.example", INITIALIZE), /HTTP\/1.1 \d+/);
+    expect(rebound.text).toContain(" 403 ");
+    const origin = { origin: "https://evil.example" };
+    const foreign = await raw(
+      http.port,
+      post("/mcp", `localhost:${http.port}`, INITIALIZE, origin),
+      /HTTP\/1.1 \d+/,
+    );
+    expect(foreign.text).toContain(" 403 ");
+    expect(small.peers).toEqual([]);
+  });
+
+  it("Mcp: ends the call of a 2025 client that leaves, for nobody could get its result", async () => {
+    const { http, small } = await start();
+    const opened = await raw(http.port, post("/mcp", "localhost", INITIALIZE), /serverInfo/);
+    const session = /mcp-session-id: (\S+)/i.exec(opened.text)?.[1] ?? "";
+    const params = { name: "slow", arguments: { ms: 20_000 }, _meta: { progressToken: 1 } };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/call", params });
+    const call = await raw(
+      http.port,
+      post("/mcp", "localhost", body, { "mcp-session-id": session }),
+      /progress/,
+    );
+    expect(small.running).toBe(1);
+    call.leave();
+    await until(() => small.aborted === 1);
+  });
+
+  it("Mcp: drops a client that never finishes its headers and still serves others", async () => {
+    const { http } = await start();
+    const socket = connect(http.port, "127.0.0.1", () => socket.write("POST /mcp HTTP/1.1\r\nhost: local"));
+    open.push({ close: async () => socket.destroy() });
+    socket.on("error", () => {});
+    expect(await (await connectFirst(http)).call("echo", { text: "x" })).toBe("x");
+    const started = performance.now();
+    await http.close({ timeoutMs: 100 });
+    expect(performance.now() - started).toBeLessThan(2_000);
+  });
+
+  it("Mcp: refuses a body without a declared length as soon as it is too long", async () => {
+    const { http } = await start({ bodyBytes: 1_000 });
+    const head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+    const chunk = `${(2_000).toString(16)}\r\n${" ".repeat(2_000)}\r\n`;
+    const { text } = await raw(
+      http.port,
+      `${head}transfer-encoding: chunked\r\n\r\n${chunk}`,
+      /HTTP\/1.1 \d+/,
+    );
+    expect(text).toContain(" 413 ");
+  });
+});

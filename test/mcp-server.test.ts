@@ -1,0 +1,433 @@
+import { describe, expect, it } from "vitest";
+import { mcpEnvelope, toolError } from "../src/core/envelope/envelope.ts";
+import { CallError } from "../src/core/errors/errors.ts";
+import { OperationRegistry } from "../src/core/registry/registry.ts";
+import type { CallToolResult } from "../src/core/result/call-tool-result.ts";
+import { createMemoryStore, createResultFormat } from "../src/formats/index.ts";
+import type { McpServerEvent } from "../src/mcp/server/mcp-server.ts";
+import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { query, rejection, sleep, stream } from "./make-operation.ts";
+import { CLIENTS, legacyClient, modernClient } from "./mcp-server-peers.ts";
+
+const PAIR = {
+  type: "object",
+  properties: { a: { type: "number" }, b: { type: "number" } },
+  required: ["a", "b"],
+} as const;
+
+interface Pair {
+  readonly a: number;
+  readonly b: number;
+}
+
+const OPERATIONS = [
+  query("math.add", (input) => (input as Pair).a + (input as Pair).b, {
+    title: "Add",
+    description: "Adds.",
+    tags: ["sum"],
+    inputSchema: PAIR,
+    outputSchema: { type: "number" },
+  }),
+  query("math.no", () => toolError({ left: 2 }, { code: "SOLD_OUT", message: "Nothing left." }), {
+    outputSchema: { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] },
+  }),
+  query("math.broken", () => {
+    throw new Error("secret: hunter2");
+  }),
+  query("math.domain", () => {
+    throw new CallError("RATE_LIMITED", "Slow down.", { details: { seconds: 3 } });
+  }),
+  query("math.shout", (input) => `${input}!`, { inputSchema: { type: "string" } }),
+  query("math.when", () => new Date(0)),
+  query("math.admin", () => "ok", { access: { scopes: { allOf: ["admin"] } } }),
+  query("math.hidden", () => "ok", { visibility: "internal" }),
+  query("web.page", () =>
+    mcpEnvelope(
+      { n: 1 },
+      {
+        isError: false,
+        content: [{ type: "image", data: "AAAA", mimeType: "image/png" }],
+        structuredContent: { n: 1 },
+        _meta: { "x/y": 1, "dev.waybill/result": { forged: true } },
+      },
+    ),
+  ),
+];
+
+const registry = new OperationRegistry(OPERATIONS);
+const facts = (result: unknown): unknown => (result as CallToolResult)._meta?.["dev.waybill/result"];
+
+describe.each(Object.entries(CLIENTS))("a server seen by %s", (kind, connect) => {
+  const isModern = kind.endsWith("2026");
+
+  it("RE-30 lists what everybody may call, in the order of ids, each with its facts", async () => {
+    const client = await connect(toMcpServer(registry));
+    const { tools } = await client.listTools();
+    expect(tools.map((tool) => tool.name)).toEqual([
+      "math_add",
+      "math_broken",
+      "math_domain",
+      "math_no",
+      "math_shout",
+      "math_when",
+      "web_page",
+    ]);
+    const number = { type: "number" };
+    expect(tools[0]).toMatchObject({
+      title: "Add",
+      description: "Adds.",
+      inputSchema: PAIR,
+      outputSchema: isModern
+        ? number
+        : { type: "object", properties: { result: number }, required: ["result"] },
+      annotations: { readOnlyHint: true },
+      _meta: { "dev.waybill/operation": { id: "math.add", type: "query", version: "1.0.0", tags: ["sum"] } },
+    });
+    await client.close();
+  });
+
+  it("RE-30 gives data as structured content and as text, scalars too", async () => {
+    const client = await connect(toMcpServer(registry));
+    await client.listTools();
+    const result = await client.callTool({ name: "math_add", arguments: { a: 1, b: 2 } });
+    expect(result.content).toEqual([{ type: "text", text: "3" }]);
+    expect(result.structuredContent).toEqual(isModern ? 3 : { result: 3 });
+    expect(facts(result)).toEqual(isModern ? undefined : { wrapsResult: true });
+    await client.close();
+  });
+
+  it("RE-30 answers bad input with a tool error that names the places", async () => {
+    const client = await connect(toMcpServer(registry));
+    await client.listTools();
+    const result = await client.callTool({ name: "math_add", arguments: { a: "x", b: 2 } });
+    expect(result.isError).toBe(true);
+    expect(JSON.stringify(result.content)).toContain("- /a: expected");
+    expect(facts(result)).toMatchObject({
+      outcome: "call-error",
+      code: "VALIDATION_ERROR",
+      correctable: true,
+      details: { issues: [{ pointer: "/a" }] },
+    });
+    await client.close();
+  });
+
+  it("X-4 keeps the outcome of a tool error where no client throws it away", async () => {
+    const client = await connect(toMcpServer(registry));
+    await client.listTools();
+    const result = await client.callTool({ name: "math_no", arguments: {} });
+    expect(result).toMatchObject({
+      isError: true,
+      content: [{ text: "Nothing left. [SOLD_OUT]" }, { text: '{"left":2}' }],
+    });
+    expect(result.structuredContent).toBeUndefined();
+    expect(facts(result)).toMatchObject({ outcome: "tool-error", code: "SOLD_OUT", wire: { left: 2 } });
+    await client.close();
+  });
+
+  it("RE-30 says why a call failed, and never in foreign words", async () => {
+    const client = await connect(toMcpServer(registry));
+    const broken = await client.callTool({ name: "math_broken" });
+    expect(broken.isError).toBe(true);
+    expect(JSON.stringify(broken)).not.toContain("hunter2");
+    const domain = await client.callTool({ name: "math_domain" });
+    expect(domain.content).toEqual([{ type: "text", text: 'Slow down. [RATE_LIMITED]\n{"seconds":3}' }]);
+    expect(facts(domain)).toMatchObject({ code: "RATE_LIMITED", retryable: true, details: { seconds: 3 } });
+    await client.close();
+  });
+
+  it.each(["math_nothing", "math_admin", "math_hidden", "", "__proto__", "x".repeat(10_000)])(
+    "RE-30 knows no tool %.20s",
+    async (name) => {
+      const client = await connect(toMcpServer(registry));
+      expect(await rejection(client.callTool({ name }))).toMatchObject({ code: -32602 });
+      await client.close();
+    },
+  );
+
+  it("RE-30 shows and runs more for a caller who may do more", async () => {
+    const identity = { subject: "ann", scopes: ["admin"] };
+    const client = await connect(toMcpServer(registry), { identity });
+    const { tools } = await client.listTools();
+    expect(tools.map((tool) => tool.name)).toContain("math_admin");
+    expect(await client.callTool({ name: "math_admin" })).toMatchObject({ content: [{ text: "ok" }] });
+    await client.close();
+  });
+
+  it("RE-30 takes input that is no object as the member input", async () => {
+    const client = await connect(toMcpServer(registry));
+    const { tools } = await client.listTools();
+    const shout = tools.find((tool) => tool.name === "math_shout");
+    expect(shout?.inputSchema).toMatchObject({ properties: { input: { type: "string" } } });
+    expect(shout?._meta?.["dev.waybill/operation"]).toMatchObject({ wrapsInput: true });
+    const result = await client.callTool({ name: "math_shout", arguments: { input: "hey" } });
+    expect(result.content).toEqual([{ type: "text", text: "hey!" }]);
+    await client.close();
+  });
+
+  it("X-6 sends what JSON cannot hold in its wire form beside it", async () => {
+    const client = await connect(toMcpServer(registry));
+    const result = await client.callTool({ name: "math_when" });
+    expect(result.content).toEqual([{ type: "text", text: "1970-01-01T00:00:00.000Z" }]);
+    expect(JSON.stringify(facts(result))).toContain('"date"');
+    await client.close();
+  });
+
+  it("RE-23 passes on what an MCP tool answered, except what only we may say", async () => {
+    const client = await connect(toMcpServer(registry));
+    const result = await client.callTool({ name: "web_page" });
+    expect(result).toMatchObject({ content: [{ type: "image" }], structuredContent: { n: 1 } });
+    expect(result._meta?.["x/y"]).toBe(1);
+    expect(facts(result)).toBeUndefined();
+    await client.close();
+  });
+
+  it("RE-30 writes the format a client asks for, and names those it knows", async () => {
+    const tiered = createResultFormat({ format: "tiered-envelope" });
+    const client = await connect(toMcpServer(registry, { formats: [tiered] }));
+    const _meta = { "dev.waybill/format": tiered.name };
+    const { tools } = await client.listTools({ _meta });
+    expect(tools[0]?.outputSchema).toMatchObject({ required: expect.arrayContaining(["tier"]) });
+    const result = await client.callTool({ name: "math_add", arguments: { a: 1, b: 2 }, _meta });
+    expect(result.structuredContent).toMatchObject({ tier: "community", data: 3 });
+    const bad = client.listTools({ _meta: { "dev.waybill/format": "nope" } });
+    expect(await rejection(bad)).toMatchObject({ code: -32602, message: expect.stringContaining("plain") });
+    await client.close();
+  });
+
+  it("RE-30 tells progress that goes up, and cancels what is called off", async () => {
+    let stopped = false;
+    const slow = query("slow.work", async (_, { progress, signal }) => {
+      progress({ progress: 0, total: 100 });
+      progress({ progress: 50, total: 100, message: "half" });
+      progress(20);
+      progress("nearly");
+      await sleep(20);
+      signal.addEventListener("abort", () => {
+        stopped = true;
+      });
+      await sleep(300);
+      return "done";
+    });
+    const client = await connect(toMcpServer(new OperationRegistry([slow])));
+    const seen: unknown[] = [];
+    const abort = new AbortController();
+    const options = { onprogress: (value: unknown) => seen.push(value), signal: abort.signal };
+    const call = isFirst(kind)
+      ? (client.callTool as (...args: unknown[]) => Promise<unknown>).call(
+          client,
+          { name: "slow_work" },
+          undefined,
+          options,
+        )
+      : client.callTool({ name: "slow_work" }, options);
+    setTimeout(() => abort.abort(), 120);
+    await rejection(call);
+    await expect.poll(() => stopped).toBe(true);
+    expect(seen).toEqual([
+      { progress: 0, total: 100 },
+      { progress: 50, total: 100, message: "half" },
+      { progress: 51, message: "nearly" },
+    ]);
+    await client.close();
+  });
+
+  it("RE-30 streams a subscription as progress and ends with its values", async () => {
+    const ticks = stream(
+      "clock.ticks",
+      async function* () {
+        for (let i = 0; i < 4; i++) yield { i };
+      },
+      { outputSchema: { type: "object", properties: { i: { type: "integer" } }, required: ["i"] } },
+    );
+    const server = toMcpServer(new OperationRegistry([ticks]), { limits: { streamItems: 3 } });
+    const client = await connect(server);
+    const { tools } = await client.listTools();
+    expect(tools[0]?.outputSchema).toMatchObject({ required: ["items", "count", "truncated"] });
+    const seen: { readonly message?: string | undefined }[] = [];
+    const options = { onprogress: (value: { readonly message?: string | undefined }) => seen.push(value) };
+    const result = isFirst(kind)
+      ? await (client.callTool as (...args: unknown[]) => Promise<CallToolResult>).call(
+          client,
+          { name: "clock_ticks" },
+          undefined,
+          options,
+        )
+      : await client.callTool({ name: "clock_ticks" }, options);
+    expect(result.structuredContent).toEqual({
+      items: [{ i: 0 }, { i: 1 }, { i: 2 }],
+      count: 4,
+      truncated: true,
+    });
+    expect(seen.map(({ message }) => message)).toEqual(['{"i":0}', '{"i":1}', '{"i":2}', '{"i":3}']);
+    await client.close();
+  });
+});
+
+function isFirst(kind: string): boolean {
+  return kind === "SDK 1";
+}
+
+describe("toMcpServer", () => {
+  it("RE-30 pages through many tools, one page of N and one more of one", async () => {
+    const many = Array.from({ length: 5 }, (_, i) => query(`many.op${i}`, () => i));
+    const server = toMcpServer(new OperationRegistry(many), { limits: { pageSize: 4 } });
+    const client = await legacyClient(server);
+    const list = async (cursor?: string) =>
+      await client.request({ method: "tools/list", params: { ...(cursor && { cursor }) } });
+    const first = await list();
+    expect(first.tools).toHaveLength(4);
+    const second = await list(first.nextCursor);
+    expect(second.tools.map((tool) => tool.name)).toEqual(["many_op4"]);
+    expect(second.nextCursor).toBeUndefined();
+    expect(await rejection(list("junk"))).toMatchObject({ code: -32602 });
+    await client.close();
+  });
+
+  it("RE-30 sends a long result as a preview and a link that can be read, whole and in parts", async () => {
+    const text = "ä".repeat(5_000);
+    const long = query("big.text", () => ({ text }));
+    const promised = query("big.promised", () => ({ text }), { outputSchema: { type: "object" } });
+    const store = createMemoryStore();
+    const limit = JSON.stringify({ text }).length;
+    const server = (inlineCharacters: number) =>
+      toMcpServer(new OperationRegistry([long, promised]), { store, limits: { inlineCharacters } });
+    const whole = await legacyClient(server(limit));
+    expect((await whole.callTool({ name: "big_text" })).structuredContent).toEqual({ text });
+    const client = await legacyClient(server(limit - 1));
+    const result = (await client.callTool({ name: "big_text" })) as CallToolResult;
+    expect(result.structuredContent).toBeUndefined();
+    const link = result.content.find((block) => block.type === "resource_link");
+    const uri = link?.uri ?? "";
+    const { contents } = await client.readResource({ uri });
+    expect(JSON.parse((contents[0] as { text: string }).text)).toEqual({ text });
+    const part = await client.readResource({ uri: `${uri}?offset=2&length=4` });
+    expect((part.contents[0] as { text: string }).text).toBe("text");
+    await client.listTools();
+    expect((await client.callTool({ name: "big_promised" })).structuredContent).toEqual({ text });
+    const gone = `${uri.slice(0, uri.lastIndexOf("/"))}/AAAAAAAAAAAAAAAAAAAAAA`;
+    expect(await rejection(client.readResource({ uri: gone }))).toMatchObject({
+      code: -32602,
+      message: expect.stringContaining("expired"),
+    });
+  });
+
+  it("RE-30 says once that tools changed, to listeners and to peers that stay", async () => {
+    const changing = new OperationRegistry([query("a.one", () => 1)]);
+    const server = toMcpServer(changing);
+    const events: McpServerEvent[] = [];
+    server.onEvent((event) => events.push(event));
+    const client = await legacyClient(server);
+    let heard = 0;
+    client.setNotificationHandler("notifications/tools/list_changed", () => {
+      heard += 1;
+    });
+    changing.register(query("a.two", () => 2));
+    changing.register(query("a.three", () => 3));
+    await expect.poll(() => heard).toBe(1);
+    expect(events).toEqual([{ kind: "tools_list_changed" }]);
+    expect((await client.listTools()).tools).toHaveLength(3);
+    await client.close();
+    await server.close();
+    changing.remove("a.two");
+    await sleep(80);
+    expect(events).toHaveLength(1);
+  });
+
+  it("RE-30 advertises exactly what is there", async () => {
+    const bare = await legacyClient(toMcpServer(registry));
+    expect(bare.getServerCapabilities()).toEqual({ tools: { listChanged: true }, logging: {} });
+    const full = await modernClient(
+      toMcpServer(registry, {
+        name: "shop",
+        instructions: "Be kind.",
+        catalogue: true,
+        resources: [{ uri: "x://a", name: "a", read: () => "a" }],
+        prompts: [{ name: "p", get: () => "p" }],
+      }),
+    );
+    expect(full.getServerCapabilities()).toEqual({
+      tools: {},
+      logging: {},
+      resources: { subscribe: true },
+      prompts: {},
+    });
+    expect(full.getInstructions()).toBe("Be kind.");
+  });
+
+  it("RE-30 serves a catalogue of four tools instead of thousands", async () => {
+    const client = await legacyClient(toMcpServer(registry, { catalogue: true }));
+    const { tools } = await client.listTools();
+    expect(tools.map((tool) => tool.name)).toEqual(["search", "describe", "call", "batch"]);
+    const search = await client.callTool({ name: "search", arguments: { query: "SUM", limit: 1 } });
+    expect(search.structuredContent).toMatchObject({ operations: [{ id: "math.add" }] });
+    const ids = ["math.add", "math.admin"];
+    const described = await client.callTool({ name: "describe", arguments: { ids } });
+    expect(described.structuredContent).toMatchObject({
+      operations: [{ id: "math.add", inputSchema: PAIR }],
+      unknown: ["math.admin"],
+    });
+    const call = { id: "math.add", input: { a: 1, b: 2 } };
+    expect(await client.callTool({ name: "call", arguments: call })).toMatchObject({
+      content: [{ text: "3" }],
+    });
+    const calls = [call, { id: "math.admin" }, { id: "math.no" }];
+    const batch = await client.callTool({ name: "batch", arguments: { calls } });
+    expect(batch.structuredContent).toMatchObject({
+      results: [
+        { id: "math.add", outcome: "ok", data: 3 },
+        { outcome: "call-error", error: { code: "OPERATION_NOT_FOUND" } },
+        { outcome: "tool-error", data: { left: 2 }, error: { code: "SOLD_OUT" } },
+      ],
+    });
+    const fits = await client.callTool({ name: "batch", arguments: { calls: Array(50).fill(call) } });
+    expect(fits.isError).toBeUndefined();
+    const tooMany = await client.callTool({ name: "batch", arguments: { calls: Array(51).fill(call) } });
+    expect(tooMany.isError).toBe(true);
+    expect(await rejection(client.callTool({ name: "math_add" }))).toMatchObject({ code: -32602 });
+  });
+
+  it("RE-30 finds its way among 10,000 operations in a moment", async () => {
+    const many = Array.from({ length: 10_000 }, (_, i) =>
+      query(`many.op${i}`, () => i, { description: `Number ${i}.` }),
+    );
+    const client = await legacyClient(toMcpServer(new OperationRegistry(many), { catalogue: true }));
+    await client.callTool({ name: "search", arguments: { query: "warm" } });
+    const started = performance.now();
+    const found = await client.callTool({ name: "search", arguments: { query: "op9999" } });
+    expect(performance.now() - started).toBeLessThan(200);
+    expect(found.structuredContent).toMatchObject({ operations: [{ id: "many.op9999" }] });
+  });
+
+  it("RE-30 refuses bounds that are none", () => {
+    expect(() => toMcpServer(registry, { limits: { pageSize: 0 } })).toThrow(TypeError);
+    expect(() => toMcpServer(registry, { limits: { waitingMs: 2 ** 31 } })).toThrow(TypeError);
+  });
+
+  it("RE-30 tells logs at the level a client asked for", async () => {
+    const talks = query("log.talks", (_, { log }) => {
+      log("debug", "quiet");
+      log("warn", "loud", { n: 1 });
+      return 1;
+    });
+    const server = toMcpServer(new OperationRegistry([talks]));
+    const legacy = await legacyClient(server);
+    const heard: unknown[] = [];
+    legacy.setNotificationHandler("notifications/message", ({ params }) => {
+      heard.push(params);
+    });
+    await legacy.callTool({ name: "log_talks" });
+    expect(heard).toHaveLength(2);
+    await legacy.setLoggingLevel("warning");
+    await legacy.callTool({ name: "log_talks" });
+    expect(heard.slice(2)).toEqual([
+      { level: "warning", logger: "log.talks", data: { message: "loud", data: { n: 1 } } },
+    ]);
+    const modern = await modernClient(server);
+    const told: unknown[] = [];
+    modern.setNotificationHandler("notifications/message", ({ params }) => {
+      told.push(params);
+    });
+    await modern.callTool({ name: "log_talks" });
+    expect(told).toEqual([]);
+  });
+});

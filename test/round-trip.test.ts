@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { serveCalls } from "../src/call/call-handler.ts";
+import { createMemoryBus } from "../src/call/memory-bus.ts";
+import { createRemoteRegistry } from "../src/call/remote-registry.ts";
+import { outcomeOf, type ResponseEnvelope } from "../src/core/envelope/envelope.ts";
+import { ERROR_CODES } from "../src/core/errors/error-codes.ts";
+import { CallError } from "../src/core/errors/errors.ts";
+import type { AnyOperation } from "../src/core/operation/operation-types.ts";
+import type { ExecuteOptions, Executor } from "../src/core/registry/executor.ts";
+import { OperationRegistry } from "../src/core/registry/registry.ts";
+import { toOperationSchema } from "../src/core/schema/any-schema.ts";
+import { fromMcp } from "../src/mcp/client/from-mcp.ts";
+import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
+import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { rejection } from "./make-operation.ts";
+import { roundTripOperations, VALUES } from "./round-trip-operations.ts";
+
+/** A way to reach the operations of a registry. */
+interface Way {
+  readonly executor: Executor;
+  close(): Promise<void>;
+}
+
+/** Serves a registry over MCP and imports it again. */
+async function overMcp(registry: OperationRegistry, protocol: "2025" | "2026"): Promise<Way> {
+  const server = toMcpServer(registry);
+  const http = await serveMcpHttp(server);
+  const source = await fromMcp({ url: http.url, namespace: "imported", keepIds: true, protocol });
+  const executor = new OperationRegistry();
+  executor.registerAll(source);
+  return {
+    executor,
+    close: async () => {
+      await source.close();
+      await http.close();
+      await server.close();
+    },
+  };
+}
+
+const WAYS: Readonly<Record<string, (registry: OperationRegistry) => Promise<Way>>> = {
+  local: async (executor) => ({ executor, close: async () => {} }),
+  bus: async (registry) => {
+    const bus = createMemoryBus();
+    const handler = await serveCalls(registry, bus);
+    const executor = await createRemoteRegistry(bus);
+    return {
+      executor,
+      close: async () => {
+        await executor.close();
+        await handler.drain();
+        await bus.close();
+      },
+    };
+  },
+  "MCP 2025": (registry) => overMcp(registry, "2025"),
+  "MCP 2026": (registry) => overMcp(registry, "2026"),
+};
+
+/** What came of a call, without where it came from. */
+async function outcome(executor: Executor, id: string, input?: unknown, options?: ExecuteOptions) {
+  try {
+    return described(await executor.execute(id, input, options));
+  } catch (error) {
+    if (!(error instanceof CallError)) throw error;
+    const { code, message, details, retryable, correctable } = error;
+    return { outcome: "call error", code, message, details, retryable, correctable };
+  }
+}
+
+function described(envelope: ResponseEnvelope) {
+  const { code, message, details } = envelope.meta.waybill ?? {};
+  const result = outcomeOf(envelope);
+  return result === "ok"
+    ? { outcome: result, data: envelope.data }
+    : { outcome: result, data: envelope.data, code, message, details };
+}
+
+const registry = new OperationRegistry(roundTripOperations());
+
+describe.each(Object.keys(WAYS))("X-6 operations called over %s", (name) => {
+  let way: Way;
+  const same = async (id: string, input?: unknown) => {
+    const [here, there] = [await outcome(registry, id, input), await outcome(way.executor, id, input)];
+    expect(there).toStrictEqual(here);
+    return there;
+  };
+  beforeAll(async () => {
+    const open = WAYS[name];
+    if (open === undefined) throw new Error(`There is no way ${name}.`);
+    way = await open(registry);
+  });
+  afterAll(() => way.close());
+
+  it.each(Object.keys(VALUES))("X-6 RE-30 give the same data: %s", async (value) => {
+    const there = await same("value.give", { name: value });
+    expect(there).toStrictEqual({ outcome: "ok", data: VALUES[value] });
+  });
+
+  it.each([{}, { a: [1, null, "x"] }, { nested: { list: [{ deep: true }] } }])(
+    "X-6 take the same input: %j",
+    async (input) => {
+      expect(await same("value.echo", input)).toMatchObject({ data: input });
+    },
+  );
+
+  it.each([
+    ["typed.object", { n: 1 }],
+    ["typed.list", {}],
+    ["typed.number", {}],
+    ["typed.nullable", {}],
+    ["typed.text", "a text"],
+    ["change.make", { to: "blue" }],
+    ["odd.name.with-many_signs.and/slashes", {}],
+    [`long.${"x".repeat(200)}`, {}],
+  ])("X-6 RE-32 work with schemas and names of any shape: %s", async (id, input) => {
+    expect(await same(id, input)).toMatchObject({ outcome: "ok" });
+  });
+
+  it.each(Object.keys(ERROR_CODES))("X-6 fail with the same error: %s", async (code) => {
+    await same("fail.code", { code });
+  });
+
+  it.each([
+    ["fail.domain", {}],
+    ["fail.foreign", {}],
+    ["fail.tool", { tried: 3 }],
+    ["fail.plain", {}],
+    ["typed.object", { n: "one" }],
+    ["typed.object", { n: 1, more: true }],
+    ["typed.text", ""],
+  ])("X-6 RE-20 say no in the same way: %s %j", async (id, input) => {
+    const there = await same(id, input);
+    expect(there.outcome).not.toBe("ok");
+    expect(JSON.stringify(there)).not.toContain("SECRET");
+  });
+
+  it("X-6 an operation that is not there is OPERATION_NOT_FOUND", async () => {
+    expect(await outcome(way.executor, "no.such", {})).toMatchObject({ code: "OPERATION_NOT_FOUND" });
+  });
+
+  it("X-6 RE-28 stream the same values, with sequence and cursor", async () => {
+    const seen: unknown[] = [];
+    for await (const { data, meta } of way.executor.subscribe("tick.count", { to: 5 })) {
+      seen.push([data, meta.waybill?.sequence, meta.waybill?.cursor]);
+    }
+    expect(seen).toStrictEqual(Array.from({ length: 5 }, (_, n) => [{ n, at: new Date(n) }, n, `c${n}`]));
+  });
+
+  it("X-6 a stream that breaks gives what came before, and the error", async () => {
+    const seen: unknown[] = [];
+    const run = async () => {
+      for await (const { data } of way.executor.subscribe("tick.fails", {})) seen.push(data);
+    };
+    expect(await rejection(run())).toMatchObject({ code: "CONFLICT", details: { at: 1 } });
+    expect(seen).toEqual([1]);
+  });
+
+  it("X-6 an abort and a deadline end the call here and there", async () => {
+    const controller = new AbortController();
+    const aborted = outcome(way.executor, "wait.long", {}, { signal: controller.signal });
+    setTimeout(() => controller.abort(), 50);
+    expect(await aborted).toMatchObject({ code: "ABORTED" });
+    expect(await outcome(way.executor, "wait.long", {}, { timeoutMs: 50 })).toMatchObject({
+      code: "TIMEOUT",
+    });
+  });
+
+  it("X-6 list the same operations, with the same specs", () => {
+    const specs = (list: readonly AnyOperation[]) =>
+      list.map(
+        ({
+          id,
+          type,
+          version,
+          title,
+          description,
+          tags,
+          annotations,
+          inputSchema,
+          outputSchema,
+          errors,
+        }) => ({
+          id,
+          type,
+          version,
+          title,
+          description,
+          tags,
+          annotations,
+          input: inputSchema && toOperationSchema(inputSchema, "input").json,
+          output: outputSchema && toOperationSchema(outputSchema, "output").json,
+          errors,
+        }),
+      );
+    expect(specs(way.executor.list())).toEqual(specs(registry.list()));
+  });
+});
+
+describe.each(["MCP 2025", "MCP 2026"])("X-6 a person behind %s", (name) => {
+  it("RE-30 is asked through any number of hops", async () => {
+    const open = WAYS[name];
+    const first = await open?.(registry);
+    const second = await open?.(first?.executor as OperationRegistry);
+    const caller = { elicit: async () => ({ action: "accept", content: { name: "Ada" } }) as const };
+    const envelope = await second?.executor.execute("ask.person", {}, { caller });
+    expect(envelope?.data).toEqual({ action: "accept", content: { name: "Ada" } });
+    expect(await rejection(second?.executor.execute("ask.person", {}) ?? Promise.resolve())).toMatchObject({
+      code: "NOT_IMPLEMENTED",
+    });
+    await second?.close();
+    await first?.close();
+  });
+});
