@@ -25,22 +25,21 @@ const OUTPUT_LINES = 30;
 
 const reason = whyNot();
 if (reason !== undefined) {
-  console.log(`The MCP conformance suites are skipped: ${reason}.`);
-  process.exit(0);
+  console.log(`The MCP conformance suites did not run: ${reason.text}.`);
+  process.exit(reason.isMistake ? 1 : 0);
 }
 
 const started = performance.now();
-const folder = mkdtempSync(join(tmpdir(), "waybill-conformance-"));
-const server = await startExampleServer();
-const jobs = await listJobs(process.argv.slice(2));
 /** @type {string[]} */
 const wrong = [];
+const jobs = await listJobs(process.argv.slice(2));
+const folder = mkdtempSync(join(tmpdir(), "waybill-conformance-"));
+const server = await startExampleServer();
 try {
   for (const [index, leg] of LEGS.entries()) {
     const wanted = jobs.filter((job) => job.leg === leg);
-    const output = join(folder, String(index));
-    if (wanted.length > 0)
-      await (leg.leg === "server" ? runServers(leg, wanted, output) : runClients(wanted, output));
+    const run = leg.leg === "server" ? runServers : runClients;
+    if (wanted.length > 0) await run(leg, wanted, join(folder, String(index)));
   }
 } finally {
   await server.stop();
@@ -76,13 +75,13 @@ async function runServers(leg, wanted, output) {
   for (const job of wanted) report(job, findRun(job.scenario.name));
 }
 
-/** @param {Job[]} wanted @param {string} output */
-async function runClients(wanted, output) {
+/** @param {Leg} leg @param {Job[]} wanted @param {string} output */
+async function runClients(leg, wanted, output) {
   const queue = wanted.entries();
   const work = async () => {
     for (const [index, job] of queue) {
       const folder = join(output, String(index));
-      report(job, await runClientScenario(job.leg, job.scenario.name, "node client.js", folder));
+      report(job, await runClientScenario(leg, job.scenario.name, "node client.js", folder));
     }
   };
   await Promise.all(Array.from({ length: CLIENTS_AT_ONCE }, work));

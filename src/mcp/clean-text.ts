@@ -39,10 +39,10 @@ const SUSPECT = new RegExp(
     "[\\u0000-\\u0008\\u000B-\\u001F\\u007F-\\u009F\\u2028\\u2029]",
     "[\\u00AD\\u034F\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u200B-\\u200D\\u2060-\\u2065\\u206A-\\u206F\\u3164\\uFEFF\\uFFA0\\uFFF9-\\uFFFB\\u{1D173}-\\u{1D17A}]",
     "[\\u061C\\u200E\\u200F\\u202A-\\u202E\\u2066-\\u2069]",
-    "[\\u{E0000}-\\u{E007F}]",
+    "[\\u{E0000}-\\u{E00FF}\\u{E01F0}-\\u{E0FFF}]",
     "[\\uFE00-\\uFE0F\\u{E0100}-\\u{E01EF}]",
     "[\\uE000-\\uF8FF\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{10FFFD}]",
-    "[\\uFDD0-\\uFDEF\\uFFFE\\uFFFF]",
+    "\\p{Noncharacter_Code_Point}",
     "[\\uD800-\\uDFFF]",
   ].join("|"),
   "gu",
@@ -104,10 +104,11 @@ function kindOf(found: string): HiddenKind {
   if (code === 0x061c || code === 0x200e || code === 0x200f) return "bidi";
   if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069)) return "bidi";
   if (code >= 0xd800 && code <= 0xdfff) return "surrogate";
+  if ((code >= 0xfdd0 && code <= 0xfdef) || (code & 0xfffe) === 0xfffe) return "noncharacter";
   if ((code >= 0xe000 && code <= 0xf8ff) || code >= 0xf0000) return "private-use";
-  if ((code >= 0xfdd0 && code <= 0xfdef) || code === 0xfffe || code === 0xffff) return "noncharacter";
-  if (code >= 0xe0000 && code <= 0xe007f) return "tag";
-  if ((code >= 0xfe00 && code <= 0xfe0f) || code >= 0xe0100) return "variation";
+  if ((code >= 0xfe00 && code <= 0xfe0f) || (code >= 0xe0100 && code <= 0xe01ef)) return "variation";
+  // The rest of that block is shown by nothing, and hides as well.
+  if (code >= 0xe0000) return "tag";
   return "zero-width";
 }
 

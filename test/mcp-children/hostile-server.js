@@ -198,13 +198,13 @@ createInterface({ input: process.stdin }).on("line", (line) => {
         nextCursor: process.argv[2] === "same-page" ? "again" : nextCursor,
       });
     }
-    case "tools/call":
-      return (
-        TOOLS[params.name]?.(id, params) ??
-        send({ jsonrpc: "2.0", id, error: { code: -32602, message: `Unknown tool: ${params.name}` } })
-      );
+    case "tools/call": {
+      const tool = Object.hasOwn(TOOLS, params.name) ? TOOLS[params.name] : undefined;
+      if (tool !== undefined) return tool(id, params);
+      return send({ jsonrpc: "2.0", id, error: { code: -32602, message: `Unknown tool: ${params.name}` } });
+    }
     default:
-      if (id !== undefined && method !== undefined)
-        send({ jsonrpc: "2.0", id, error: { code: -32601, message: "no" } });
+      if (id === undefined || method === undefined) return undefined;
+      return send({ jsonrpc: "2.0", id, error: { code: -32601, message: "no" } });
   }
 });

@@ -69,13 +69,17 @@ describe.each(ERAS)("a connection to a %s server on standard input and output", 
     });
   });
 
-  it("RE-23 maps JSON-RPC errors by table, the server's words cleaned and bounded in the details", async () => {
+  it("RE-23 maps JSON-RPC errors by table, and cleans the server's words", async () => {
     await withScripted(era, {}, async ({ connection }) => {
       const fail = (error: unknown) => callScripted(connection, "fails", error as Record<string, unknown>);
       const said = { message: "\u001b[31mred\u001b[0m", data: { at: "\u202eevil" } };
       await expect(fail({ code: -32603, ...said })).rejects.toMatchObject({
         code: "EXECUTION_ERROR",
-        details: { rpcCode: -32603, message: "red", data: { at: "evil" } },
+        details: { rpcCode: -32603 },
+      });
+      await expect(fail({ code: -32602, ...said })).rejects.toMatchObject({
+        code: "VALIDATION_ERROR",
+        details: { rpcCode: -32602, message: "red", data: { at: "evil" } },
       });
       await expect(fail({ code: -32601, message: "m" })).rejects.toMatchObject({
         code: "OPERATION_NOT_FOUND",

@@ -33,10 +33,18 @@ describe("JSON-RPC errors", () => {
     expect(fromRpcError(error, { method: "tools/call", server }).code).toBe(waybill);
   });
 
-  it("RE-23 keeps the server's words out of the message, and cleaned and bounded in the details", () => {
-    const error = { code: -32000, message: `\u001b[2J${"x".repeat(10_000)}`, data: { "\u200bk": "\u202ev" } };
+  it("RE-23 keeps the server's words out of the error, but for its cause", () => {
+    const error = { code: -32000, message: "SECRET", data: { path: "SECRET" } };
     const made = fromRpcError(error, { method: "tools/call", server });
-    expect(made.message).toBe("MCP server x answered tools/call with an error (-32000).");
+    expect(made.cause).toBe(error);
+    expect(JSON.stringify(made)).not.toContain("SECRET");
+    expect(made.details).toEqual({ rpcCode: -32000 });
+  });
+
+  it("RE-23 says what is wrong with an input in the server's words, cleaned and bounded", () => {
+    const error = { code: -32602, message: `\u001b[2J${"x".repeat(10_000)}`, data: { "\u200bk": "\u202ev" } };
+    const made = fromRpcError(error, { method: "tools/call", server });
+    expect(made.message).toBe("MCP server x answered tools/call with an error (-32602).");
     const details = made.details as { message: string; data: unknown };
     expect(details.message).toHaveLength(501);
     expect(details.data).toEqual({ k: "v" });

@@ -43,19 +43,24 @@ export function toRpcError(value: unknown): RpcError {
   };
 }
 
-/** Turns a JSON-RPC error into a `CallError`: the server's words stay in `cause`, and cleaned and bounded in `details`. */
+/**
+ * Turns a JSON-RPC error into a `CallError`. The server's words stay in `cause`; where they say how to correct the input they are
+ * in `details` too, cleaned and bounded.
+ */
 export function fromRpcError(error: RpcError, asked: AskedOfServer): CallError {
   const code = codeOf(error, asked);
-  const said = toPlainLine(error.message);
   return new CallError(code, `${asked.server} answered ${asked.method} with an error (${error.code}).`, {
     cause: error,
-    details: {
-      rpcCode: error.code,
-      message: said,
-      ...(error.data === undefined ? {} : { data: cleanCopy(toErrorDetails(error.data)) }),
-    },
+    details: { rpcCode: error.code, ...(code === "VALIDATION_ERROR" && said(error)) },
     stack: false,
   });
+}
+
+function said({ message, data }: RpcError): Readonly<Record<string, unknown>> {
+  return {
+    message: toPlainLine(message),
+    ...(data !== undefined && { data: cleanCopy(toErrorDetails(data)) }),
+  };
 }
 
 function codeOf(error: RpcError, asked: AskedOfServer): ErrorCode {

@@ -5,9 +5,11 @@ import { encodeBase64 } from "../../core/wire/base64.ts";
 import type {
   McpCompletion,
   McpCompletionRequest,
+  McpLogLevel,
   McpPrompt,
   McpPromptMessages,
   McpProvider,
+  McpProviderEvent,
   McpProviderOptions,
   McpResource,
   McpResourceContents,
@@ -35,7 +37,7 @@ const MAX_COMPLETIONS = 100;
 
 /** The resources and prompts of this process, as a provider. */
 export class LocalProvider implements McpProvider {
-  readonly namespace = "";
+  readonly namespace: string = "";
   readonly capabilities;
   readonly #resources: ReadonlyMap<string, LocalResource>;
   readonly #templates: readonly { readonly given: LocalResourceTemplate; readonly matcher: UriMatcher }[];
@@ -83,9 +85,9 @@ export class LocalProvider implements McpProvider {
   }
 
   /** What this process holds does not tell when it changes: being subscribed to it is hearing nothing. */
-  async subscribeResource(): Promise<void> {}
+  async subscribeResource(_uri: string): Promise<void> {}
 
-  async unsubscribeResource(): Promise<void> {}
+  async unsubscribeResource(_uri: string): Promise<void> {}
 
   async listPrompts(): Promise<readonly McpPrompt[]> {
     return [...this.#prompts.values()].map(toListed);
@@ -122,9 +124,9 @@ export class LocalProvider implements McpProvider {
     };
   }
 
-  async setLogLevel(): Promise<void> {}
+  async setLogLevel(_level: McpLogLevel): Promise<void> {}
 
-  onEvent(): () => void {
+  onEvent(_listener: (event: McpProviderEvent) => void): () => void {
     return () => {};
   }
 

@@ -1,0 +1,247 @@
+import { describe, expect, it } from "vitest";
+import { mcpEnvelope } from "../src/core/envelope/envelope.ts";
+import { OperationRegistry } from "../src/core/registry/registry.ts";
+import type { McpLogLevel, McpProvider, McpProviderEvent, McpResourceContents } from "../src/mcp/provider.ts";
+import { LocalProvider } from "../src/mcp/server/local-provider.ts";
+import type { McpServerEvent } from "../src/mcp/server/mcp-server.ts";
+import type { McpServerOptions } from "../src/mcp/server/mcp-server-options.ts";
+import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { query, rejection } from "./make-operation.ts";
+import { CLIENTS, legacyClient } from "./mcp-server-peers.ts";
+
+/** Another server, in this process: it has a namespace, says when it changes, and knows what it was asked. */
+class OtherServer extends LocalProvider {
+  override readonly namespace: string;
+  readonly asked: string[] = [];
+  readonly #listeners = new Set<(event: McpProviderEvent) => void>();
+
+  constructor(namespace: string, offered: McpServerOptions) {
+    super(offered);
+    this.namespace = namespace;
+    Object.assign(this.capabilities, { logging: true });
+  }
+
+  override async readResource(uri: string): Promise<McpResourceContents> {
+    this.asked.push(uri);
+    return await super.readResource(uri);
+  }
+
+  override async subscribeResource(uri: string): Promise<void> {
+    this.asked.push(`+${uri}`);
+  }
+
+  override async unsubscribeResource(uri: string): Promise<void> {
+    this.asked.push(`-${uri}`);
+  }
+
+  override async setLogLevel(level: McpLogLevel): Promise<void> {
+    this.asked.push(`level ${level}`);
+  }
+
+  override onEvent(listener: (event: McpProviderEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
+  say(event: McpProviderEvent): void {
+    for (const listener of this.#listeners) listener(event);
+  }
+}
+
+function other(namespace: string): OtherServer {
+  return new OtherServer(namespace, {
+    resources: [
+      { uri: "x://shared", name: "shared", read: () => `shared of ${namespace}` },
+      { uri: `x://${namespace}`, name: namespace, read: () => `own of ${namespace}` },
+    ],
+    resourceTemplates: [
+      {
+        uriTemplate: `${namespace}://{id}/data`,
+        name: "data",
+        read: (_, { id }) => (id === "none" ? undefined : `data ${id}`),
+        complete: { id: (value) => [`${value}1`, `${value}2`] },
+      },
+    ],
+    prompts: [
+      {
+        name: "greet",
+        arguments: [
+          { name: "who", required: true, complete: () => Array.from({ length: 101 }, (_, i) => `${i}`) },
+        ],
+        get: ({ who }) => `${namespace} greets ${who}`,
+      },
+    ],
+  });
+}
+
+const NOTHING = new OperationRegistry([]);
+const textsOf = (read: { readonly contents: readonly object[] }): unknown[] =>
+  read.contents.map((part) => (part as { text?: string }).text);
+
+describe.each(Object.entries(CLIENTS))("what other servers offer, seen by %s", (_, connect) => {
+  it("Mcp: lists resources as they are, and qualified where two servers have the same", async () => {
+    const client = await connect(toMcpServer(NOTHING, { providers: [other("one"), other("two_x")] }));
+    const { resources } = await client.listResources();
+    expect(resources.map(({ uri }) => uri)).toEqual([
+      "waybill+one:x://shared",
+      "waybill+two.x:x://shared",
+      "x://one",
+      "x://two_x",
+    ]);
+    const { resourceTemplates } = await client.listResourceTemplates();
+    expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
+      "one://{id}/data",
+      "two_x://{id}/data",
+    ]);
+  });
+
+  it("Mcp: reads each resource from whoever has it", async () => {
+    const client = await connect(toMcpServer(NOTHING, { providers: [other("one"), other("two_x")] }));
+    const read = async (uri: string) => textsOf(await client.readResource({ uri }));
+    expect(await read("x://one")).toEqual(["own of one"]);
+    expect(await read("waybill+two.x:x://shared")).toEqual(["shared of two_x"]);
+    expect(await read("two_x://7/data")).toEqual(["data 7"]);
+    expect(await rejection(client.readResource({ uri: "x://shared" }))).toMatchObject({
+      code: -32602,
+      message: expect.stringContaining("waybill+one:x://shared or waybill+two.x:x://shared"),
+    });
+    for (const uri of ["x://nowhere", "one://none/data", "waybill+three:x://shared"]) {
+      expect(await rejection(client.readResource({ uri }))).toMatchObject({ code: -32602, data: { uri } });
+    }
+  });
+
+  it("Mcp: passes every address to the one server there is", async () => {
+    const only = other("one");
+    const client = await connect(toMcpServer(NOTHING, { providers: [only] }));
+    await rejection(client.readResource({ uri: "secret://unlisted" }));
+    expect(only.asked).toEqual(["secret://unlisted"]);
+  });
+
+  it("Mcp: names prompts apart, completes them and templates under those names", async () => {
+    const local = { name: "greet", get: () => "hello" };
+    const options = { providers: [other("one"), other("two_x")], prompts: [local] };
+    const client = await connect(toMcpServer(NOTHING, options));
+    const { prompts } = await client.listPrompts();
+    const names = prompts.map(({ name }) => name);
+    expect(names).toEqual(["greet", "one_greet", expect.stringMatching(/^two_x_greet__[a-z2-7]{13}$/)]);
+    const [, , third = ""] = names;
+    const { messages } = await client.getPrompt({ name: third, arguments: { who: "Bo" } });
+    expect(messages[0]?.content).toEqual({ type: "text", text: "two_x greets Bo" });
+    expect(await rejection(client.getPrompt({ name: "one_greet" }))).toMatchObject({ code: -32602 });
+    expect(await rejection(client.getPrompt({ name: "nobody" }))).toMatchObject({ code: -32602 });
+    const argument = { name: "who", value: "" };
+    const { completion } = await client.complete({
+      ref: { type: "ref/prompt", name: "one_greet" },
+      argument,
+    });
+    expect(completion).toMatchObject({ total: 101, hasMore: true });
+    expect(completion.values).toHaveLength(100);
+    const ref = { type: "ref/resource", uri: "one://{id}/data" } as const;
+    const found = await client.complete({ ref, argument: { name: "id", value: "a" } });
+    expect(found.completion.values).toEqual(["a1", "a2"]);
+  });
+});
+
+describe("a gateway", () => {
+  it("Mcp: reads a link that nobody lists from the server whose result held it", async () => {
+    const [one, two] = [other("one"), other("two")];
+    const uri = "odd://link";
+    const link = query("two.find", () =>
+      mcpEnvelope([], { isError: false, content: [{ type: "resource_link", uri, name: "odd" }] }),
+    );
+    const client = await legacyClient(toMcpServer(new OperationRegistry([link]), { providers: [one, two] }));
+    await rejection(client.readResource({ uri }));
+    expect([one.asked, two.asked]).toEqual([[], []]);
+    await client.callTool({ name: "two_find" });
+    await rejection(client.readResource({ uri }));
+    expect([one.asked, two.asked]).toEqual([[], [uri]]);
+  });
+
+  it("Mcp: subscribes once for all and tells only those who want to know", async () => {
+    const one = other("one");
+    const server = toMcpServer(NOTHING, { providers: [one, other("two")] });
+    const events: McpServerEvent[] = [];
+    server.onEvent((event) => events.push(event));
+    const heard: string[] = [];
+    const clients = await Promise.all(
+      ["a", "b", "c"].map(async (name) => {
+        const client = await legacyClient(server);
+        client.setNotificationHandler("notifications/resources/updated", ({ params }) => {
+          heard.push(`${name} ${params.uri}`);
+        });
+        return client;
+      }),
+    );
+    await clients[0]?.subscribeResource({ uri: "x://one" });
+    await clients[1]?.subscribeResource({ uri: "waybill+one:x://one" });
+    one.say({ type: "resource-updated", uri: "x://one" });
+    await expect.poll(() => heard.toSorted()).toEqual(["a x://one", "b waybill+one:x://one"]);
+    expect(events.map((event) => "uri" in event && event.uri)).toEqual(["x://one", "waybill+one:x://one"]);
+    await clients[0]?.unsubscribeResource({ uri: "x://one" });
+    expect(one.asked).toEqual(["+x://one"]);
+    await clients[1]?.close();
+    await expect.poll(() => one.asked).toEqual(["+x://one", "-x://one"]);
+  });
+
+  it("Mcp: forwards logs at the level asked for, and lets go of servers when it closes", async () => {
+    const one = other("one");
+    const server = toMcpServer(NOTHING, { providers: [one] });
+    const client = await legacyClient(server);
+    const heard: unknown[] = [];
+    client.setNotificationHandler("notifications/message", ({ params }) => {
+      heard.push(params);
+    });
+    await client.setLoggingLevel("error");
+    expect(one.asked).toEqual(["level error"]);
+    one.say({ type: "log", level: "info", data: "quiet" });
+    one.say({ type: "log", level: "critical", logger: "db", data: "loud" });
+    await expect.poll(() => heard).toEqual([{ level: "critical", logger: "one.db", data: "loud" }]);
+    await server.close();
+    expect(one.listeners).toBe(0);
+  });
+
+  it("Mcp: tells that lists changed, and lists anew", async () => {
+    const one = other("one");
+    const server = toMcpServer(NOTHING, { providers: [one] });
+    const events: string[] = [];
+    server.onEvent(({ kind }) => events.push(kind));
+    one.say({ type: "resources-changed" });
+    one.say({ type: "resources-changed" });
+    one.say({ type: "prompts-changed" });
+    await expect.poll(() => events).toEqual(["resources_list_changed", "prompts_list_changed"]);
+  });
+
+  it("Mcp: leaves a server out that cannot be asked, and says so", async () => {
+    const broken = other("broken");
+    broken.listResources = () => Promise.reject(new Error("secret"));
+    const warnings: string[] = [];
+    const onWarning = (message: string): void => void warnings.push(message);
+    const client = await legacyClient(toMcpServer(NOTHING, { providers: [broken, other("one")], onWarning }));
+    const { resources } = await client.listResources();
+    expect(resources.map(({ uri }) => uri)).toEqual(["x://one", "x://shared"]);
+    expect(warnings).toEqual(['The resources of "broken" could not be listed.']);
+  });
+
+  it("Mcp: refuses two providers of one name, and two resources of one address", () => {
+    expect(() => toMcpServer(NOTHING, { providers: [other("one"), other("one")] })).toThrow(TypeError);
+    const resource = { uri: "x://a", name: "a", read: () => "a" };
+    expect(() => toMcpServer(NOTHING, { resources: [resource, resource] })).toThrow(TypeError);
+  });
+
+  it("Mcp: answers bad parameters with -32602, and foreign failures without their words", async () => {
+    const read = (): never => {
+      throw new Error("secret: hunter2");
+    };
+    const client = await legacyClient(
+      toMcpServer(NOTHING, { resources: [{ uri: "x://a", name: "a", read }], onWarning: () => {} }),
+    );
+    const bad = client.request({ method: "resources/read", params: { uri: 7 } as never });
+    expect(await rejection(bad)).toMatchObject({ code: -32602 });
+    const failed = (await rejection(client.readResource({ uri: "x://a" }))) as Error;
+    expect(failed.message).not.toContain("hunter2");
+  });
+});
