@@ -27,6 +27,7 @@ const EXAMPLE = programOf(README);
 const CORE = programOf(read("docs/core.md"));
 const FORMATS = programOf(read("docs/formats.md"));
 const CALL = programOf(read("docs/call.md"));
+const MCP = programOf(read("docs/mcp.md"));
 const CALL_NATS = programOf(read("docs/call.md"), "ts nats");
 
 describe("the README", () => {
@@ -50,6 +51,7 @@ describe.each([
   ["docs/core.md", CORE],
   ["docs/formats.md", FORMATS],
   ["docs/call.md", CALL],
+  ["docs/mcp.md", MCP],
 ])("%s", (_, program) => {
   it("is one program that runs", async () => {
     const ran = await runNode(["--input-type=module", "-"], { stdin: toJavaScript(program) });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { mcpEnvelope } from "../src/core/envelope/envelope.ts";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
-import type { McpLogLevel, McpProvider, McpProviderEvent, McpResourceContents } from "../src/mcp/provider.ts";
+import type { McpLogLevel, McpProviderEvent, McpResourceContents } from "../src/mcp/provider.ts";
 import { LocalProvider } from "../src/mcp/server/local-provider.ts";
 import type { McpServerEvent } from "../src/mcp/server/mcp-server.ts";
 import type { McpServerOptions } from "../src/mcp/server/mcp-server-options.ts";

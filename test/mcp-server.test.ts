@@ -1,8 +1,10 @@
+import { InMemoryTransport } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import { mcpEnvelope, toolError } from "../src/core/envelope/envelope.ts";
 import { CallError } from "../src/core/errors/errors.ts";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
 import type { CallToolResult } from "../src/core/result/call-tool-result.ts";
+import { decodeEnvelope } from "../src/core/wire/wire.ts";
 import { createMemoryStore, createResultFormat } from "../src/formats/index.ts";
 import type { McpServerEvent } from "../src/mcp/server/mcp-server.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
@@ -396,6 +398,46 @@ describe("toMcpServer", () => {
     const found = await client.callTool({ name: "search", arguments: { query: "op9999" } });
     expect(performance.now() - started).toBeLessThan(200);
     expect(found.structuredContent).toMatchObject({ operations: [{ id: "many.op9999" }] });
+  });
+
+  it("RE-28 sends each value of a subscription whole, in its envelope", async () => {
+    const ticks = stream("clock.days", async function* () {
+      yield new Date(0);
+      yield "x".repeat(2_000);
+    });
+    const [here, there] = InMemoryTransport.createLinkedPair();
+    await toMcpServer(new OperationRegistry([ticks]))
+      .open({ era: "legacy", stays: true })
+      .connect(there);
+    const sent: { readonly params?: { readonly message: string; readonly _meta: Record<string, string> } }[] =
+      [];
+    here.onmessage = (message) => void sent.push(message as never);
+    const params = { name: "clock_days", _meta: { progressToken: 1 } };
+    await here.send({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+    await expect.poll(() => sent.length).toBe(3);
+    const [first, second] = sent.map((message) => message.params);
+    expect(decodeEnvelope(first?._meta["dev.waybill/yield"] ?? "")).toMatchObject({
+      data: new Date(0),
+      meta: { source: "local", operationId: "clock.days", waybill: { sequence: 0 } },
+    });
+    expect(second?.message).toHaveLength(1_000);
+    expect(decodeEnvelope(second?._meta["dev.waybill/yield"] ?? "").data).toHaveLength(2_000);
+  });
+
+  it("RE-30 answers with an error where a result cannot be written", async () => {
+    const circle: Record<string, unknown> = {};
+    circle["self"] = circle;
+    const operations = [
+      query("odd.circle", () => circle),
+      query("odd.function", () => ({ f: () => 1, g: [() => 1] })),
+    ];
+    const client = await legacyClient(toMcpServer(new OperationRegistry(operations)));
+    for (const name of ["odd_circle", "odd_function"]) {
+      expect(await client.callTool({ name })).toMatchObject({
+        isError: true,
+        _meta: { "dev.waybill/result": { outcome: "call-error", code: "OUTPUT_INVALID" } },
+      });
+    }
   });
 
   it("RE-30 refuses bounds that are none", () => {

@@ -1,0 +1,52 @@
+import type { ServerContext } from "@modelcontextprotocol/server";
+import { describe, expect, it } from "vitest";
+import { Exchange, isHeard, metadataOf } from "./exchange.ts";
+
+type Sent = { readonly method: string; readonly params: Readonly<Record<string, unknown>> };
+
+function contextOf(sent: Sent[], _meta?: object): ServerContext {
+  const notify = async (message: Sent): Promise<void> => void sent.push(message);
+  return { mcpReq: { notify, _meta } } as unknown as ServerContext;
+}
+
+describe("Exchange", () => {
+  it("RE-30 counts what says no number, and leaves out what does not go up or is none", () => {
+    const sent: Sent[] = [];
+    const exchange = new Exchange(() => undefined);
+    exchange.attach(contextOf(sent, { progressToken: 7 }));
+    for (const value of ["a", { step: 2 }, Number.NaN, 1, 10, { progress: 4 }, "b", () => {}]) {
+      exchange.progress(value);
+    }
+    expect(sent.map(({ params }) => params)).toEqual([
+      { progressToken: 7, progress: 1, message: "a" },
+      { progressToken: 7, progress: 2, message: '{"step":2}' },
+      { progressToken: 7, progress: 10 },
+      { progressToken: 7, progress: 11, message: "b" },
+      { progressToken: 7, progress: 12 },
+    ]);
+  });
+
+  it("RE-30 tells nothing to a request that asked for no progress, or is over", () => {
+    const sent: Sent[] = [];
+    const exchange = new Exchange(() => undefined);
+    exchange.attach(contextOf(sent));
+    exchange.progress(1);
+    exchange.attach(undefined);
+    exchange.log({ level: "error", message: "late" }, "a.b");
+    expect(sent).toEqual([]);
+  });
+
+  it("RE-30 compares levels by importance", () => {
+    expect(isHeard("warning", "warning")).toBe(true);
+    expect(isHeard("notice", "warning")).toBe(false);
+    expect(isHeard("emergency", "off")).toBe(false);
+    expect(isHeard("debug", undefined)).toBe(true);
+  });
+
+  it("RE-30 takes the trace of a request over, and nothing else of its meta", () => {
+    const meta = { traceparent: "00-a-b-01", tracestate: 7, baggage: "x".repeat(8_193), identity: "root" };
+    expect(metadataOf(contextOf([], meta))).toEqual({ traceparent: "00-a-b-01" });
+    expect(metadataOf(contextOf([], { baggage: "x".repeat(8_192) }))).toEqual({ baggage: "x".repeat(8_192) });
+    expect(metadataOf(contextOf([]))).toBeUndefined();
+  });
+});

@@ -1,0 +1,20 @@
+import type { ServerContext } from "@modelcontextprotocol/server";
+import { describe, expect, it } from "vitest";
+import { identityOf, withIdentity } from "./peer-identity.ts";
+
+const fallback = { subject: "process" };
+const contextOf = (authInfo?: object): ServerContext => ({ http: authInfo && { authInfo } }) as ServerContext;
+const token = { token: "t", clientId: "c", scopes: ["admin"] };
+
+describe("identityOf", () => {
+  it("X-4 gives whom the transport authenticated, by the very object it was told", () => {
+    const ann = { subject: "ann" };
+    const known = withIdentity({ ...token }, ann);
+    expect(identityOf(contextOf(known), fallback)).toBe(ann);
+  });
+
+  it("X-4 takes nobody for the process itself who came with a token", () => {
+    expect(identityOf(contextOf({ ...token, extra: { subject: "root" } }), fallback)).toBeUndefined();
+    expect(identityOf(contextOf(), fallback)).toBe(fallback);
+  });
+});

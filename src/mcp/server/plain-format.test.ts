@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import { mcpEnvelope, toolError } from "../../core/envelope/envelope.ts";
+import { defineOperation } from "../../core/operation/operation.ts";
+import { OperationRegistry } from "../../core/registry/registry.ts";
+import type { CallToolResult } from "../../core/result/call-tool-result.ts";
+import { endCall } from "../../core/result/ended-call.ts";
+import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import { withOutcome } from "./outcome-meta.ts";
+import { plainFormat } from "./plain-format.ts";
+
+async function written(value: () => unknown, outputSchema?: JsonSchemaObject): Promise<CallToolResult> {
+  const operation = defineOperation({
+    namespace: "a",
+    name: "b",
+    version: "1.0.0",
+    type: "query",
+    description: "",
+    ...(outputSchema && { outputSchema }),
+    handler: value,
+  });
+  const options = { requestId: "r1" };
+  const call = await endCall(
+    new OperationRegistry([operation], { onWarning: () => {} }),
+    "a.b",
+    undefined,
+    options,
+  );
+  return withOutcome(await plainFormat.write(call), call);
+}
+
+describe("plainFormat", () => {
+  it.each([
+    ["text", "text"],
+    [{ a: 1 }, '{"a":1}'],
+    [null, "null"],
+    [[], "[]"],
+    [0, "0"],
+  ])("RE-30 writes %j as data and as text", async (data, text) => {
+    expect(await written(() => data)).toEqual({
+      content: [{ type: "text", text }],
+      structuredContent: data,
+    });
+  });
+
+  it("RE-30 says nothing where there is nothing", async () => {
+    expect(await written(() => undefined)).toEqual({ content: [] });
+  });
+
+  it("X-6 keeps what JSON changes in its wire form, and only that", async () => {
+    const { _meta } = await written(() => ({ n: 10n }));
+    expect(JSON.stringify(_meta)).toContain("bigint");
+    expect((await written(() => ({ n: 10 })))._meta).toBeUndefined();
+  });
+
+  it("RE-23 keeps the content of an MCP result whose data came from it", async () => {
+    const content = [{ type: "text", text: "hi" }] as const;
+    expect(await written(() => mcpEnvelope(content, { isError: false, content }))).toEqual({ content });
+    const copy = structuredClone(content);
+    expect(await written(() => mcpEnvelope(copy, { isError: false, content }))).toEqual({ content });
+    const other = await written(() => mcpEnvelope({ a: 1 }, { isError: false, content }));
+    expect(other).toEqual({ content, structuredContent: { a: 1 } });
+  });
+
+  it("X-4 keeps the structured content of an MCP error only where no schema can be missed", async () => {
+    const meta = { isError: true, content: [], structuredContent: { why: 1 } };
+    const needsOk = { type: "object", properties: { ok: {} }, required: ["ok"] };
+    expect((await written(() => mcpEnvelope({ why: 1 }, meta))).structuredContent).toEqual({ why: 1 });
+    expect((await written(() => mcpEnvelope({ why: 1 }, meta), needsOk)).structuredContent).toBeUndefined();
+  });
+
+  it("RE-30 always has words for an error", async () => {
+    const result = await written(() => toolError(undefined));
+    expect(result).toMatchObject({ isError: true, content: [{ text: "The operation said no." }] });
+  });
+});
