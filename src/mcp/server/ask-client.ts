@@ -1,5 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { SdkError, SdkErrorCode, type Server, type ServerContext } from "@modelcontextprotocol/server";
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  SdkError,
+  SdkErrorCode,
+  type Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
 import { CallError } from "../../core/errors/errors.ts";
 import type { CallerSide, ElicitRequest } from "../../core/operation/caller-side.ts";
 import {
@@ -60,6 +67,8 @@ async function send(
     if (options.signal.aborted) throw new CallError("ABORTED", undefined, { cause });
     const isTimeout = cause instanceof SdkError && cause.code === SdkErrorCode.RequestTimeout;
     if (isTimeout) throw new CallError("TIMEOUT", "The client did not answer in time.", { cause });
+    const isMissing = cause instanceof ProtocolError && cause.code === ProtocolErrorCode.MethodNotFound;
+    if (isMissing) throw new CallError("NOT_IMPLEMENTED", "The client cannot be asked.", { cause });
     throw new CallError("UNAVAILABLE", "The client could not be asked, or refused to answer.", { cause });
   }
 }

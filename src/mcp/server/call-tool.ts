@@ -11,6 +11,7 @@ import type { ResultFormat } from "../../core/result/result-format.ts";
 import { withinInline } from "./big-result.ts";
 import { inputOf, outputOf } from "./describe-tool.ts";
 import { type Exchange, metadataOf } from "./exchange.ts";
+import { checkParamHeaders } from "./http-params.ts";
 import { withFacts, withOutcome } from "./outcome-meta.ts";
 import type { PeerRequest } from "./peer-request.ts";
 import { plainFormat, toErrorText } from "./plain-format.ts";
@@ -30,6 +31,7 @@ export async function callTool(
   const format = served.formatFor(request.context);
   const operation = served.table.find(name, request.identity);
   if (operation === undefined || operation.visibility === "internal") throw unknownTool(name);
+  checkParamHeaders(request.context, inputOf(operation).schema, params["arguments"]);
   const input = toInput(operation, params["arguments"]);
   return await request.run("tools/call", name, async (run, exchange) => {
     const call = await endOperation(

@@ -36,7 +36,6 @@ function factsOf({ outcome }: EndedCall, result: CallToolResult): Record<string,
 
 /** The wire form of data: where JSON alone would change it, or where it is nowhere else to be seen. */
 function wireFacts(data: unknown, isHidden: boolean): { readonly wire: unknown } | undefined {
-  if (data === undefined) return undefined;
   try {
     const wire = toWire(data, { errors: false });
     return isHidden || !Object.is(wire, data) ? { wire } : undefined;

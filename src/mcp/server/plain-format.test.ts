@@ -5,6 +5,7 @@ import { OperationRegistry } from "../../core/registry/registry.ts";
 import type { CallToolResult } from "../../core/result/call-tool-result.ts";
 import { endCall } from "../../core/result/ended-call.ts";
 import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import { toWire } from "../../core/wire/wire.ts";
 import { withOutcome } from "./outcome-meta.ts";
 import { plainFormat } from "./plain-format.ts";
 
@@ -42,8 +43,10 @@ describe("plainFormat", () => {
     });
   });
 
-  it("RE-30 says nothing where there is nothing", async () => {
-    expect(await written(() => undefined)).toEqual({ content: [] });
+  it("RE-30 says nothing where there is nothing, but for those who can tell undefined from no data", async () => {
+    const { _meta, ...visible } = await written(() => undefined);
+    expect(visible).toEqual({ content: [] });
+    expect(_meta).toEqual({ "dev.waybill/result": { wire: toWire(undefined) } });
   });
 
   it("X-6 keeps what JSON changes in its wire form, and only that", async () => {

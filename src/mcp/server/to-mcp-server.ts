@@ -1,4 +1,4 @@
-import { Server, type ServerCapabilities } from "@modelcontextprotocol/server";
+import type { Server, ServerCapabilities } from "@modelcontextprotocol/server";
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/server/validators/cf-worker";
 import type { McpProvider } from "../provider.ts";
 import { callTool } from "./call-tool.ts";
@@ -13,6 +13,7 @@ import { PACKAGE_VERSION } from "./package-version.ts";
 import { Peer, PeerRequest } from "./peer-request.ts";
 import { PromptDirectory } from "./prompt-directory.ts";
 import { invalidParams } from "./protocol-errors.ts";
+import { RawServer } from "./raw-server.ts";
 import { readLogLevel } from "./request-envelope.ts";
 import { ResourceDirectory } from "./resource-directory.ts";
 import { ResourceSubscriptions } from "./resource-subscriptions.ts";
@@ -77,7 +78,7 @@ class SharedServer implements McpServer {
   open(mcpPeer: McpPeer): Server {
     const { name = "waybill", title, version = PACKAGE_VERSION, instructions, identity } = this.#options;
     const info = { name, version, ...(title !== undefined && { title }) };
-    const server = new Server(info, {
+    const server = new RawServer(info, {
       capabilities: this.#capabilities,
       jsonSchemaValidator: VALIDATOR,
       ...(instructions !== undefined && { instructions }),
