@@ -81,20 +81,24 @@ function makeValue(type) {
   return "some-value";
 }
 
-/** @param {ElicitRequest} request @returns {Record<string, JsonValue>} */
+/** What has a default is left to it. @param {ElicitRequest} request @returns {Record<string, JsonValue>} */
 function fillIn(request) {
   if (request.mode === "url") return {};
   const fields = Object.entries(/** @type {any} */ (request.requestedSchema).properties ?? {});
-  return Object.fromEntries(fields.map(([name, field]) => [name, field.default ?? makeValue(field.type)]));
+  const open = fields.filter(([, field]) => field.default === undefined);
+  return Object.fromEntries(open.map(([name, field]) => [name, makeValue(field.type)]));
 }
 
 function createAuth() {
-  const { client_id: clientId, client_secret: clientSecret } = context;
-  if (scenario.startsWith("auth/client-credentials")) return createOAuthStore({ clientId, clientSecret });
+  const { client_id: clientId, client_secret: clientSecret, issuer } = context;
+  if (scenario.startsWith("auth/client-credentials")) {
+    const { private_key_pem: privateKey, signing_algorithm: signingAlgorithm } = context;
+    return createOAuthStore({ clientId, clientSecret, privateKey, signingAlgorithm });
+  }
   return createOAuthStore({
     redirectUrl: "http://localhost:3000/callback",
     clientMetadataUrl: "https://conformance-test.local/client-metadata.json",
-    ...(clientId !== undefined && { clientId, clientSecret }),
+    ...(clientId !== undefined && { clientId, clientSecret, issuer }),
     // The authorization server of the suite asks nobody and sends back at once.
     onAuthorize: async (address) => {
       const response = await fetch(address, { redirect: "manual" });

@@ -8,6 +8,7 @@ import type {
   SampleAnswer,
   SampleRequest,
 } from "../../core/operation/caller-side.ts";
+import { withDefaults } from "./answer-defaults.ts";
 
 /** Why a question has no answer, in the words of JSON-RPC. */
 export class QuestionRefused extends Error {
@@ -71,11 +72,12 @@ async function askPerson({ caller, params, maxLength, signal }: Question): Promi
     throw new QuestionRefused(REFUSALS.failed, "The person's answer could not be read.");
   }
   const { action, content } = answer as unknown as ElicitAnswer;
-  if (action !== "accept" || content === undefined) return { action };
-  if (!isPlainObject(content)) {
+  if (action !== "accept") return { action };
+  if (content !== undefined && !isPlainObject(content)) {
     throw new QuestionRefused(REFUSALS.failed, "The person's answer could not be read.");
   }
-  return { action, content };
+  const filled = request.mode === "url" ? content : withDefaults(content, request.requestedSchema);
+  return filled === undefined ? { action } : { action, content: filled };
 }
 
 async function askModel({ caller, params, maxLength, signal }: Question): Promise<SampleAnswer> {

@@ -6,7 +6,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { boundBody } from "./bounded-body.ts";
 import { type HttpConnectionOptions, resolveGiven, toSafeHeaders, toServerUrl } from "./http-options.ts";
-import { createOAuthAuthorizer, noteRefusal } from "./oauth-authorizer.ts";
+import { createOAuthAuthorizer, isTooNarrow, noteRefusal, type OAuthAuthorizer } from "./oauth-authorizer.ts";
 
 /** What the transport tells beyond its messages. */
 export interface HttpTransportWatcher {
@@ -22,6 +22,8 @@ export interface HttpTransport extends Transport {
 
 /** The shortest and longest wait before a broken stream is taken up again, whatever the server asks for. */
 const RESUME_MS = { min: 250, max: 30_000 } as const;
+/** How often one request is tried again with a wider token. */
+const WIDER_TRIES = 2;
 
 /** Makes a transport over streamable HTTP: bounded bodies, credentials for this server alone, redirects within the origin only. */
 export function createHttpTransport(
@@ -35,11 +37,9 @@ export function createHttpTransport(
   if (options.auth !== undefined && options.bearer !== undefined) {
     throw new TypeError("An MCP connection takes bearer or auth, not both.");
   }
-  const authProvider = toAuthProvider(options);
   return new StreamableHTTPClientTransport(url, {
-    fetch: createFetch(options, url, maxBytes, watcher),
+    ...toAuthorized(options, url, createFetch(options, url, maxBytes, watcher)),
     redirectPolicy: "same-origin",
-    ...(authProvider === undefined ? {} : { authProvider }),
     reconnectionOptions: {
       initialReconnectionDelay: 500,
       maxReconnectionDelay: RESUME_MS.max,
@@ -53,11 +53,38 @@ export function createHttpTransport(
   });
 }
 
-function toAuthProvider(options: HttpConnectionOptions): AuthProvider | undefined {
-  const { bearer, auth } = options;
-  if (auth !== undefined) return createOAuthAuthorizer(auth);
-  if (bearer === undefined) return undefined;
-  return { token: () => resolveGiven(bearer) };
+function toAuthorized(
+  { bearer, auth }: HttpConnectionOptions,
+  serverUrl: URL,
+  fetch: FetchLike,
+): { readonly fetch: FetchLike; readonly authProvider?: AuthProvider } {
+  if (auth !== undefined) {
+    // What gets a token must not wait for one: it goes by the plain way.
+    const authorizer = createOAuthAuthorizer(auth, { serverUrl, fetch });
+    return { fetch: withWiderTokens(fetch, serverUrl, authorizer), authProvider: authorizer };
+  }
+  return bearer === undefined ? { fetch } : { fetch, authProvider: { token: () => resolveGiven(bearer) } };
+}
+
+/** Sends a request again that was refused for its scope alone, once there is a token with more. */
+function withWiderTokens(fetch: FetchLike, server: URL, authorizer: OAuthAuthorizer): FetchLike {
+  return async (to, init) => {
+    let response = await fetch(to, init);
+    if (!isAt(new URL(String(to)), server)) return response;
+    for (let tries = 0; tries < WIDER_TRIES && isTooNarrow(response); tries++) {
+      if (!(await authorizer.widen(response))) return response;
+      await response.body?.cancel().catch(() => {});
+      const headers = new Headers(init?.headers);
+      headers.set("authorization", `Bearer ${await authorizer.token()}`);
+      response = await fetch(to, { ...init, headers });
+      if (response.ok) authorizer.noteServed();
+    }
+    return response;
+  };
+}
+
+function isAt(target: URL, server: URL): boolean {
+  return target.origin === server.origin && target.pathname === server.pathname;
 }
 
 function createFetch(
@@ -69,7 +96,7 @@ function createFetch(
   const send = options.fetch ?? globalThis.fetch;
   return async (to, init) => {
     const target = new URL(String(to));
-    const isServer = target.origin === server.origin && target.pathname === server.pathname;
+    const isServer = isAt(target, server);
     const headers = new Headers(init?.headers);
     if (isServer && options.headers !== undefined) {
       const own = toSafeHeaders(await resolveGiven(options.headers));

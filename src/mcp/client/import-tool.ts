@@ -7,6 +7,7 @@ import { type EntrySettings, OperationEntry } from "../../core/registry/operatio
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import { cleanText, describeFindings, type TextFinding } from "../clean-text.ts";
 import { toOperationName } from "../names.ts";
+import { findHeaderFault } from "./header-fault.ts";
 import type { ImportLimits, ImportOptions } from "./import-options.ts";
 import { canonicalJson, type ToolDefinition, toDefinition } from "./lock/definition-hash.ts";
 import type { ResultReading } from "./read-tool-result.ts";
@@ -46,6 +47,8 @@ export interface ToolImport {
   readonly limits: ImportLimits;
   /** That of the server, where it is a semantic version. */
   readonly version: unknown;
+  /** Whether arguments go along in headers, as the tool's `x-mcp-header` members say; these have to be right then. @default false */
+  readonly mirrorsParams?: boolean | undefined;
   handlerFor(plan: ToolPlan): AnyOperation["handler"];
 }
 
@@ -64,6 +67,8 @@ export function importTool(tool: unknown, importing: ToolImport): ImportedTool {
   const { name } = tool;
   if (typeof name !== "string" || name === "") throw new ToolRefusal("It has no name.");
   assertSize(tool, limits.definitionBytes);
+  const fault = importing.mirrorsParams === true ? findHeaderFault(tool["inputSchema"]) : undefined;
+  if (fault !== undefined) throw new ToolRefusal(fault);
   const facts = options.keepIds === true ? readOperationFacts(tool["_meta"]) : undefined;
   const schemas = toToolSchemas(tool, name, facts, options);
   const shown = cleanTexts(tool);

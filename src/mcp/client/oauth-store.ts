@@ -1,6 +1,12 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { type OAuthClientProvider, UnauthorizedError } from "@modelcontextprotocol/client";
-import { createMemoryTokenStore, type StoredAuthorization, type TokenStore } from "./token-store.ts";
+import {
+  createPrivateKeyJwtAuth,
+  type OAuthClientProvider,
+  UnauthorizedError,
+} from "@modelcontextprotocol/client";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { createKeptCredentials, type KeptCredentials } from "./kept-credentials.ts";
+import { createMemoryTokenStore, type TokenStore } from "./token-store.ts";
 
 /** What a person's consent came back with. */
 export interface OAuthGrant {
@@ -12,6 +18,8 @@ export interface OAuthGrant {
 export interface OAuthStore extends OAuthClientProvider {
   /** The grant of the last `onAuthorize`, once. */
   takeGrant?(): OAuthGrant | undefined;
+  /** A client that stands for itself asks for this scope from now on: less was not enough. */
+  widenScope?(scope: string): void;
 }
 
 /** Settings of `createOAuthStore`: a person who consents, or a client that stands for itself. */
@@ -22,6 +30,14 @@ export interface OAuthStoreOptions {
   readonly clientId?: string | undefined;
   /** @default none */
   readonly clientSecret?: string | undefined;
+  /** A private key (PKCS #8, PEM) that the client proves itself with instead of a secret. @default none */
+  readonly privateKey?: string | undefined;
+  /** What `privateKey` signs with. @default "ES256" */
+  readonly signingAlgorithm?: string | undefined;
+  /** The authorization server that gave `clientId`; no other is shown it. @default the first that is met */
+  readonly issuer?: string | undefined;
+  /** An https address that describes this client: its id where the authorization server reads such. @default none */
+  readonly clientMetadataUrl?: string | undefined;
   /** @default what the server asks for */
   readonly scope?: string | undefined;
   /** @default "Waybill" */
@@ -32,73 +48,173 @@ export interface OAuthStoreOptions {
    * Sends the person to the address. Resolves with the address they came back on, so that the connection goes on at once, or
    * with nothing: the connection then fails with `UNAUTHENTICATED`.
    */
-  readonly onAuthorize?: ((url: URL) => Promise<string | undefined>) | undefined;
+  readonly onAuthorize?: ((url: URL) => Promise<string | URL | undefined>) | undefined;
 }
-
-const KINDS = { all: ["client", "tokens", "discovery", "verifier"] } as const;
 
 /** Creates the OAuth side of a connection, with tokens that outlive it where the store does. */
 export function createOAuthStore(options: OAuthStoreOptions): OAuthStore {
-  const { redirectUrl, clientId, clientSecret, scope } = options;
-  if (redirectUrl === undefined && (clientId === undefined || clientSecret === undefined)) {
-    throw new TypeError("Without a redirectUrl, OAuth needs a clientId and a clientSecret.");
-  }
-  const kept = createKept(options.tokens ?? createMemoryTokenStore());
-  let state: string | undefined;
-  let grant: OAuthGrant | undefined;
+  checkOptions(options);
+  const { redirectUrl, clientMetadataUrl } = options;
+  const kept = createKeptCredentials(options.tokens ?? createMemoryTokenStore());
+  const consent = createConsent(options.onAuthorize);
+  let own = options.scope;
+  let wanted: string | undefined;
   return {
     redirectUrl,
+    ...(clientMetadataUrl === undefined ? {} : { clientMetadataUrl }),
     clientMetadata: toClientMetadata(options),
-    state: () => {
-      state = randomBytes(24).toString("base64url");
-      return state;
-    },
-    clientInformation: async () => {
-      const known = (await kept.get("client")) as { client_id: string } | undefined;
-      if (clientId === undefined) return known as never;
-      // Which authorization server it was used with is remembered; the secret is not written down.
-      const stamped = known?.client_id === clientId ? known : { client_id: clientId };
-      return { ...stamped, ...(clientSecret === undefined ? {} : { client_secret: clientSecret }) };
-    },
-    saveClientInformation: ({ client_secret, ...client }) =>
-      kept.set("client", clientId === undefined ? { ...client, client_secret } : client),
-    tokens: async () => (await kept.get("tokens")) as never,
-    saveTokens: (tokens) => kept.set("tokens", tokens),
+    ...createCredentials(options, kept, () => {
+      const asked = wanted;
+      wanted = undefined;
+      return asked;
+    }),
+    state: consent.state,
     saveCodeVerifier: (verifier) => kept.set("verifier", verifier),
     codeVerifier: async () => String(await kept.get("verifier")),
     discoveryState: async () => (await kept.get("discovery")) as never,
     saveDiscoveryState: (discovery) => kept.set("discovery", discovery),
-    invalidateCredentials: (what) => kept.drop(what === "all" ? KINDS.all : [what]),
     redirectToAuthorization: async (url) => {
-      const back = await options.onAuthorize?.(url);
-      grant = back === undefined ? undefined : readGrant(back, state);
+      wanted = url.searchParams.get("scope") ?? "";
+      await consent.ask(url);
     },
-    takeGrant: () => {
+    takeGrant: consent.take,
+    ...(redirectUrl === undefined && {
+      prepareTokenRequest: (asked?: string) => {
+        wanted = own ?? asked ?? "";
+        return toClientCredentials(wanted);
+      },
+      widenScope: (scope: string) => {
+        own = scope;
+      },
+    }),
+    ...toClientAuthentication(options),
+  };
+}
+
+function checkOptions(options: OAuthStoreOptions): void {
+  const { redirectUrl, clientId, clientSecret, privateKey, clientMetadataUrl } = options;
+  const proof = clientSecret ?? privateKey;
+  if (redirectUrl === undefined && (clientId === undefined || proof === undefined)) {
+    throw new TypeError("Without a redirectUrl, OAuth needs a clientId, and a clientSecret or privateKey.");
+  }
+  if (privateKey !== undefined && (clientId === undefined || clientSecret !== undefined)) {
+    throw new TypeError("A privateKey goes with a clientId, and takes the place of a clientSecret.");
+  }
+  if (clientMetadataUrl === undefined) return;
+  const url = URL.canParse(clientMetadataUrl) ? new URL(clientMetadataUrl) : undefined;
+  if (url?.protocol !== "https:" || url.pathname === "/") {
+    throw new TypeError("The clientMetadataUrl must be an https URL with a path.");
+  }
+}
+
+type Credentials = Pick<
+  OAuthClientProvider,
+  "clientInformation" | "saveClientInformation" | "tokens" | "saveTokens" | "invalidateCredentials"
+>;
+
+/** What is known by authorization server: a client of one's own belongs to one of them, and is shown to no other. */
+function createCredentials(
+  options: OAuthStoreOptions,
+  kept: KeptCredentials,
+  takeWanted: () => string | undefined,
+): Credentials {
+  const { clientId, clientSecret } = options;
+  /** That of the flow under way. */
+  let at: string | undefined;
+  return {
+    clientInformation: async (context) => {
+      at = context?.issuer ?? at;
+      const known = (await kept.of(at))?.client;
+      if (clientId === undefined || !(await isHome(options, kept, at))) return known as never;
+      const own = { client_id: clientId, ...(at !== undefined && { issuer: at }) };
+      return clientSecret === undefined ? own : { ...own, client_secret: clientSecret };
+    },
+    saveClientInformation: (client, context) => kept.keep({ issuer: context?.issuer ?? at ?? "", client }),
+    tokens: async (context) => (await kept.of(context?.issuer))?.tokens as never,
+    saveTokens: async (tokens, context) => {
+      const issuer = context?.issuer ?? at ?? "";
+      // A server that names no scope gave what was asked for, or leaves what there was.
+      const wanted = takeWanted();
+      const scope = tokens.scope ?? wanted ?? (await kept.of(issuer))?.tokens?.["scope"];
+      await kept.keep({ issuer, tokens: { ...tokens, ...(scope !== "" && { scope }) } });
+    },
+    invalidateCredentials: async (what) => {
+      if (what === "client" || what === "tokens") return await kept.forget([what], at);
+      if (what === "all") await kept.forget(["client", "tokens"], undefined);
+      await kept.drop(what === "all" ? ["discovery", "verifier", "home"] : [what]);
+    },
+  };
+}
+
+/** Tells whether a client of one's own belongs to an authorization server; the first it is shown to, where nobody says which. */
+async function isHome(
+  { issuer, clientId }: OAuthStoreOptions,
+  kept: KeptCredentials,
+  at: string | undefined,
+): Promise<boolean> {
+  const known = await kept.get("home");
+  const met = isPlainObject(known) && known["clientId"] === clientId ? known["issuer"] : undefined;
+  const home = issuer ?? met;
+  if (home !== undefined) return withoutSlash(home) === withoutSlash(at);
+  if (at !== undefined) await kept.set("home", { clientId, issuer: at });
+  return true;
+}
+
+function withoutSlash(issuer: unknown): string {
+  return String(issuer).replace(/\/$/, "");
+}
+
+/** Sends a person to the authorization server, and holds what they came back with until it is taken. */
+function createConsent(onAuthorize: OAuthStoreOptions["onAuthorize"]) {
+  let state: string | undefined;
+  let grant: OAuthGrant | undefined;
+  return {
+    state: () => {
+      state = randomBytes(24).toString("base64url");
+      return state;
+    },
+    ask: async (url: URL): Promise<void> => {
+      grant = undefined;
+      const back = await onAuthorize?.(url);
+      grant = back === undefined ? undefined : readGrant(String(back), state);
+    },
+    take: (): OAuthGrant | undefined => {
       const taken = grant;
       grant = undefined;
       return taken;
     },
-    ...(redirectUrl === undefined ? { prepareTokenRequest: toClientCredentials(scope) } : {}),
   };
 }
 
-function toClientMetadata({ redirectUrl, clientName, clientSecret, scope }: OAuthStoreOptions) {
+function toClientMetadata(options: OAuthStoreOptions) {
+  const { redirectUrl, clientName, scope } = options;
   return {
     client_name: clientName ?? "Waybill",
     redirect_uris: redirectUrl === undefined ? [] : [redirectUrl],
     grant_types: redirectUrl === undefined ? ["client_credentials"] : ["authorization_code", "refresh_token"],
-    token_endpoint_auth_method: clientSecret === undefined ? "none" : "client_secret_basic",
+    token_endpoint_auth_method: toAuthMethod(options),
     ...(scope === undefined ? {} : { scope }),
   };
 }
 
-function toClientCredentials(own: string | undefined) {
-  return (scope?: string): URLSearchParams => {
-    const params = new URLSearchParams({ grant_type: "client_credentials" });
-    const wanted = own ?? scope;
-    if (wanted !== undefined && wanted !== "") params.set("scope", wanted);
-    return params;
-  };
+function toAuthMethod({ clientSecret, privateKey }: OAuthStoreOptions): string {
+  if (privateKey !== undefined) return "private_key_jwt";
+  return clientSecret === undefined ? "none" : "client_secret_basic";
+}
+
+function toClientCredentials(scope: string): URLSearchParams {
+  const params = new URLSearchParams({ grant_type: "client_credentials" });
+  if (scope !== "") params.set("scope", scope);
+  return params;
+}
+
+function toClientAuthentication(
+  options: OAuthStoreOptions,
+): Pick<OAuthClientProvider, "addClientAuthentication"> {
+  const { clientId, privateKey, signingAlgorithm: alg = "ES256" } = options;
+  if (clientId === undefined || privateKey === undefined) return {};
+  const prove = createPrivateKeyJwtAuth({ issuer: clientId, subject: clientId, privateKey, alg });
+  return { addClientAuthentication: prove };
 }
 
 /** Reads the address a person came back on; one with another state was not asked for by this client. */
@@ -115,31 +231,4 @@ function readGrant(back: string, state: string | undefined): OAuthGrant {
 function isSame(a: string, b: string): boolean {
   const [left, right] = [Buffer.from(a), Buffer.from(b)];
   return left.length === right.length && left.length > 0 && timingSafeEqual(left, right);
-}
-
-/** One record in a store, changed field by field and in order. */
-function createKept(store: TokenStore) {
-  let last: Promise<unknown> = Promise.resolve();
-  const inTurn = <T>(run: () => Promise<T>): Promise<T> => {
-    const next = last.catch(() => {}).then(run);
-    last = next;
-    return next;
-  };
-  const change = (edit: (record: Record<string, unknown>) => void) =>
-    inTurn(async () => {
-      const record: Record<string, unknown> = { ...(await store.load()) };
-      edit(record);
-      await store.save(record satisfies StoredAuthorization);
-    });
-  return {
-    get: (key: string) => inTurn(async () => (await store.load())?.[key]),
-    set: (key: string, value: unknown) =>
-      change((record) => {
-        record[key] = value;
-      }),
-    drop: (keys: readonly string[]) =>
-      change((record) => {
-        for (const key of keys) delete record[key];
-      }),
-  };
 }

@@ -59,6 +59,7 @@ export class ToolSet {
       options,
       limits,
       version: connection.server.serverInfo?.["version"],
+      mirrorsParams: "url" in options && connection.server.protocolVersion >= "2026",
       handlerFor: (plan) => this.#handlerFor(plan),
     });
     const tools = keepSame(before.tools, imported.tools);

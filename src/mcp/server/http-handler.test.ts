@@ -122,7 +122,7 @@ describe("createMcpHandler, for 2026-07-28", () => {
     const response = await handler.fetch(modern("tools/call", { name: "echo", arguments: { text: "a" } }));
     expect(response.headers.get("content-type")).toContain("application/json");
     expect(await response.json()).toMatchObject({ id: 7, result: { content: [{ text: "a" }] } });
-    expect(small.peers).toEqual([{ era: "modern", identity: undefined, stays: false }]);
+    expect(small.peers).toEqual([{ era: "modern", identity: undefined, stays: false, splices: true }]);
   });
 
   it("Mcp: refuses headers that disagree with the body, or are missing", async () => {

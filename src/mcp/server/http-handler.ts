@@ -18,6 +18,7 @@ import { HttpSessions } from "./http-sessions.ts";
 import { isEventStream, watchStream, withBody } from "./http-stream.ts";
 import type { McpServer } from "./mcp-server.ts";
 import { withIdentity } from "./peer-identity.ts";
+import { spliced, splicedJsonOf } from "./spliced-list.ts";
 
 /** What the host of a handler already knows about a request. */
 export interface McpRequestInfo {
@@ -77,7 +78,7 @@ class HttpHandler implements McpHandler {
     const open = (context: McpRequestContext): Server => {
       const identity = context.authInfo && this.#identities.get(context.authInfo);
       try {
-        return server.open({ era: "modern", identity, stays: false });
+        return server.open({ era: "modern", identity, stays: false, splices: true });
       } catch (thrown) {
         // The SDK answers for it, and says nothing.
         this.#warn(FAULT, thrown);
@@ -149,6 +150,9 @@ class HttpHandler implements McpHandler {
     const listens = (body as { readonly method?: unknown } | null)?.method === "subscriptions/listen";
     const handler = listens ? this.#listens : this.#calls;
     const response = await handler.fetch(request, { ...(authInfo && { authInfo }), parsedBody: body });
+    const list = splicedJsonOf(request);
+    // Lists that are text already are put in where the SDK has written a placeholder for them.
+    if (list !== undefined) return withBody(response, spliced(await response.text(), list));
     if (response.body === null || !isEventStream(response)) return withParamStatus(request, response);
     if (!listens) this.#running += 1;
     const watched = watchStream(response.body, this.#bounds.streamBytes, () => {

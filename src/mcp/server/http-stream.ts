@@ -57,6 +57,6 @@ export function isEventStream(response: Response): boolean {
 }
 
 /** Replaces the body of a response. */
-export function withBody(response: Response, body: ReadableStream<Uint8Array>): Response {
+export function withBody(response: Response, body: ReadableStream<Uint8Array> | string): Response {
   return new Response(body, response);
 }

@@ -14,6 +14,8 @@ export interface McpPeer {
   readonly identity?: Identity | undefined;
   /** Whether the server may send notifications nobody asked for, over a stream that stays open. */
   readonly stays: boolean;
+  /** Whether whoever writes messages puts lists in that are text already; see `spliced-list.ts`. @default false */
+  readonly splices?: boolean | undefined;
 }
 
 /** Operations, resources and prompts ready to be served to MCP clients; `serveStdio` and `createMcpHandler` do that. */

@@ -43,16 +43,22 @@ export class Peer {
   readonly server: Server;
   readonly era: Era;
   readonly stays: boolean;
+  readonly splices: boolean;
   readonly identity: Identity | undefined;
   /** What a 2025 client asked for with `logging/setLevel`; all until it does. */
   level: McpLogLevel | undefined;
   /** What it subscribed to, by the URI it used. */
   readonly subscriptions = new Set<string>();
 
-  constructor(server: Server, { era, stays, identity }: McpPeer, fallback: Identity | undefined) {
+  constructor(
+    server: Server,
+    { era, stays, splices = false, identity }: McpPeer,
+    fallback: Identity | undefined,
+  ) {
     this.server = server;
     this.era = era;
     this.stays = stays;
+    this.splices = splices;
     this.identity = identity ?? fallback;
   }
 }

@@ -44,7 +44,7 @@ export function serveStdio(server: McpServer, options: ServeStdioOptions = {}): 
   const write = stdout.write.bind(stdout) as (text: string) => boolean;
   const release = (options.guardStdout ?? true) ? guardStdout(stdout) : () => {};
   const transport = new StdioTransport({ stdin, stdout, write, messageBytes, unreadBytes });
-  const handle = serveSdkStdio(({ era }) => server.open({ era, identity, stays: true }), {
+  const handle = serveSdkStdio(({ era }) => server.open({ era, identity, stays: true, splices: true }), {
     transport,
     maxSubscriptions,
     onerror: (error) => warn(error.message, error),

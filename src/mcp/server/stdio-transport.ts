@@ -2,6 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextprotocol/server";
 import { createLineReader, type LineReader } from "../client/line-reader.ts";
 import { readRpcLine } from "../client/rpc-line.ts";
+import { spliced, splicedJsonOf } from "./spliced-list.ts";
 
 /** What a transport over two streams reads, writes and endures. */
 export interface StdioTransportOptions {
@@ -12,6 +13,12 @@ export interface StdioTransportOptions {
   readonly messageBytes: number;
   /** Bytes nobody has read from `stdout` yet, above which nothing more is read from `stdin`. */
   readonly unreadBytes: number;
+}
+
+function toText(message: JSONRPCMessage): string {
+  const { tools } = ("result" in message ? message.result : {}) as { readonly tools?: unknown };
+  const json = splicedJsonOf(tools);
+  return json === undefined ? JSON.stringify(message) : spliced(JSON.stringify(message), json);
 }
 
 /** One message a line. Lines that are too long or no message are reported and skipped, where the SDK's transport would close. */
@@ -47,7 +54,7 @@ export class StdioTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#closed) throw new Error("The connection is closed.");
     const { stdin, stdout, unreadBytes } = this.#options;
-    if (this.#options.write(`${JSON.stringify(message)}\n`)) return;
+    if (this.#options.write(`${toText(message)}\n`)) return;
     if (stdout.writableLength > unreadBytes) stdin.pause();
   }
 

@@ -14,6 +14,18 @@ interface Prepared {
   json: string | undefined;
 }
 
+/** A page of tools as JSON text. */
+interface PreparedPage {
+  readonly operations: readonly AnyOperation[];
+  readonly names: Names;
+  readonly era: Era;
+  readonly format: ResultFormat;
+  readonly json: string;
+}
+
+/** Pages whose text is kept: those of ten thousand tools, in both eras. */
+const KEPT_PAGES = 20;
+
 interface Names {
   readonly byId: ReadonlyMap<string, string>;
   readonly byName: ReadonlyMap<string, string>;
@@ -25,6 +37,8 @@ export class ToolTable {
   readonly #naming: ToolNaming;
   readonly #prepared = new WeakMap<AnyOperation, Map<ResultFormat, Partial<Record<Era, Prepared>>>>();
   readonly #stop: () => void;
+  /** Latest first. */
+  readonly #pages: PreparedPage[] = [];
   #names: Names | undefined;
 
   constructor(executor: ServedExecutor, naming: ToolNaming) {
@@ -54,16 +68,34 @@ export class ToolTable {
     return this.#prepare(operation, era, format).tool;
   }
 
-  /** The same as JSON text. */
-  jsonOf(operation: AnyOperation, era: Era, format: ResultFormat): string {
-    const prepared = this.#prepare(operation, era, format);
-    prepared.json ??= JSON.stringify(prepared.tool);
-    return prepared.json;
+  /** A list of tools as JSON text; that of pages asked for lately is kept whole. */
+  jsonOf(operations: readonly AnyOperation[], era: Era, format: ResultFormat): string {
+    const names = this.#allNames();
+    const isWanted = (page: PreparedPage): boolean =>
+      page.era === era &&
+      page.format === format &&
+      page.names === names &&
+      isSame(page.operations, operations);
+    const at = this.#pages.findIndex(isWanted);
+    const [known] = at === -1 ? [] : this.#pages.splice(at, 1);
+    const page = known ?? { operations, names, era, format, json: this.#join(operations, era, format) };
+    this.#pages.unshift(page);
+    this.#pages.length = Math.min(this.#pages.length, KEPT_PAGES);
+    return page.json;
   }
 
   /** Stops following the executor. */
   close(): void {
     this.#stop();
+  }
+
+  #join(operations: readonly AnyOperation[], era: Era, format: ResultFormat): string {
+    const texts = operations.map((operation) => {
+      const prepared = this.#prepare(operation, era, format);
+      prepared.json ??= JSON.stringify(prepared.tool);
+      return prepared.json;
+    });
+    return `[${texts.join(",")}]`;
   }
 
   #prepare(operation: AnyOperation, era: Era, format: ResultFormat): Prepared {
@@ -91,4 +123,8 @@ export class ToolTable {
     this.#names = { byId, byName };
     return this.#names;
   }
+}
+
+function isSame(a: readonly AnyOperation[], b: readonly AnyOperation[]): boolean {
+  return a.length === b.length && a.every((operation, i) => operation === b[i]);
 }
