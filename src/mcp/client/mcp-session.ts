@@ -127,7 +127,7 @@ export class McpSession {
     stop.throwIfStopped();
     let thrown: unknown;
     try {
-      await this.#hand(request, { ...params, [RAW_REQUEST]: request }, inputSchema);
+      await this.#hand(request, params, inputSchema);
     } catch (error) {
       thrown = error;
     } finally {
@@ -145,9 +145,11 @@ export class McpSession {
     }
   }
 
-  /** `callTool` knows how to mirror arguments in headers; everything else takes the shorter way. */
-  #hand(request: RawRequest, params: Params, inputSchema: Params | undefined): Promise<unknown> {
-    const { client } = this.#parts;
+  /** `callTool` knows how to mirror arguments in headers; everything else takes a shorter way. */
+  #hand(request: RawRequest, given: Params, inputSchema: Params | undefined): Promise<unknown> {
+    const { client, raw } = this.#parts;
+    if (!this.isModern && !raw.hasPerRequestStream && !raw.isClosed) return raw.ask(request, given);
+    const params: Params = { ...given, [RAW_REQUEST]: request };
     const options = { signal: request.signal, timeout: LONGEST_DELAY };
     if (this.isModern && request.method === "tools/call" && hasMirroredParams(inputSchema)) {
       const toolDefinition = { name: String(params["name"]), inputSchema };

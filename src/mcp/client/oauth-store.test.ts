@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -85,7 +86,51 @@ describe("OAuth with a person who consents", () => {
   });
 });
 
+describe("OAuth of a client that an address describes", () => {
+  const clientMetadataUrl = "https://client.example/metadata.json";
+
+  it("Mcp: is known by the address where the authorization server reads it, and registered elsewhere", async () => {
+    await connect(personal({ clientMetadataUrl }));
+    expect(server.registered).toHaveLength(1);
+    server.settings.readsClientMetadata = true;
+    await connect(personal({ clientMetadataUrl }));
+    expect(server.registered).toHaveLength(1);
+    expect(server.consents.map(({ client }) => client)).toEqual([server.registered[0], clientMetadataUrl]);
+  });
+
+  it.each(["http://client.example/metadata.json", "https://client.example/", "https://client.example", "x"])(
+    "Mcp: is refused with %s",
+    (url) => {
+      expect(() => personal({ clientMetadataUrl: url })).toThrow(TypeError);
+    },
+  );
+});
+
 describe("OAuth of a client that stands for itself", () => {
+  it("Mcp: proves itself with a key, and shows no secret", async () => {
+    const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    server.settings.publicKey = publicKey;
+    const pem = String(privateKey.export({ type: "pkcs8", format: "pem" }));
+    const connection = await connect(createOAuthStore({ clientId: "robot", privateKey: pem }));
+    server.expire();
+    expect(await call(connection)).toEqual({ ok: true });
+    expect(server.grants).toEqual(["client_credentials", "client_credentials"]);
+  });
+
+  it("Mcp: is UNAUTHENTICATED with another key, and proves nothing to another authorization server", async () => {
+    server.settings.publicKey = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey;
+    const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+    const pem = String(privateKey.export({ type: "pkcs8", format: "pem" }));
+    const wrong = connect(createOAuthStore({ clientId: "robot", privateKey: pem }));
+    await expect(wrong).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
+    const { length } = server.grants;
+    const issuer = "https://other.example";
+    const elsewhere = connect(createOAuthStore({ clientId: "robot", privateKey: pem, issuer }));
+    await expect(elsewhere).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
+    expect(server.grants).toHaveLength(length);
+    expect(() => createOAuthStore({ clientId: "r", clientSecret: "s", privateKey: pem })).toThrow(TypeError);
+  });
+
   it("Mcp: gets a token with its secret, and another when that has expired", async () => {
     const connection = await connect(
       createOAuthStore({ clientId: "robot", clientSecret: server.clientSecret }),

@@ -4,8 +4,8 @@ import {
   type OAuthClientProvider,
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
-import { isPlainObject } from "../../core/json/json-value.ts";
-import { createKeptCredentials, type KeptCredentials } from "./kept-credentials.ts";
+import { createKeptCredentials } from "./kept-credentials.ts";
+import { createOAuthCredentials, type OAuthCredentials } from "./oauth-credentials.ts";
 import { createMemoryTokenStore, type TokenStore } from "./token-store.ts";
 
 /** What a person's consent came back with. */
@@ -59,15 +59,16 @@ export function createOAuthStore(options: OAuthStoreOptions): OAuthStore {
   const consent = createConsent(options.onAuthorize);
   let own = options.scope;
   let wanted: string | undefined;
+  const credentials = createOAuthCredentials(options, kept, () => {
+    const asked = wanted;
+    wanted = undefined;
+    return asked;
+  });
   return {
     redirectUrl,
     ...(clientMetadataUrl === undefined ? {} : { clientMetadataUrl }),
     clientMetadata: toClientMetadata(options),
-    ...createCredentials(options, kept, () => {
-      const asked = wanted;
-      wanted = undefined;
-      return asked;
-    }),
+    ...credentials.provider,
     state: consent.state,
     saveCodeVerifier: (verifier) => kept.set("verifier", verifier),
     codeVerifier: async () => String(await kept.get("verifier")),
@@ -87,7 +88,7 @@ export function createOAuthStore(options: OAuthStoreOptions): OAuthStore {
         own = scope;
       },
     }),
-    ...toClientAuthentication(options),
+    ...toClientAuthentication(options, credentials),
   };
 }
 
@@ -105,63 +106,6 @@ function checkOptions(options: OAuthStoreOptions): void {
   if (url?.protocol !== "https:" || url.pathname === "/") {
     throw new TypeError("The clientMetadataUrl must be an https URL with a path.");
   }
-}
-
-type Credentials = Pick<
-  OAuthClientProvider,
-  "clientInformation" | "saveClientInformation" | "tokens" | "saveTokens" | "invalidateCredentials"
->;
-
-/** What is known by authorization server: a client of one's own belongs to one of them, and is shown to no other. */
-function createCredentials(
-  options: OAuthStoreOptions,
-  kept: KeptCredentials,
-  takeWanted: () => string | undefined,
-): Credentials {
-  const { clientId, clientSecret } = options;
-  /** That of the flow under way. */
-  let at: string | undefined;
-  return {
-    clientInformation: async (context) => {
-      at = context?.issuer ?? at;
-      const known = (await kept.of(at))?.client;
-      if (clientId === undefined || !(await isHome(options, kept, at))) return known as never;
-      const own = { client_id: clientId, ...(at !== undefined && { issuer: at }) };
-      return clientSecret === undefined ? own : { ...own, client_secret: clientSecret };
-    },
-    saveClientInformation: (client, context) => kept.keep({ issuer: context?.issuer ?? at ?? "", client }),
-    tokens: async (context) => (await kept.of(context?.issuer))?.tokens as never,
-    saveTokens: async (tokens, context) => {
-      const issuer = context?.issuer ?? at ?? "";
-      // A server that names no scope gave what was asked for, or leaves what there was.
-      const wanted = takeWanted();
-      const scope = tokens.scope ?? wanted ?? (await kept.of(issuer))?.tokens?.["scope"];
-      await kept.keep({ issuer, tokens: { ...tokens, ...(scope !== "" && { scope }) } });
-    },
-    invalidateCredentials: async (what) => {
-      if (what === "client" || what === "tokens") return await kept.forget([what], at);
-      if (what === "all") await kept.forget(["client", "tokens"], undefined);
-      await kept.drop(what === "all" ? ["discovery", "verifier", "home"] : [what]);
-    },
-  };
-}
-
-/** Tells whether a client of one's own belongs to an authorization server; the first it is shown to, where nobody says which. */
-async function isHome(
-  { issuer, clientId }: OAuthStoreOptions,
-  kept: KeptCredentials,
-  at: string | undefined,
-): Promise<boolean> {
-  const known = await kept.get("home");
-  const met = isPlainObject(known) && known["clientId"] === clientId ? known["issuer"] : undefined;
-  const home = issuer ?? met;
-  if (home !== undefined) return withoutSlash(home) === withoutSlash(at);
-  if (at !== undefined) await kept.set("home", { clientId, issuer: at });
-  return true;
-}
-
-function withoutSlash(issuer: unknown): string {
-  return String(issuer).replace(/\/$/, "");
 }
 
 /** Sends a person to the authorization server, and holds what they came back with until it is taken. */
@@ -210,11 +154,19 @@ function toClientCredentials(scope: string): URLSearchParams {
 
 function toClientAuthentication(
   options: OAuthStoreOptions,
+  credentials: OAuthCredentials,
 ): Pick<OAuthClientProvider, "addClientAuthentication"> {
   const { clientId, privateKey, signingAlgorithm: alg = "ES256" } = options;
   if (clientId === undefined || privateKey === undefined) return {};
   const prove = createPrivateKeyJwtAuth({ issuer: clientId, subject: clientId, privateKey, alg });
-  return { addClientAuthentication: prove };
+  return {
+    addClientAuthentication: async (headers, params, url, metadata) => {
+      if (!(await credentials.isHome(metadata?.issuer))) {
+        throw new UnauthorizedError("The clientId belongs to another authorization server.");
+      }
+      await prove(headers, params, url, metadata);
+    },
+  };
 }
 
 /** Reads the address a person came back on; one with another state was not asked for by this client. */

@@ -7,13 +7,15 @@ export type RawOutcome =
   | { readonly kind: "error"; readonly error: RpcError }
   | { readonly kind: "failure"; readonly failure: CallError };
 
-/** One request on its way, known to the transport by the mark it carries; keeps the answer as it came. */
+/** One request on its way; keeps the answer as it came. */
 export class RawRequest {
   readonly method: string;
   readonly onProgress: ((progress: Readonly<Record<string, unknown>>) => void) | undefined;
-  /** Under which the SDK sent it. */
+  /** Under which it was sent. */
   id: number | string | undefined;
-  readonly #stop = new AbortController();
+  /** Told once it has ended, and whether that was before there was an answer. */
+  onEnd: ((isGivenUp: boolean) => void) | undefined;
+  #stop: AbortController | undefined;
   #outcome: RawOutcome | undefined;
 
   constructor(method: string, onProgress: RawRequest["onProgress"]) {
@@ -21,8 +23,10 @@ export class RawRequest {
     this.onProgress = onProgress;
   }
 
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when nobody waits for the answer any more; made when it is first asked for. */
   get signal(): AbortSignal {
+    this.#stop ??= new AbortController();
+    if (this.#outcome?.kind === "failure") this.#stop.abort(this.#outcome.failure);
     return this.#stop.signal;
   }
 
@@ -32,13 +36,16 @@ export class RawRequest {
 
   /** Keeps the first outcome; those after it are ignored. */
   settle(outcome: RawOutcome): void {
-    this.#outcome ??= outcome;
+    if (this.#outcome !== undefined) return;
+    this.#outcome = outcome;
+    this.onEnd?.(false);
   }
 
-  /** Ends it before there is an answer: the SDK tells the server, and rejects. */
+  /** Ends it before there is an answer, which the server is told. */
   fail(failure: CallError): void {
     if (this.#outcome !== undefined) return;
     this.#outcome = { kind: "failure", failure };
-    this.#stop.abort(failure);
+    this.#stop?.abort(failure);
+    this.onEnd?.(true);
   }
 }

@@ -13,6 +13,9 @@ export const RAW_REQUEST = Symbol("raw request");
 type Message = Readonly<Record<string, unknown>>;
 type Id = number | string;
 
+/** Ids of requests that go past the SDK, which counts its own from 0. */
+const FIRST_OWN_ID = 1_000_000_000;
+
 /** Who hears what arrives unasked. */
 export interface RawTransportWatcher {
   onNotification(method: string, params: Message): void;
@@ -37,8 +40,11 @@ export class RawTransport implements Transport {
   closedOnProbe = false;
   readonly #inner: Transport;
   readonly #watcher: RawTransportWatcher;
+  /** Whom to tell, of those who went past the SDK, when the channel closes. */
+  readonly #leftBehind = new Map<Id, () => void>();
   readonly #pending = new Map<Id, { readonly method: string; readonly request: RawRequest | undefined }>();
   #lastId = -1;
+  #nextOwnId = FIRST_OWN_ID;
   #closed = false;
 
   constructor(inner: Transport, watcher: RawTransportWatcher) {
@@ -89,9 +95,30 @@ export class RawTransport implements Transport {
     });
   }
 
+  /**
+   * Sends a request past the SDK, which has nothing to add where all requests share one channel and the revision is of 2025.
+   * Resolves when the request has ended or the channel is closed.
+   */
+  ask(request: RawRequest, params: Message): Promise<void> {
+    const { method } = request;
+    const id = this.#nextOwnId++;
+    request.id = id;
+    this.#pending.set(id, { method, request });
+    return new Promise((resolve, reject) => {
+      request.onEnd = (isGivenUp) => {
+        if (isGivenUp) this.#cancel(id);
+        resolve();
+      };
+      this.#leftBehind.set(id, resolve);
+      this.#inner.send(toOutgoing(id, method, params, request)).catch(reject);
+    });
+  }
+
   /** Drops whatever is still to come for a request. */
   forget(request: RawRequest): void {
-    if (request.id !== undefined) this.#pending.delete(request.id);
+    if (request.id === undefined) return;
+    this.#pending.delete(request.id);
+    this.#leftBehind.delete(request.id);
   }
 
   /** Fails the request of this id, if it is still waiting; tells whether it was. */
@@ -107,6 +134,12 @@ export class RawTransport implements Transport {
     for (const { method } of this.#pending.values()) this.closedOnProbe ||= method === "server/discover";
     this.#watcher.onClose();
     this.onclose?.();
+    for (const tell of this.#leftBehind.values()) tell();
+  }
+
+  #cancel(requestId: Id): void {
+    const params = { requestId, reason: "Nobody waits for it any more." };
+    this.#inner.send({ jsonrpc: "2.0", method: "notifications/cancelled", params }).catch(() => {});
   }
 
   #receive(message: unknown): void {
@@ -170,11 +203,11 @@ export class RawTransport implements Transport {
     if (request === undefined) this.#answeredSdk(id, method, message);
     else if (Object.hasOwn(message, "result")) {
       request.settle(this.#toOutcome(method, message["result"]));
-      this.#forward({ jsonrpc: "2.0", id, result: standInFor(method) });
+      if (!isOwn(id)) this.#forward({ jsonrpc: "2.0", id, result: standInFor(method) });
     } else {
       const error = toRpcError(message["error"]);
       request.settle({ kind: "error", error });
-      this.#forward({ jsonrpc: "2.0", id, error: { code: error.code, message: "" } });
+      if (!isOwn(id)) this.#forward({ jsonrpc: "2.0", id, error: { code: error.code, message: "" } });
     }
   }
 
@@ -203,6 +236,7 @@ export class RawTransport implements Transport {
   #strayAnswer(message: Message): void {
     const { id } = message;
     if (typeof id === "number" && id >= 0 && id <= this.#lastId) return;
+    if (isOwn(id) && id < this.#nextOwnId) return;
     const said = toPlainLine((message["error"] as { message?: unknown } | undefined)?.message, 200);
     this.#watcher.onOddity(`An answer belongs to no request${said === "" ? "." : `: ${said}`}`);
   }
@@ -218,6 +252,10 @@ export class RawTransport implements Transport {
   #forward(message: Message): void {
     this.onmessage?.(message as unknown as JSONRPCMessage);
   }
+}
+
+function isOwn(id: unknown): id is number {
+  return typeof id === "number" && id >= FIRST_OWN_ID;
 }
 
 function isId(value: unknown): value is Id {

@@ -14,6 +14,7 @@ import { createHttpGuard } from "./http-guard.ts";
 import { type McpHandlerOptions, readHandlerBounds } from "./http-handler-options.ts";
 import { withParamStatus } from "./http-params.ts";
 import { createRefusal } from "./http-refusal.ts";
+import { readEventBounds, type SessionEventLimits } from "./http-session-events.ts";
 import { HttpSessions } from "./http-sessions.ts";
 import { isEventStream, watchStream, withBody } from "./http-stream.ts";
 import type { McpServer } from "./mcp-server.ts";
@@ -51,7 +52,10 @@ const FAULT = "An MCP request over HTTP failed unexpectedly.";
 const CREDENTIALS = ["authorization", "cookie", "proxy-authorization"];
 
 /** Creates an MCP endpoint; put it behind any server that speaks `Request` and `Response`, or use `serveMcpHttp`. */
-export function createMcpHandler(server: McpServer, options: McpHandlerOptions = {}): McpHandler {
+export function createMcpHandler(
+  server: McpServer,
+  options: McpHandlerOptions & SessionEventLimits = {},
+): McpHandler {
   return new HttpHandler(server, options);
 }
 
@@ -69,12 +73,12 @@ class HttpHandler implements McpHandler {
   #running = 0;
   #closing: Promise<void> | undefined;
 
-  constructor(server: McpServer, options: McpHandlerOptions) {
+  constructor(server: McpServer, options: McpHandlerOptions & SessionEventLimits) {
     this.#guard = createHttpGuard(options);
     this.#authentication = createAuthentication(options);
     this.#bounds = readHandlerBounds(options);
     this.#warn = options.onWarning ?? ((message, cause) => console.warn(message, cause));
-    this.#sessions = new HttpSessions(server, this.#bounds);
+    this.#sessions = new HttpSessions(server, { ...this.#bounds, ...readEventBounds(options) });
     const open = (context: McpRequestContext): Server => {
       const identity = context.authInfo && this.#identities.get(context.authInfo);
       try {

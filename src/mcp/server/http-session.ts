@@ -9,33 +9,71 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import { createRefusal, requestIdOf } from "./http-refusal.ts";
+import { isEventId, type SessionEventBounds, SessionEvents } from "./http-session-events.ts";
 import { isEventStream, watchStream, withBody } from "./http-stream.ts";
 
 /** Bounds of one session. */
-export interface SessionBounds {
+export interface SessionBounds extends SessionEventBounds {
   readonly sessionRequests: number;
   readonly streamBytes: number;
 }
 
 /** What a session tells whoever keeps it. */
-export interface SessionEvents {
+export interface SessionListeners {
   opened(session: HttpSession): void;
   /** Something ended, and the session may now be idle. */
   rested(session: HttpSession): void;
   ended(session: HttpSession): void;
 }
 
+/** How long a client waits before it comes back for the rest of a stream, in milliseconds. */
+const RETRY_MS = 1_000;
+
+/** The stream of the SDK for what nobody asked for. */
+const STANDING_STREAM = "_GET_stream";
+
+/** What is kept for clients that come back, and what is not worth keeping. */
+class WorthwhileEvents extends SessionEvents {
+  /** Whether the message that is sent right now will not be asked for again. */
+  passing = false;
+  /** Whether the client has ever opened the stream for what nobody asked for. */
+  isStanding = false;
+
+  override async storeEvent(stream: string, message: JSONRPCMessage): Promise<string> {
+    if (this.passing || (stream === STANDING_STREAM && !this.isStanding)) return "";
+    return await super.storeEvent(stream, message);
+  }
+}
+
 /** The transport of the SDK, which says when a request was answered and when it closed. */
 class WatchedTransport extends WebStandardStreamableHTTPServerTransport {
+  readonly #events: WorthwhileEvents;
+  /** Tells whether an answer need not be kept. */
+  isPassing: (id: RequestId) => boolean = () => false;
   onAnswer: (id: RequestId) => void = () => {};
   onEnd: () => void = () => {};
 
+  constructor(id: string, events: WorthwhileEvents, onOpen: () => void) {
+    super({
+      sessionIdGenerator: () => id,
+      onsessioninitialized: onOpen,
+      eventStore: events,
+      retryInterval: RETRY_MS,
+    });
+    this.#events = events;
+  }
+
   override async send(message: JSONRPCMessage, options?: { relatedRequestId?: RequestId }): Promise<void> {
+    const isAnswer = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message);
+    const answered = isAnswer ? message.id : undefined;
     try {
-      await super.send(message, options);
+      this.#events.passing = answered !== undefined && this.isPassing(answered);
+      // The SDK hands the message to the store before anything else can run.
+      const sending = super.send(message, options);
+      this.#events.passing = false;
+      await sending;
     } finally {
-      const isAnswer = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message);
-      if (isAnswer && message.id !== undefined) this.onAnswer(message.id);
+      if (answered !== undefined) this.onAnswer(answered);
     }
   }
 
@@ -52,32 +90,34 @@ export class HttpSession {
   readonly #server: Server;
   readonly #transport: WatchedTransport;
   readonly #bounds: SessionBounds;
-  readonly #events: SessionEvents;
+  readonly #listeners: SessionListeners;
+  readonly #events: WorthwhileEvents;
   /** Requests without an answer yet, and whether each came alone. */
   readonly #pending = new Map<RequestId, boolean>();
+  /** Those that came alone and whose client has seen nothing of the response yet, and those that were called off. */
+  readonly #passing = new Set<RequestId>();
   #exchanges = 0;
   #ended = false;
 
-  constructor(server: Server, owner: string, bounds: SessionBounds, events: SessionEvents) {
+  constructor(server: Server, owner: string, bounds: SessionBounds, listeners: SessionListeners) {
     this.owner = owner;
     this.#server = server;
     this.#bounds = bounds;
-    this.#events = events;
-    this.#transport = new WatchedTransport({
-      sessionIdGenerator: () => this.id,
-      onsessioninitialized: () => events.opened(this),
-    });
+    this.#listeners = listeners;
+    this.#events = new WorthwhileEvents(bounds);
+    this.#transport = new WatchedTransport(this.id, this.#events, () => listeners.opened(this));
+    this.#transport.isPassing = (id) => this.#passing.has(id);
     this.#transport.onAnswer = (id) => this.#pending.delete(id);
     this.#transport.onEnd = () => {
       if (this.#ended) return;
       this.#ended = true;
-      events.ended(this);
+      listeners.ended(this);
     };
   }
 
-  /** Whether nothing runs and no stream is open. */
+  /** Whether no client waits for anything. Calls whose client has left may still run: they end with the session. */
   get idle(): boolean {
-    return this.#exchanges === 0 && this.#pending.size === 0;
+    return this.#exchanges === 0;
   }
 
   /** How many requests have no answer yet. */
@@ -92,31 +132,43 @@ export class HttpSession {
   /** Serves one request of the client; `body` is what it posted. */
   async serve(request: Request, body: unknown, authInfo: AuthInfo | undefined): Promise<Response> {
     const ids = requestIdsOf(body);
-    const refusal = this.#admit(ids, body);
+    const refusal = this.#admit(ids, body) ?? this.#admitReader(request);
     if (refusal !== undefined) return refusal;
     const alone = !Array.isArray(body);
-    for (const id of ids) this.#pending.set(id, alone);
-    this.#exchanges += 1;
-    let response: Response;
-    try {
-      const options = { ...(authInfo && { authInfo }), ...(body !== undefined && { parsedBody: body }) };
-      response = await this.#transport.handleRequest(request, options);
-    } catch (thrown) {
-      this.#rest(ids);
-      throw thrown;
+    for (const id of ids) {
+      this.#pending.set(id, alone);
+      // What leaves in one piece with the response arrives with it, or nothing does that one could resume from.
+      if (alone) this.#passing.add(id);
     }
+    this.#exchanges += 1;
+    try {
+      return await this.#exchange(request, body, ids, authInfo);
+    } catch (thrown) {
+      this.#settle(ids);
+      throw thrown;
+    } finally {
+      for (const id of ids) this.#passing.delete(id);
+    }
+  }
+
+  async #exchange(
+    request: Request,
+    body: unknown,
+    ids: readonly RequestId[],
+    authInfo: AuthInfo | undefined,
+  ): Promise<Response> {
+    const options = { ...(authInfo && { authInfo }), ...(body !== undefined && { parsedBody: body }) };
+    const response = await this.#transport.handleRequest(request, options);
     for (const id of cancelledIdsOf(body)) this.#forget(id);
     if (ids.length > 0) await turn();
     // What has been answered by now is complete, and watching it would cost more than the answer did.
     const isComplete = ids.length > 0 && !ids.some((id) => this.#pending.has(id));
     if (isComplete || response.body === null || !isEventStream(response)) {
-      this.#rest(ids);
+      this.#settle(ids);
       return response;
     }
-    const watched = watchStream(response.body, this.#bounds.streamBytes, (end) => {
-      if (end === "left") for (const id of ids) this.#abandon(id);
-      this.#rest(ids);
-    });
+    // Leaving is not cancelling: the call goes on, and the client may come back for the rest.
+    const watched = watchStream(response.body, this.#bounds.streamBytes, () => this.#rest());
     return withBody(response, watched);
   }
 
@@ -142,18 +194,24 @@ export class HttpSession {
     return createRefusal(429, message, { id, headers: { "retry-after": "1" } });
   }
 
-  #rest(ids: readonly RequestId[]): void {
-    for (const id of ids) this.#pending.delete(id);
-    this.#exchanges -= 1;
-    this.#events.rested(this);
+  /** Looks at who wants to read what nobody asked for, or the rest of a stream. */
+  #admitReader({ method, headers }: Request): Response | undefined {
+    if (method !== "GET") return undefined;
+    const last = headers.get("last-event-id");
+    if (last === null || last === "") this.#events.isStanding = true;
+    else if (!isEventId(last)) return createRefusal(400, "The Last-Event-ID is none of this session's.");
+    return undefined;
   }
 
-  /** Streams cannot be resumed here, so that an answer nobody waits for would be lost: the call is ended instead. */
-  #abandon(requestId: RequestId): void {
-    if (!this.#pending.has(requestId)) return;
-    const params = { requestId, reason: "The client left." };
-    this.#transport.onmessage?.({ jsonrpc: "2.0", method: "notifications/cancelled", params });
-    this.#forget(requestId);
+  /** Ends an exchange whose requests have all been answered, or have never run. */
+  #settle(ids: readonly RequestId[]): void {
+    for (const id of ids) this.#pending.delete(id);
+    this.#rest();
+  }
+
+  #rest(): void {
+    this.#exchanges -= 1;
+    this.#listeners.rested(this);
   }
 
   /** A cancelled request is never answered, and the SDK would keep its stream and its id until the session ends. */
@@ -161,11 +219,10 @@ export class HttpSession {
     const alone = this.#pending.get(id);
     if (alone === undefined) return;
     if (alone) this.#transport.closeSSEStream(id);
-    const heard = this.#transport.onerror;
-    this.#transport.onerror = () => {};
     const error = { code: -32_000, message: "The request was cancelled." };
+    this.#passing.add(id);
     this.#transport.send({ jsonrpc: "2.0", id, error }).catch(() => {});
-    if (heard !== undefined) this.#transport.onerror = heard;
+    this.#passing.delete(id);
   }
 }
 
