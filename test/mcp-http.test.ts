@@ -1,4 +1,4 @@
-import { connect } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
 import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
@@ -190,6 +190,27 @@ function raw(port: number, bytes: string, enough: RegExp): Promise<{ text: strin
   });
 }
 
+/** Passes connections on, and breaks the first one over which something has been said. */
+async function startBreakingProxy(port: number, enough: RegExp) {
+  const proxy = { port: 0, broken: 0 };
+  const server = createServer((near) => {
+    const far = connect(port, "127.0.0.1");
+    const end = (): void => void [near.destroy(), far.destroy()];
+    for (const socket of [near, far]) socket.on("error", end).on("close", end);
+    near.pipe(far);
+    far.on("data", (chunk) => {
+      near.write(chunk);
+      if (proxy.broken > 0 || !enough.test(chunk.toString())) return;
+      proxy.broken += 1;
+      setTimeout(end, 20);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  open.push({ close: async () => server.close() });
+  proxy.port = (server.address() as AddressInfo).port;
+  return proxy;
+}
+
 const INITIALIZE = JSON.stringify({
   jsonrpc: "2.0",
   id: 1,
@@ -229,11 +250,11 @@ describe("serveMcpHttp", () => {
     expect(small.peers).toEqual([]);
   });
 
-  it("Mcp: ends the call of a 2025 client that leaves, for nobody could get its result", async () => {
+  it("Mcp: lets the call of a 2025 client whose connection broke go on, and gives the result to it later", async () => {
     const { http, small } = await start();
     const opened = await raw(http.port, post("/mcp", "localhost", INITIALIZE), /serverInfo/);
     const session = /mcp-session-id: (\S+)/i.exec(opened.text)?.[1] ?? "";
-    const params = { name: "slow", arguments: { ms: 20_000 }, _meta: { progressToken: 1 } };
+    const params = { name: "slow", arguments: { ms: 200 }, _meta: { progressToken: 1 } };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 2, method: "tools/call", params });
     const call = await raw(
       http.port,
@@ -242,8 +263,26 @@ describe("serveMcpHttp", () => {
     );
     expect(small.running).toBe(1);
     call.leave();
-    await until(() => small.aborted === 1);
+    const last = /^id: (\S+)/m.exec(call.text)?.[1] ?? "";
+    const headers = { "mcp-session-id": session, "last-event-id": last, accept: "text/event-stream" };
+    const rest = await fetch(http.url, { headers });
+    expect(await rest.text()).toContain('"text":"done"');
+    expect(small.aborted).toBe(0);
   });
+
+  it.each(["legacy", "first"])(
+    "Mcp: a client of SDK %s gets its result over a connection that breaks",
+    async (kind) => {
+      const { http, small } = await start();
+      const proxy = await startBreakingProxy(http.port, /"progress":1/);
+      const url = { ...http, url: `http://127.0.0.1:${proxy.port}/mcp` };
+      const peer = kind === "first" ? await connectFirst(url) : await connectSecond(url, "legacy");
+      const seen: number[] = [];
+      const options = { onprogress: ({ progress }: { readonly progress: number }) => seen.push(progress) };
+      expect(await peer.call("slow", { ms: 300 }, options)).toBe("done");
+      expect([seen, proxy.broken, small.aborted]).toEqual([[1], 1, 0]);
+    },
+  );
 
   it("Mcp: drops a client that never finishes its headers and still serves others", async () => {
     const { http } = await start();

@@ -1,82 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { mcpEnvelope } from "../src/core/envelope/envelope.ts";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
-import type { McpLogLevel, McpProviderEvent, McpResourceContents } from "../src/mcp/provider.ts";
-import { LocalProvider } from "../src/mcp/server/local-provider.ts";
 import type { McpServerEvent } from "../src/mcp/server/mcp-server.ts";
-import type { McpServerOptions } from "../src/mcp/server/mcp-server-options.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
 import { query, rejection } from "./make-operation.ts";
+import { other } from "./mcp-server-other.ts";
 import { CLIENTS, legacyClient } from "./mcp-server-peers.ts";
-
-/** Another server, in this process: it has a namespace, says when it changes, and knows what it was asked. */
-class OtherServer extends LocalProvider {
-  override readonly namespace: string;
-  readonly asked: string[] = [];
-  readonly #listeners = new Set<(event: McpProviderEvent) => void>();
-
-  constructor(namespace: string, offered: McpServerOptions) {
-    super(offered);
-    this.namespace = namespace;
-    Object.assign(this.capabilities, { logging: true });
-  }
-
-  override async readResource(uri: string): Promise<McpResourceContents> {
-    this.asked.push(uri);
-    return await super.readResource(uri);
-  }
-
-  override async subscribeResource(uri: string): Promise<void> {
-    this.asked.push(`+${uri}`);
-  }
-
-  override async unsubscribeResource(uri: string): Promise<void> {
-    this.asked.push(`-${uri}`);
-  }
-
-  override async setLogLevel(level: McpLogLevel): Promise<void> {
-    this.asked.push(`level ${level}`);
-  }
-
-  override onEvent(listener: (event: McpProviderEvent) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
-  get listeners(): number {
-    return this.#listeners.size;
-  }
-
-  say(event: McpProviderEvent): void {
-    for (const listener of this.#listeners) listener(event);
-  }
-}
-
-function other(namespace: string): OtherServer {
-  return new OtherServer(namespace, {
-    resources: [
-      { uri: "x://shared", name: "shared", read: () => `shared of ${namespace}` },
-      { uri: `x://${namespace}`, name: namespace, read: () => `own of ${namespace}` },
-    ],
-    resourceTemplates: [
-      {
-        uriTemplate: `${namespace}://{id}/data`,
-        name: "data",
-        read: (_, { id }) => (id === "none" ? undefined : `data ${id}`),
-        complete: { id: (value) => [`${value}1`, `${value}2`] },
-      },
-    ],
-    prompts: [
-      {
-        name: "greet",
-        arguments: [
-          { name: "who", required: true, complete: () => Array.from({ length: 101 }, (_, i) => `${i}`) },
-        ],
-        get: ({ who }) => `${namespace} greets ${who}`,
-      },
-    ],
-  });
-}
 
 const NOTHING = new OperationRegistry([]);
 const textsOf = (read: { readonly contents: readonly object[] }): unknown[] =>

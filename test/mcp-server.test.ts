@@ -1,63 +1,12 @@
-import { InMemoryTransport } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import { mcpEnvelope, toolError } from "../src/core/envelope/envelope.ts";
-import { CallError } from "../src/core/errors/errors.ts";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
 import type { CallToolResult } from "../src/core/result/call-tool-result.ts";
-import { decodeEnvelope } from "../src/core/wire/wire.ts";
 import { createMemoryStore, createResultFormat } from "../src/formats/index.ts";
 import type { McpServerEvent } from "../src/mcp/server/mcp-server.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
-import { query, rejection, sleep, stream } from "./make-operation.ts";
+import { query, rejection, sleep } from "./make-operation.ts";
+import { facts, PAIR, registry } from "./mcp-server-operations.ts";
 import { CLIENTS, legacyClient, modernClient } from "./mcp-server-peers.ts";
-
-const PAIR = {
-  type: "object",
-  properties: { a: { type: "number" }, b: { type: "number" } },
-  required: ["a", "b"],
-} as const;
-
-interface Pair {
-  readonly a: number;
-  readonly b: number;
-}
-
-const OPERATIONS = [
-  query("math.add", (input) => (input as Pair).a + (input as Pair).b, {
-    title: "Add",
-    description: "Adds.",
-    tags: ["sum"],
-    inputSchema: PAIR,
-    outputSchema: { type: "number" },
-  }),
-  query("math.no", () => toolError({ left: 2 }, { code: "SOLD_OUT", message: "Nothing left." }), {
-    outputSchema: { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] },
-  }),
-  query("math.broken", () => {
-    throw new Error("secret: hunter2");
-  }),
-  query("math.domain", () => {
-    throw new CallError("RATE_LIMITED", "Slow down.", { details: { seconds: 3 } });
-  }),
-  query("math.shout", (input) => `${input}!`, { inputSchema: { type: "string" } }),
-  query("math.when", () => new Date(0)),
-  query("math.admin", () => "ok", { access: { scopes: { allOf: ["admin"] } } }),
-  query("math.hidden", () => "ok", { visibility: "internal" }),
-  query("web.page", () =>
-    mcpEnvelope(
-      { n: 1 },
-      {
-        isError: false,
-        content: [{ type: "image", data: "AAAA", mimeType: "image/png" }],
-        structuredContent: { n: 1 },
-        _meta: { "x/y": 1, "dev.waybill/result": { forged: true } },
-      },
-    ),
-  ),
-];
-
-const registry = new OperationRegistry(OPERATIONS);
-const facts = (result: unknown): unknown => (result as CallToolResult)._meta?.["dev.waybill/result"];
 
 describe.each(Object.entries(CLIENTS))("a server seen by %s", (kind, connect) => {
   const isModern = kind.endsWith("2026");
@@ -195,79 +144,7 @@ describe.each(Object.entries(CLIENTS))("a server seen by %s", (kind, connect) =>
     expect(await rejection(bad)).toMatchObject({ code: -32602, message: expect.stringContaining("plain") });
     await client.close();
   });
-
-  it("RE-30 tells progress that goes up, and cancels what is called off", async () => {
-    let stopped = false;
-    const slow = query("slow.work", async (_, { progress, signal }) => {
-      progress({ progress: 0, total: 100 });
-      progress({ progress: 50, total: 100, message: "half" });
-      progress(20);
-      progress("nearly");
-      await sleep(20);
-      signal.addEventListener("abort", () => {
-        stopped = true;
-      });
-      await sleep(300);
-      return "done";
-    });
-    const client = await connect(toMcpServer(new OperationRegistry([slow])));
-    const seen: unknown[] = [];
-    const abort = new AbortController();
-    const options = { onprogress: (value: unknown) => seen.push(value), signal: abort.signal };
-    const call = isFirst(kind)
-      ? (client.callTool as (...args: unknown[]) => Promise<unknown>).call(
-          client,
-          { name: "slow_work" },
-          undefined,
-          options,
-        )
-      : client.callTool({ name: "slow_work" }, options);
-    setTimeout(() => abort.abort(), 120);
-    await rejection(call);
-    await expect.poll(() => stopped).toBe(true);
-    expect(seen).toEqual([
-      { progress: 0, total: 100 },
-      { progress: 50, total: 100, message: "half" },
-      { progress: 51, message: "nearly" },
-    ]);
-    await client.close();
-  });
-
-  it("RE-30 streams a subscription as progress and ends with its values", async () => {
-    const ticks = stream(
-      "clock.ticks",
-      async function* () {
-        for (let i = 0; i < 4; i++) yield { i };
-      },
-      { outputSchema: { type: "object", properties: { i: { type: "integer" } }, required: ["i"] } },
-    );
-    const server = toMcpServer(new OperationRegistry([ticks]), { limits: { streamItems: 3 } });
-    const client = await connect(server);
-    const { tools } = await client.listTools();
-    expect(tools[0]?.outputSchema).toMatchObject({ required: ["items", "count", "truncated"] });
-    const seen: { readonly message?: string | undefined }[] = [];
-    const options = { onprogress: (value: { readonly message?: string | undefined }) => seen.push(value) };
-    const result = isFirst(kind)
-      ? await (client.callTool as (...args: unknown[]) => Promise<CallToolResult>).call(
-          client,
-          { name: "clock_ticks" },
-          undefined,
-          options,
-        )
-      : await client.callTool({ name: "clock_ticks" }, options);
-    expect(result.structuredContent).toEqual({
-      items: [{ i: 0 }, { i: 1 }, { i: 2 }],
-      count: 4,
-      truncated: true,
-    });
-    expect(seen.map(({ message }) => message)).toEqual(['{"i":0}', '{"i":1}', '{"i":2}', '{"i":3}']);
-    await client.close();
-  });
 });
-
-function isFirst(kind: string): boolean {
-  return kind === "SDK 1";
-}
 
 describe("toMcpServer", () => {
   it("RE-30 pages through many tools, one page of N and one more of one", async () => {
@@ -356,74 +233,6 @@ describe("toMcpServer", () => {
     expect(full.getInstructions()).toBe("Be kind.");
   });
 
-  it("RE-30 serves a catalogue of four tools instead of thousands", async () => {
-    const client = await legacyClient(toMcpServer(registry, { catalogue: true }));
-    const { tools } = await client.listTools();
-    expect(tools.map((tool) => tool.name)).toEqual(["search", "describe", "call", "batch"]);
-    const search = await client.callTool({ name: "search", arguments: { query: "SUM", limit: 1 } });
-    expect(search.structuredContent).toMatchObject({ operations: [{ id: "math.add" }] });
-    const ids = ["math.add", "math.admin"];
-    const described = await client.callTool({ name: "describe", arguments: { ids } });
-    expect(described.structuredContent).toMatchObject({
-      operations: [{ id: "math.add", inputSchema: PAIR }],
-      unknown: ["math.admin"],
-    });
-    const call = { id: "math.add", input: { a: 1, b: 2 } };
-    expect(await client.callTool({ name: "call", arguments: call })).toMatchObject({
-      content: [{ text: "3" }],
-    });
-    const calls = [call, { id: "math.admin" }, { id: "math.no" }];
-    const batch = await client.callTool({ name: "batch", arguments: { calls } });
-    expect(batch.structuredContent).toMatchObject({
-      results: [
-        { id: "math.add", outcome: "ok", data: 3 },
-        { outcome: "call-error", error: { code: "OPERATION_NOT_FOUND" } },
-        { outcome: "tool-error", data: { left: 2 }, error: { code: "SOLD_OUT" } },
-      ],
-    });
-    const fits = await client.callTool({ name: "batch", arguments: { calls: Array(50).fill(call) } });
-    expect(fits.isError).toBeUndefined();
-    const tooMany = await client.callTool({ name: "batch", arguments: { calls: Array(51).fill(call) } });
-    expect(tooMany.isError).toBe(true);
-    expect(await rejection(client.callTool({ name: "math_add" }))).toMatchObject({ code: -32602 });
-  });
-
-  it("RE-30 finds its way among 10,000 operations in a moment", async () => {
-    const many = Array.from({ length: 10_000 }, (_, i) =>
-      query(`many.op${i}`, () => i, { description: `Number ${i}.` }),
-    );
-    const client = await legacyClient(toMcpServer(new OperationRegistry(many), { catalogue: true }));
-    await client.callTool({ name: "search", arguments: { query: "warm" } });
-    const started = performance.now();
-    const found = await client.callTool({ name: "search", arguments: { query: "op9999" } });
-    expect(performance.now() - started).toBeLessThan(200);
-    expect(found.structuredContent).toMatchObject({ operations: [{ id: "many.op9999" }] });
-  });
-
-  it("RE-28 sends each value of a subscription whole, in its envelope", async () => {
-    const ticks = stream("clock.days", async function* () {
-      yield new Date(0);
-      yield "x".repeat(2_000);
-    });
-    const [here, there] = InMemoryTransport.createLinkedPair();
-    await toMcpServer(new OperationRegistry([ticks]))
-      .open({ era: "legacy", stays: true })
-      .connect(there);
-    const sent: { readonly params?: { readonly message: string; readonly _meta: Record<string, string> } }[] =
-      [];
-    here.onmessage = (message) => void sent.push(message as never);
-    const params = { name: "clock_days", _meta: { progressToken: 1 } };
-    await here.send({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
-    await expect.poll(() => sent.length).toBe(3);
-    const [first, second] = sent.map((message) => message.params);
-    expect(decodeEnvelope(first?._meta["dev.waybill/yield"] ?? "")).toMatchObject({
-      data: new Date(0),
-      meta: { source: "local", operationId: "clock.days", waybill: { sequence: 0 } },
-    });
-    expect(second?.message).toHaveLength(1_000);
-    expect(decodeEnvelope(second?._meta["dev.waybill/yield"] ?? "").data).toHaveLength(2_000);
-  });
-
   it("RE-30 answers with an error where a result cannot be written", async () => {
     const circle: Record<string, unknown> = {};
     circle["self"] = circle;
@@ -443,33 +252,5 @@ describe("toMcpServer", () => {
   it("RE-30 refuses bounds that are none", () => {
     expect(() => toMcpServer(registry, { limits: { pageSize: 0 } })).toThrow(TypeError);
     expect(() => toMcpServer(registry, { limits: { waitingMs: 2 ** 31 } })).toThrow(TypeError);
-  });
-
-  it("RE-30 tells logs at the level a client asked for", async () => {
-    const talks = query("log.talks", (_, { log }) => {
-      log("debug", "quiet");
-      log("warn", "loud", { n: 1 });
-      return 1;
-    });
-    const server = toMcpServer(new OperationRegistry([talks]));
-    const legacy = await legacyClient(server);
-    const heard: unknown[] = [];
-    legacy.setNotificationHandler("notifications/message", ({ params }) => {
-      heard.push(params);
-    });
-    await legacy.callTool({ name: "log_talks" });
-    expect(heard).toHaveLength(2);
-    await legacy.setLoggingLevel("warning");
-    await legacy.callTool({ name: "log_talks" });
-    expect(heard.slice(2)).toEqual([
-      { level: "warning", logger: "log.talks", data: { message: "loud", data: { n: 1 } } },
-    ]);
-    const modern = await modernClient(server);
-    const told: unknown[] = [];
-    modern.setNotificationHandler("notifications/message", ({ params }) => {
-      told.push(params);
-    });
-    await modern.callTool({ name: "log_talks" });
-    expect(told).toEqual([]);
   });
 });

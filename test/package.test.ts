@@ -11,6 +11,7 @@ import { composeToolPayload, createToolResponseEnvelopeSchema, decodeToolResult,
 import { createMemoryBus, createRemoteRegistry, serveCalls } from "waybill/call";
 import { connectNatsBus, type NatsBus } from "waybill/call/nats";
 import { plugin } from "waybill/lint";
+import { fromMcp, type McpSource, serveMcpHttp, toMcpServer } from "waybill/mcp";
 
 const double = defineOperation({
   namespace: "math", name: "double", version: "1.0.0", type: "query", description: "Doubles.",
@@ -35,6 +36,11 @@ const remote = await createRemoteRegistry(bus);
 const quadrupled: number = (await remote.execute(double, { value: doubled })).data.value;
 const connect: (options: { servers: string }) => Promise<NatsBus> = connectNatsBus;
 console.log(quadrupled, typeof connect);
+const http = await serveMcpHttp(toMcpServer(registry));
+const source: McpSource = await fromMcp({ namespace: "far", url: http.url });
+console.log((await source.call("math_double", { value: 3 })).data);
+await source.close();
+await http.close();
 `;
 
 describe("the packed package", () => {
@@ -71,14 +77,32 @@ describe("the packed package", () => {
 
   it("brings the packages of docs/dependencies.md, and what those need", () => {
     const names = readdirSync(join(folder, "node_modules")).filter((name) => !name.startsWith("."));
-    expect(names.sort()).toEqual(["@nats-io", "@standard-schema", "jose", "tweetnacl", "typebox", "waybill"]);
+    const ours = [
+      "@hono",
+      "@modelcontextprotocol",
+      "@nats-io",
+      "@standard-schema",
+      "hono",
+      "jose",
+      "typebox",
+    ];
+    const theirs = [
+      "cross-spawn",
+      "eventsource",
+      "eventsource-parser",
+      "isexe",
+      "path-key",
+      "pkce-challenge",
+    ];
+    const more = ["shebang-command", "shebang-regex", "tweetnacl", "which", "zod"];
+    expect(names.sort()).toEqual([...ours, ...theirs, ...more, "waybill"].sort());
   });
 
   it("imports by its name and runs an operation", async () => {
     const ran = await runNode(["consumer.js"], { cwd: folder });
     expect(ran).toEqual({
       code: 0,
-      stdout: "42 42 local mcp status-envelope\nno-raw-mcp-text\n84 function\n",
+      stdout: "42 42 local mcp status-envelope\nno-raw-mcp-text\n84 function\n{ value: 6 }\n",
       stderr: "",
     });
   });

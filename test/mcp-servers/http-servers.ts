@@ -114,6 +114,12 @@ export async function serveSecondHttp(): Promise<ModernServer> {
   return { ...listening, requests, cancelled, changeTools: () => handler.notify.toolsChanged() };
 }
 
+/** Serves both revisions with servers of SDK 2 that a test makes. */
+export function serveSecondOf(create: () => Server): Promise<Listening> {
+  const serve = toNodeHandler(createMcpHandler(create));
+  return listen((request, response) => void serve(request as never, response));
+}
+
 /** Reads a request to its end. */
 export async function readBody(request: IncomingMessage): Promise<string> {
   let text = "";

@@ -76,7 +76,9 @@ export async function serveWithOAuth(): Promise<OAuthServer> {
     if (url.pathname === "/register") {
       const client_id = randomUUID();
       heard.registered.push(client_id);
-      return sendJson(response, { ...JSON.parse(await readBody(request)), client_id }, 201);
+      const metadata = JSON.parse(await readBody(request));
+      const secret = metadata.token_endpoint_auth_method === "none" ? {} : { client_secret: randomUUID() };
+      return sendJson(response, { ...metadata, ...secret, client_id }, 201);
     }
     if (url.pathname === "/authorize") {
       heard.consents.push({

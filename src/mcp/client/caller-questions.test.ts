@@ -40,6 +40,23 @@ describe("a question to a caller", () => {
     expect(cancelled).toEqual({ action: "cancel" });
   });
 
+  it("Mcp: fills an accepted answer with the defaults of the form, and no other", async () => {
+    const properties = { name: { type: "string", default: "Ada" }, age: { type: "integer" } };
+    const asked = { ...form, requestedSchema: { type: "object", properties } };
+    const answers: [unknown, unknown][] = [
+      [{ action: "accept" }, { action: "accept", content: { name: "Ada" } }],
+      [
+        { action: "accept", content: { age: 1 } },
+        { action: "accept", content: { age: 1, name: "Ada" } },
+      ],
+      [{ action: "decline" }, { action: "decline" }],
+    ];
+    for (const [answer, sent] of answers)
+      expect(await ask("elicitation/create", asked, says(answer))).toEqual(sent);
+    const visit = { ...asked, mode: "url", url: "https://x.example/" };
+    expect(await ask("elicitation/create", visit, says({ action: "accept" }))).toEqual({ action: "accept" });
+  });
+
   it("Mcp: passes an address to visit, and a request to a model with the fields it does not know", async () => {
     const heard: unknown[] = [];
     const caller: CallerSide = {

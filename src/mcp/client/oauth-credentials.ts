@@ -1,4 +1,4 @@
-import type { OAuthClientProvider } from "@modelcontextprotocol/client";
+import { type OAuthClientProvider, UnauthorizedError } from "@modelcontextprotocol/client";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { KeptCredentials } from "./kept-credentials.ts";
 
@@ -19,6 +19,8 @@ interface OwnClient {
   readonly clientId?: string | undefined;
   readonly clientSecret?: string | undefined;
   readonly issuer?: string | undefined;
+  /** Without it nobody is there to consent to another client in its place. */
+  readonly redirectUrl?: string | undefined;
 }
 
 /**
@@ -37,7 +39,11 @@ export function createOAuthCredentials(
     clientInformation: async (context) => {
       at = context?.issuer ?? at;
       const known = (await kept.of(at))?.client;
-      if (clientId === undefined || !(await isHome(own, kept, at))) return known as never;
+      if (clientId === undefined) return known as never;
+      if (!(await isHome(own, kept, at))) {
+        if (own.redirectUrl === undefined) throw notHome();
+        return known as never;
+      }
       const shown = { client_id: clientId, ...(at !== undefined && { issuer: at }) };
       return clientSecret === undefined ? shown : { ...shown, client_secret: clientSecret };
     },
@@ -57,6 +63,11 @@ export function createOAuthCredentials(
     },
   };
   return { provider, isHome: (issuer) => isHome(own, kept, issuer ?? at) };
+}
+
+/** Says that a client of one's own is not to be shown to an authorization server. */
+export function notHome(): UnauthorizedError {
+  return new UnauthorizedError("The clientId belongs to another authorization server.");
 }
 
 /** The first that a client is shown to is its own, where nobody says which. */

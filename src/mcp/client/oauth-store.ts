@@ -5,7 +5,7 @@ import {
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
 import { createKeptCredentials } from "./kept-credentials.ts";
-import { createOAuthCredentials, type OAuthCredentials } from "./oauth-credentials.ts";
+import { createOAuthCredentials, notHome, type OAuthCredentials } from "./oauth-credentials.ts";
 import { createMemoryTokenStore, type TokenStore } from "./token-store.ts";
 
 /** What a person's consent came back with. */
@@ -161,9 +161,7 @@ function toClientAuthentication(
   const prove = createPrivateKeyJwtAuth({ issuer: clientId, subject: clientId, privateKey, alg });
   return {
     addClientAuthentication: async (headers, params, url, metadata) => {
-      if (!(await credentials.isHome(metadata?.issuer))) {
-        throw new UnauthorizedError("The clientId belongs to another authorization server.");
-      }
+      if (!(await credentials.isHome(metadata?.issuer))) throw notHome();
       await prove(headers, params, url, metadata);
     },
   };

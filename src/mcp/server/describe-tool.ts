@@ -3,6 +3,7 @@ import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import type { JsonSchema, JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import { cleanText } from "../clean-text.ts";
 import { type ServedInput, toNaturalOutput, toServedInput, toServedOutput } from "./served-schema.ts";
 import { streamSchema } from "./stream-result.ts";
 
@@ -61,8 +62,8 @@ export function describeTool(
   const { title, description } = operation;
   const input = inputOf(operation);
   const outputSchema = toServedOutput(formatSchema(operation, format), era);
-  const annotations = annotationsOf(operation);
   const imported = importedPartOf(operation);
+  const annotations = annotationsOf(operation, imported["annotations"]);
   return {
     name,
     ...(title !== undefined && { title }),
@@ -96,8 +97,14 @@ function importedPartOf(operation: AnyOperation): Readonly<Record<string, unknow
   return isPlainObject(part) ? part : {};
 }
 
-function annotationsOf({ type, annotations }: AnyOperation): Record<string, unknown> | undefined {
+/** An imported tool's other title is for people too. Its `execution` is left out: tasks are not served, so nothing could honour it. */
+function annotationsOf(
+  { type, annotations }: AnyOperation,
+  imported: unknown,
+): Record<string, unknown> | undefined {
+  const title = isPlainObject(imported) ? imported["title"] : undefined;
   const hints = {
+    title: typeof title === "string" ? cleanText(title).text : undefined,
     readOnlyHint: annotations?.readOnly ?? (type === "mutation" ? undefined : true),
     destructiveHint: annotations?.destructive,
     idempotentHint: annotations?.idempotent,

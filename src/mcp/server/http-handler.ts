@@ -13,12 +13,13 @@ import { readPostedBody } from "./http-body.ts";
 import { createHttpGuard } from "./http-guard.ts";
 import { type McpHandlerOptions, readHandlerBounds } from "./http-handler-options.ts";
 import { withParamStatus } from "./http-params.ts";
-import { createRefusal } from "./http-refusal.ts";
+import { createRefusal, requestIdOf } from "./http-refusal.ts";
 import { readEventBounds, type SessionEventLimits } from "./http-session-events.ts";
 import { HttpSessions } from "./http-sessions.ts";
 import { isEventStream, watchStream, withBody } from "./http-stream.ts";
 import type { McpServer } from "./mcp-server.ts";
 import { withIdentity } from "./peer-identity.ts";
+import { HeldResources, listenedResources, MAX_SUBSCRIPTIONS } from "./resource-subscriptions.ts";
 import { spliced, splicedJsonOf } from "./spliced-list.ts";
 
 /** What the host of a handler already knows about a request. */
@@ -60,6 +61,7 @@ export function createMcpHandler(
 }
 
 class HttpHandler implements McpHandler {
+  readonly #server: McpServer;
   readonly #guard: ReturnType<typeof createHttpGuard>;
   readonly #authentication: ReturnType<typeof createAuthentication>;
   readonly #bounds: ReturnType<typeof readHandlerBounds>;
@@ -74,6 +76,7 @@ class HttpHandler implements McpHandler {
   #closing: Promise<void> | undefined;
 
   constructor(server: McpServer, options: McpHandlerOptions & SessionEventLimits) {
+    this.#server = server;
     this.#guard = createHttpGuard(options);
     this.#authentication = createAuthentication(options);
     this.#bounds = readHandlerBounds(options);
@@ -150,18 +153,37 @@ class HttpHandler implements McpHandler {
     return this.#sessions.serve(asked);
   }
 
-  async #modern({ request, body, authInfo }: Asked): Promise<Response> {
-    const listens = (body as { readonly method?: unknown } | null)?.method === "subscriptions/listen";
-    const handler = listens ? this.#listens : this.#calls;
-    const response = await handler.fetch(request, { ...(authInfo && { authInfo }), parsedBody: body });
+  async #modern(asked: Asked): Promise<Response> {
+    const { request, body, authInfo } = asked;
+    if ((body as { readonly method?: unknown } | null)?.method === "subscriptions/listen") {
+      return this.#listen(asked);
+    }
+    const response = await this.#calls.fetch(request, { ...(authInfo && { authInfo }), parsedBody: body });
     const list = splicedJsonOf(request);
     // Lists that are text already are put in where the SDK has written a placeholder for them.
     if (list !== undefined) return withBody(response, spliced(await response.text(), list));
     if (response.body === null || !isEventStream(response)) return withParamStatus(request, response);
-    if (!listens) this.#running += 1;
+    this.#running += 1;
     const watched = watchStream(response.body, this.#bounds.streamBytes, () => {
-      if (!listens) this.#running -= 1;
+      this.#running -= 1;
     });
+    return withBody(response, watched);
+  }
+
+  /** Opens a stream of changes; the client hears of it when those who have the resources have been told. */
+  async #listen({ request, body, identity, authInfo }: Asked): Promise<Response> {
+    const uris = listenedResources(body);
+    if (uris.length > MAX_SUBSCRIPTIONS) {
+      const message = `At most ${MAX_SUBSCRIPTIONS} resources can be listened to in one stream.`;
+      return createRefusal(400, message, { code: -32_602, id: requestIdOf(body) });
+    }
+    const response = await this.#listens.fetch(request, { ...(authInfo && { authInfo }), parsedBody: body });
+    if (response.body === null || !isEventStream(response)) return response;
+    const held = uris.length > 0 ? new HeldResources(this.#server, identity) : undefined;
+    const watched = watchStream(response.body, this.#bounds.streamBytes, () => {
+      held?.close().catch(() => {});
+    });
+    await held?.hold(uris);
     return withBody(response, watched);
   }
 

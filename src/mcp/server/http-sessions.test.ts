@@ -25,6 +25,12 @@ function start(options?: McpHandlerOptions) {
   return { small, handler };
 }
 
+const cancelled = (requestId: number) => ({
+  jsonrpc: "2.0",
+  method: "notifications/cancelled",
+  params: { requestId },
+});
+
 describe("HttpSessions", () => {
   it("Mcp: needs a session for everything but initialize", async () => {
     const { handler } = start();
@@ -126,7 +132,10 @@ describe("HttpSessions", () => {
     await slow(3);
     const refused = await slow(4);
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
+    // Leaving is not cancelling: the call still runs, and still counts.
     await first.body?.cancel();
+    expect((await slow(4)).status).toBe(429);
+    await handler.fetch(post(cancelled(2), session));
     await until(() => small.aborted === 1);
     expect((await slow(4)).status).toBe(200);
   });
@@ -136,9 +145,7 @@ describe("HttpSessions", () => {
     const session = { "mcp-session-id": await initialize(handler) };
     const stream = await handler.fetch(post(call(2, "slow", { ms: 20_000 }), session));
     await until(() => small.running === 1);
-    const params = { requestId: 2 };
-    const cancel = post({ jsonrpc: "2.0", method: "notifications/cancelled", params }, session);
-    expect((await handler.fetch(cancel)).status).toBe(202);
+    expect((await handler.fetch(post(cancelled(2), session))).status).toBe(202);
     expect(await stream.text()).toBe("");
     expect(small.aborted).toBe(1);
     const again = await handler.fetch(post(call(2, "echo", { text: "again" }), session));
@@ -151,6 +158,7 @@ describe("HttpSessions", () => {
     for (let id = 2; id < 1_002; id++) {
       const stream = await handler.fetch(post(call(id, "slow", { ms: 20_000 }), session));
       await stream.body?.cancel();
+      await handler.fetch(post(cancelled(id), session));
     }
     await until(() => small.aborted === small.running + small.aborted);
     expect(small.aborted).toBe(1_000);

@@ -42,6 +42,9 @@ export class LocalProvider implements McpProvider {
   readonly #resources: ReadonlyMap<string, LocalResource>;
   readonly #templates: readonly { readonly given: LocalResourceTemplate; readonly matcher: UriMatcher }[];
   readonly #prompts: ReadonlyMap<string, LocalPrompt>;
+  readonly #listeners = new Set<(event: McpProviderEvent) => void>();
+  /** How to stop following the resources that somebody is subscribed to. */
+  readonly #followed = new Map<string, (() => void) | undefined>();
 
   constructor({ resources = [], resourceTemplates = [], prompts = [] }: McpServerOptions) {
     this.#resources = byKey(resources, ({ uri }) => uri, "resource");
@@ -63,7 +66,7 @@ export class LocalProvider implements McpProvider {
   }
 
   async listResources(): Promise<readonly McpResource[]> {
-    return [...this.#resources.values()].map(({ read: _, ...shown }) => shown);
+    return [...this.#resources.values()].map(({ read: _, onUpdate: __, ...shown }) => shown);
   }
 
   async listResourceTemplates(): Promise<readonly McpResourceTemplate[]> {
@@ -84,10 +87,19 @@ export class LocalProvider implements McpProvider {
     throw new CallError("NOT_FOUND", "There is no such resource.");
   }
 
-  /** What this process holds does not tell when it changes: being subscribed to it is hearing nothing. */
-  async subscribeResource(_uri: string): Promise<void> {}
+  /** Being subscribed to what does not tell when it changes is hearing nothing. */
+  async subscribeResource(uri: string): Promise<void> {
+    const resource = this.#resources.get(uri);
+    if (resource?.onUpdate === undefined || this.#followed.has(uri)) return;
+    const tell = (): void => this.#tell({ type: "resource-updated", uri });
+    this.#followed.set(uri, await guarded(() => resource.onUpdate?.(tell)));
+  }
 
-  async unsubscribeResource(_uri: string): Promise<void> {}
+  async unsubscribeResource(uri: string): Promise<void> {
+    const stop = this.#followed.get(uri);
+    this.#followed.delete(uri);
+    await guarded(() => stop?.());
+  }
 
   async listPrompts(): Promise<readonly McpPrompt[]> {
     return [...this.#prompts.values()].map(toListed);
@@ -126,8 +138,18 @@ export class LocalProvider implements McpProvider {
 
   async setLogLevel(_level: McpLogLevel): Promise<void> {}
 
-  onEvent(_listener: (event: McpProviderEvent) => void): () => void {
-    return () => {};
+  onEvent(listener: (event: McpProviderEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size > 0) return;
+      for (const stop of this.#followed.values()) stop?.();
+      this.#followed.clear();
+    };
+  }
+
+  #tell(event: McpProviderEvent): void {
+    for (const listener of this.#listeners) listener(event);
   }
 
   #promptCompleter(name: string, argument: string): Completer | undefined {

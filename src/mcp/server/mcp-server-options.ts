@@ -30,6 +30,8 @@ export interface LocalResource extends Described {
   readonly size?: number | undefined;
   readonly annotations?: Readonly<Record<string, unknown>> | undefined;
   read(uri: string, context: McpRequestContext): ResourceValue | Promise<ResourceValue>;
+  /** Calls the listener whenever the contents have changed, until what it returns is called; asked while anybody wants to know. */
+  onUpdate?(listener: () => void): () => void;
 }
 
 /** Suggests values that begin with what was typed; at most 100 are sent. */
