@@ -22,7 +22,7 @@ const source = await fromMcp({
   protocol: revision < "2026" ? "2025" : "auto",
   clientInfo: { name: "waybill-conformance", version: "1.0.0" },
   reconnect: false,
-  ...(scenario.startsWith("auth/") && { auth: createAuth() }),
+  ...(scenario.startsWith("auth/") && { auth: await createAuth() }),
 });
 try {
   const registry = new OperationRegistry();
@@ -89,11 +89,23 @@ function fillIn(request) {
   return Object.fromEntries(open.map(([name, field]) => [name, makeValue(field.type)]));
 }
 
-function createAuth() {
+/** The suite tells the secret of this client, and not to whom it belongs. */
+async function findIssuer() {
+  const { origin, pathname } = new URL(url);
+  const response = await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`);
+  return (await response.json()).authorization_servers[0];
+}
+
+async function createAuth() {
   const { client_id: clientId, client_secret: clientSecret, issuer } = context;
   if (scenario.startsWith("auth/client-credentials")) {
     const { private_key_pem: privateKey, signing_algorithm: signingAlgorithm } = context;
-    return createOAuthStore({ clientId, clientSecret, privateKey, signingAlgorithm });
+    return createOAuthStore({
+      clientId,
+      ...(clientSecret !== undefined && { clientSecret, issuer: issuer ?? (await findIssuer()) }),
+      privateKey,
+      signingAlgorithm,
+    });
   }
   return createOAuthStore({
     redirectUrl: "http://localhost:3000/callback",

@@ -18,7 +18,8 @@ export interface HttpConnectionOptions {
   readonly allowHttp?: boolean | undefined;
 }
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i;
+/** Names of this machine, as URLs spell them. */
+export const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i;
 
 /** Headers that belong to the transport: whoever sets them would make message and headers disagree, or split a request. */
 const RESERVED =

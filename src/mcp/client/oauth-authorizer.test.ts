@@ -110,8 +110,10 @@ describe("a token whose scope is not enough", () => {
   });
 
   it("Mcp: of a client that stands for itself is widened, and stays so when it expires", async () => {
-    const { clientSecret } = server;
-    const connection = await connect(createOAuthStore({ clientId: "robot", clientSecret, scope: "read" }));
+    const { clientSecret, issuer } = server;
+    const connection = await connect(
+      createOAuthStore({ clientId: "robot", clientSecret, issuer, scope: "read" }),
+    );
     server.settings.needs = () => "read write";
     expect(await call(connection)).toEqual({ ok: true });
     server.expire();
@@ -141,7 +143,9 @@ describe("a server that moves to another authorization server", () => {
   });
 
   it("Mcp: is never shown the client that belongs to the first, nor its secret", async () => {
-    const connection = await connect(personal({ clientId: "robot", clientSecret: server.clientSecret }));
+    const connection = await connect(
+      personal({ clientId: "robot", clientSecret: server.clientSecret, issuer: server.issuer }),
+    );
     expect(server.registered).toEqual([]);
     server.moveTo(next);
     await call(connection);

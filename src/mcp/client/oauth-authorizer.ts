@@ -109,7 +109,10 @@ async function authorize(
   refusal: Response,
   more: { readonly scope?: string; readonly forceReauthorization?: boolean },
 ): Promise<"renewed" | "consented" | "nobody"> {
-  const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(refusal);
+  const { resourceMetadataUrl: named, scope } = extractWWWAuthenticateParams(refusal);
+  // A server must not have requests sent to wherever it likes from here.
+  const isOwn = named?.origin === serverUrl.origin || named?.protocol === "https:";
+  const resourceMetadataUrl = isOwn ? named : undefined;
   const options = {
     serverUrl,
     fetchFn: ((to, init) =>

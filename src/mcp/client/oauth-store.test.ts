@@ -106,6 +106,26 @@ describe("OAuth of a client that an address describes", () => {
   );
 });
 
+describe("an address to send a person to", () => {
+  it.each(["file:///etc/passwd", "ms-msdt:/id?x=1", "http://evil.example/a", "https://me@evil.example/"])(
+    "Mcp: is shown to nobody: %s",
+    async (address) => {
+      const shown: URL[] = [];
+      const store = createOAuthStore({
+        redirectUrl: "http://localhost/cb",
+        onAuthorize: async (url) => {
+          shown.push(url);
+          return undefined;
+        },
+      });
+      await expect(store.redirectToAuthorization(new URL(address))).rejects.toThrow(/neither https/);
+      expect(shown).toEqual([]);
+      await store.redirectToAuthorization(new URL("https://login.example/authorize"));
+      expect(shown).toHaveLength(1);
+    },
+  );
+});
+
 describe("OAuth of a client that stands for itself", () => {
   it("Mcp: proves itself with a key, and shows no secret", async () => {
     const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
@@ -133,7 +153,7 @@ describe("OAuth of a client that stands for itself", () => {
 
   it("Mcp: gets a token with its secret, and another when that has expired", async () => {
     const connection = await connect(
-      createOAuthStore({ clientId: "robot", clientSecret: server.clientSecret }),
+      createOAuthStore({ clientId: "robot", clientSecret: server.clientSecret, issuer: server.issuer }),
     );
     server.expire();
     expect(await call(connection)).toEqual({ ok: true });
@@ -142,17 +162,23 @@ describe("OAuth of a client that stands for itself", () => {
 
   it("Mcp: does not write its secret down", async () => {
     const path = await newFile();
-    const { clientSecret } = server;
-    await connect(createOAuthStore({ clientId: "robot", clientSecret, tokens: createFileTokenStore(path) }));
+    const { clientSecret, issuer } = server;
+    await connect(
+      createOAuthStore({ clientId: "robot", clientSecret, issuer, tokens: createFileTokenStore(path) }),
+    );
     const text = await readFile(path, "utf8");
     expect(text).toContain("access_token");
     expect(text).not.toContain(clientSecret);
   });
 
   it("Mcp: is UNAUTHENTICATED with a wrong secret, and needs both id and secret", async () => {
-    const wrong = connect(createOAuthStore({ clientId: "robot", clientSecret: "wrong" }));
+    const wrong = connect(
+      createOAuthStore({ clientId: "robot", clientSecret: "wrong", issuer: server.issuer }),
+    );
     await expect(wrong).rejects.toMatchObject({ code: "UNAUTHENTICATED" });
     expect(() => createOAuthStore({ clientId: "robot" })).toThrow(TypeError);
+    const homeless = { clientId: "robot", clientSecret: "secret" };
+    expect(() => createOAuthStore(homeless)).toThrow(/needs the issuer/);
   });
 });
 

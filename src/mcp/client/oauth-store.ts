@@ -4,6 +4,7 @@ import {
   type OAuthClientProvider,
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
+import { LOOPBACK } from "./http-options.ts";
 import { createKeptCredentials } from "./kept-credentials.ts";
 import { createOAuthCredentials, notHome, type OAuthCredentials } from "./oauth-credentials.ts";
 import { createMemoryTokenStore, type TokenStore } from "./token-store.ts";
@@ -28,7 +29,7 @@ export interface OAuthStoreOptions {
   readonly tokens?: TokenStore | undefined;
   /** @default registered with the authorization server */
   readonly clientId?: string | undefined;
-  /** @default none */
+  /** Goes with the `issuer` that gave it. @default none */
   readonly clientSecret?: string | undefined;
   /** A private key (PKCS #8, PEM) that the client proves itself with instead of a secret. @default none */
   readonly privateKey?: string | undefined;
@@ -98,6 +99,11 @@ function checkOptions(options: OAuthStoreOptions): void {
   if (redirectUrl === undefined && (clientId === undefined || proof === undefined)) {
     throw new TypeError("Without a redirectUrl, OAuth needs a clientId, and a clientSecret or privateKey.");
   }
+  if (clientSecret !== undefined && options.issuer === undefined) {
+    throw new TypeError(
+      "A clientSecret needs the issuer it belongs to, so that no server can have it sent elsewhere.",
+    );
+  }
   if (privateKey !== undefined && (clientId === undefined || clientSecret !== undefined)) {
     throw new TypeError("A privateKey goes with a clientId, and takes the place of a clientSecret.");
   }
@@ -119,6 +125,11 @@ function createConsent(onAuthorize: OAuthStoreOptions["onAuthorize"]) {
     },
     ask: async (url: URL): Promise<void> => {
       grant = undefined;
+      if (!isWebAddress(url)) {
+        throw new UnauthorizedError(
+          "The authorization server names an address that is neither https nor on this machine.",
+        );
+      }
       const back = await onAuthorize?.(url);
       grant = back === undefined ? undefined : readGrant(String(back), state);
     },
@@ -128,6 +139,11 @@ function createConsent(onAuthorize: OAuthStoreOptions["onAuthorize"]) {
       return taken;
     },
   };
+}
+
+/** What a browser may be sent to: anything else could start a program or read a file. */
+function isWebAddress({ protocol, hostname, username }: URL): boolean {
+  return username === "" && (protocol === "https:" || (protocol === "http:" && LOOPBACK.test(hostname)));
 }
 
 function toClientMetadata(options: OAuthStoreOptions) {
