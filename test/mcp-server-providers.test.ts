@@ -133,6 +133,28 @@ describe("a gateway", () => {
     expect(one.listeners).toBe(0);
   });
 
+  it("Mcp: what a server logs about somebody's call is told to nobody where several people listen", async () => {
+    const one = other("one");
+    const server = toMcpServer(NOTHING, { providers: [one] });
+    const heard: unknown[] = [];
+    const listen = async (subject: string) => {
+      const client = await legacyClient(server, { identity: { subject } });
+      client.setNotificationHandler("notifications/message", ({ params }) => {
+        heard.push(params.data);
+      });
+      return client;
+    };
+    await listen("alice");
+    await listen("alice");
+    one.say({ type: "log", level: "info", data: "hers alone" });
+    await expect.poll(() => heard).toEqual(["hers alone", "hers alone"]);
+    const bob = await listen("bob");
+    one.say({ type: "log", level: "info", data: "charging 4111" });
+    await bob.ping();
+    expect(heard).toHaveLength(2);
+    await server.close();
+  });
+
   it("Mcp: tells that lists changed, and lists anew", async () => {
     const one = other("one");
     const server = toMcpServer(NOTHING, { providers: [one] });

@@ -2,6 +2,7 @@ import type { McpProvider, McpProviderEvent } from "../provider.ts";
 import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
 import { isHeard } from "./exchange.ts";
 import type { McpServerEvent } from "./mcp-server.ts";
+import { ownerOf } from "./peer-identity.ts";
 import type { Peer } from "./peer-request.ts";
 import type { ServedExecutor } from "./tool-table.ts";
 
@@ -82,7 +83,10 @@ export class ChangeFeed {
     }
   }
 
+  /** What an imported server logs may be about anybody's call: it is told only where everybody listening is the same caller. */
   #log(event: Extract<McpProviderEvent, { type: "log" }>, namespace: string): void {
+    const owners = new Set([...this.#peers].map(({ identity }) => ownerOf(identity)));
+    if (owners.size > 1) return;
     const { level, logger, data } = event;
     const params = { level, logger: logger === undefined ? namespace : `${namespace}.${logger}`, data };
     for (const { server, era, level: least } of this.#peers) {
