@@ -138,15 +138,17 @@ describe.each(["2025", "2026"] as const)("server-everything through a gateway th
         expect(byUri(await gateway.listResourceTemplates())).toEqual(byUri(templates));
         const prompts = await direct.listPrompts();
         expect(prompts.length).toBeGreaterThan(2);
-        const served = await gateway.listPrompts();
-        expect(served.map(({ name: _, ...rest }) => rest)).toEqual(
-          prompts.map(({ name: _, ...rest }) => rest),
-        );
-        for (const [i, { name, arguments: wanted = [] }] of prompts.entries()) {
+        const byName = (list: typeof prompts) => list.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+        expect(byName(await gateway.listPrompts())).toEqual(byName(prompts));
+        for (const { name, arguments: wanted = [] } of prompts) {
           const args = Object.fromEntries(wanted.map((argument) => [argument.name, "1"]));
-          const here = await direct.getPrompt(name, args).catch((error) => error.code);
-          const there = await gateway.getPrompt(served[i]?.name ?? "", args).catch((error) => error.code);
-          expect(there).toEqual(here);
+          // What a revision adds to every result is not the prompt's.
+          const read = async (side: McpSource) => {
+            const { resultType: _, _meta, ...prompt } = await side.getPrompt(name, args);
+            return prompt;
+          };
+          const failed = (error: { code: string }) => error.code;
+          expect(await read(gateway).catch(failed)).toEqual(await read(direct).catch(failed));
         }
         const tools = [...direct.operations].map(({ id }) => id).sort();
         expect([...gateway.operations].map(({ id }) => id).sort()).toEqual(tools);

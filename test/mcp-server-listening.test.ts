@@ -7,6 +7,7 @@ import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
 import type { McpServer } from "../src/mcp/server/mcp-server.ts";
 import { MAX_SUBSCRIPTIONS } from "../src/mcp/server/resource-subscriptions.ts";
+import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
 import { serveStdio } from "../src/mcp/server/serve-stdio.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
 import { query, rejection } from "./make-operation.ts";
@@ -43,13 +44,10 @@ function createClient(): { client: Client; heard: string[] } {
 }
 
 async function listenOverHttp(server: McpServer): Promise<Listener> {
-  const handler = createMcpHandler(server);
-  open.push(handler);
+  const http = await serveMcpHttp(server);
+  open.push({ close: () => http.close({ timeoutMs: 0 }) });
   const { client, heard } = createClient();
-  const transport = new StreamableHTTPClientTransport(new URL("http://127.0.0.1/mcp"), {
-    fetch: async (url, init) => await handler.fetch(new Request(url, init)),
-  });
-  await client.connect(transport);
+  await client.connect(new StreamableHTTPClientTransport(new URL(http.url)));
   return { heard, listen: (resourceSubscriptions) => client.listen({ resourceSubscriptions }) };
 }
 

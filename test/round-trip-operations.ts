@@ -1,4 +1,4 @@
-import { toolError } from "../src/core/envelope/envelope.ts";
+import { localEnvelope, toolError, withFacts } from "../src/core/envelope/envelope.ts";
 import type { ERROR_CODES } from "../src/core/errors/error-codes.ts";
 import { CallError } from "../src/core/errors/errors.ts";
 import { defineOperation } from "../src/core/operation/operation.ts";
@@ -54,6 +54,19 @@ export function roundTripOperations(): readonly AnyOperation[] {
     }),
     query("typed.list", () => [{ n: 1 }, { n: 2 }], { outputSchema: rows }),
     query("typed.number", () => 7, { outputSchema: Type.Number() }),
+    query("typed.result", () => ({ result: 7 }), { outputSchema: Type.Object({ result: Type.Number() }) }),
+    query("typed.closedResult", () => ({ result: [1] }), {
+      outputSchema: Type.Object({ result: Type.Array(Type.Number()) }, { additionalProperties: false }),
+    }),
+    query("typed.openInput", (input) => input, { inputSchema: { type: "object" } }),
+    query("marked.readOnly", () => 1, { annotations: { readOnly: true } }),
+    query("marked.idempotent", () => 1, { annotations: { idempotent: true } }),
+    query("marked.writing", () => 1, { annotations: { readOnly: false } }),
+    query("paged.list", (input) => {
+      const { from = 0, cursor = String(from) } = (input ?? {}) as { from?: number; cursor?: string };
+      const page = Number(cursor) < 3 ? { next: String(Number(cursor) + 1) } : {};
+      return withFacts(localEnvelope([{ page: cursor }], "paged.list"), { page });
+    }),
     query("typed.nullable", () => null, { outputSchema: Type.Union([Type.Null(), Type.String()]) }),
     query("typed.text", (input) => `got ${String(input)}`, {
       inputSchema: Type.String({ minLength: 1 }),

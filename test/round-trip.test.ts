@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serveCalls } from "../src/call/call-handler.ts";
 import { createMemoryBus } from "../src/call/memory-bus.ts";
 import { createRemoteRegistry } from "../src/call/remote-registry.ts";
+import { createClient } from "../src/core/client/client.ts";
 import { outcomeOf, type ResponseEnvelope } from "../src/core/envelope/envelope.ts";
 import { ERROR_CODES } from "../src/core/errors/error-codes.ts";
 import { CallError } from "../src/core/errors/errors.ts";
@@ -12,7 +13,7 @@ import { toOperationSchema } from "../src/core/schema/any-schema.ts";
 import { fromMcp } from "../src/mcp/client/from-mcp.ts";
 import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
-import { rejection } from "./make-operation.ts";
+import { collect, rejection } from "./make-operation.ts";
 import { roundTripOperations, VALUES } from "./round-trip-operations.ts";
 
 /** A way to reach the operations of a registry. */
@@ -98,6 +99,13 @@ describe.each(Object.keys(WAYS))("X-6 operations called over %s", (name) => {
     expect(there).toStrictEqual({ outcome: "ok", data: VALUES[value] });
   });
 
+  it.each([undefined, 5, "text", [1, { a: 2 }], true, null, { input: 5 }])(
+    "X-6 take the same input where none is declared: %j",
+    async (input) => {
+      expect(await same("value.echo", input)).toStrictEqual({ outcome: "ok", data: input });
+    },
+  );
+
   it.each([{}, { a: [1, null, "x"] }, { nested: { list: [{ deep: true }] } }])(
     "X-6 take the same input: %j",
     async (input) => {
@@ -110,6 +118,9 @@ describe.each(Object.keys(WAYS))("X-6 operations called over %s", (name) => {
     ["typed.list", {}],
     ["typed.number", {}],
     ["typed.nullable", {}],
+    ["typed.result", {}],
+    ["typed.closedResult", {}],
+    ["typed.openInput", { a: 1 }],
     ["typed.text", "a text"],
     ["change.make", { to: "blue" }],
     ["odd.name.with-many_signs.and/slashes", {}],
@@ -168,6 +179,13 @@ describe.each(Object.keys(WAYS))("X-6 operations called over %s", (name) => {
     });
   });
 
+  it("X-6 RE-27 follow the same pages", async () => {
+    const pages = await collect(createClient(way.executor).pages("paged.list", { from: 1 }));
+    expect(pages).toEqual([[{ page: "1" }], [{ page: "2" }], [{ page: "3" }]]);
+    const { meta } = await way.executor.execute("paged.list", { cursor: "3" });
+    expect(meta.waybill?.page).toEqual({});
+  });
+
   it("X-6 list the same operations, with the same specs", () => {
     const specs = (list: readonly AnyOperation[]) =>
       list.map(
@@ -196,6 +214,25 @@ describe.each(Object.keys(WAYS))("X-6 operations called over %s", (name) => {
         }),
       );
     expect(specs(way.executor.list())).toEqual(specs(registry.list()));
+  });
+});
+
+describe.each(["MCP 2025", "MCP 2026"])("X-6 two hops over %s", (name) => {
+  it("X-6 RE-27 lose neither pages, nor input that is no object, nor what looks like a wrapper", async () => {
+    const open = WAYS[name];
+    const first = await open?.(registry);
+    const second = await open?.(first?.executor as OperationRegistry);
+    const client = createClient(second?.executor as OperationRegistry);
+    expect(await collect(client.pages("paged.list", { from: 2 }))).toEqual([
+      [{ page: "2" }],
+      [{ page: "3" }],
+    ]);
+    expect(await client.call("value.echo", 5)).toBe(5);
+    expect(await client.call("value.echo", { input: 5 })).toEqual({ input: 5 });
+    expect(await client.call("typed.result", {})).toEqual({ result: 7 });
+    expect(await client.call("typed.list", {})).toEqual([{ n: 1 }, { n: 2 }]);
+    await second?.close();
+    await first?.close();
   });
 });
 

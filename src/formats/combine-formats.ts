@@ -7,7 +7,8 @@ const STRUCTURED: ReadonlySet<string> = new Set(["mcp", "tiered-envelope", "stat
 
 /**
  * Writes every result in several formats at once, for readers of different kinds: the blocks of each in turn, without those an
- * earlier one has written, and the structured content of the first that has any.
+ * earlier one has written, and the structured content of the first that has any. A status envelope with previews stays one; a
+ * tool envelope beside it holds the whole.
  */
 export function combineFormats(first: ResultFormat, ...others: readonly ResultFormat[]): ResultFormat {
   const formats = [first, ...others];

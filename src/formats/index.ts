@@ -34,6 +34,7 @@ export { type CutText, type CutTextOptions, cutText } from "./preview/cut-text.t
 export type { DataSchema } from "./preview/data-validator.ts";
 export { estimateTokens } from "./preview/estimate-tokens.ts";
 export { createMemoryStore, type MemoryStore, type MemoryStoreOptions } from "./preview/memory-store.ts";
+export type { ResultPreview } from "./preview/preview-result.ts";
 export {
   type PreviewLimits,
   type PreviewToolPayloadOptions,

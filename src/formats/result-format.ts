@@ -1,9 +1,10 @@
-import { CallError } from "../core/errors/errors.ts";
+import { CallError, isCallError } from "../core/errors/errors.ts";
 import { isTurnedDown } from "../core/execution/turned-down.ts";
 import { asJson } from "../core/json/as-json.ts";
 import { isPlainJson } from "../core/json/json-text.ts";
+import { isPlainObject } from "../core/json/json-value.ts";
 import type { AnyOperation } from "../core/operation/operation-types.ts";
-import type { CallToolResult } from "../core/result/call-tool-result.ts";
+import { type CallToolResult, RESULT_META_KEY } from "../core/result/call-tool-result.ts";
 import type { EndedCall } from "../core/result/ended-call.ts";
 import type { ResultFormat } from "../core/result/result-format.ts";
 import type { FormatName, ToolResult } from "../core/result/tool-result.ts";
@@ -11,6 +12,7 @@ import { toOperationSchema } from "../core/schema/any-schema.ts";
 import { fromEndedCall } from "./ended-call.ts";
 import { createDataSchema, type EnvelopeSchema } from "./envelope-schema.ts";
 import { codecOf } from "./formats.ts";
+import { previewResult, type ResultPreview } from "./preview/preview-result.ts";
 import { createToolResponseEnvelopeSchema } from "./status-envelope/response-schema.ts";
 import { type ExposeError, withSafeError } from "./tiered-envelope/safe-error.ts";
 import { ENVELOPE_CAPABILITY } from "./tiered-envelope/tiered-envelope.ts";
@@ -29,11 +31,16 @@ export interface ResultFormatOptions {
   readonly residual?: boolean | undefined;
   /** Lets messages and details of errors through; for the tiered envelope, which keeps both back. */
   readonly exposeError?: ExposeError | undefined;
+  /**
+   * Sends a preview of what is large, with a link to the whole; for the status envelope, which can say so. Tool and tiered envelopes
+   * have no place for it and go whole, and what is in the plain format is cut by the server that has a store.
+   */
+  readonly preview?: ResultPreview | undefined;
 }
 
 /** Makes a published format into what servers write results with; a name alone is enough. */
 export function createResultFormat(options: ToolFormat | ResultFormatOptions): ResultFormat {
-  const settings = typeof options === "string" ? { format: options } : options;
+  const settings: ResultFormatOptions = typeof options === "string" ? { format: options } : options;
   const { format } = settings;
   if ((format as string) === "response-envelope") {
     throw new TypeError(
@@ -41,9 +48,15 @@ export function createResultFormat(options: ToolFormat | ResultFormatOptions): R
     );
   }
   codecOf(format);
+  if (settings.preview !== undefined && format !== "status-envelope") {
+    throw new TypeError(`There are no previews in the format "${format}"; choose "status-envelope".`);
+  }
   return Object.freeze<ResultFormat>({
     name: format,
-    write: (call) => writeCall(call, settings),
+    write: (call) => {
+      const { preview } = settings;
+      return preview === undefined ? writeCall(call, settings) : writePreview(call, settings, preview);
+    },
     outputSchema: (operation) => toolOutputSchema(operation, format),
   });
 }
@@ -70,16 +83,53 @@ export function toolOutputSchema(
 
 /** Data that cannot be written is a failure like any other, and is told as one. */
 function writeCall(call: EndedCall, options: ResultFormatOptions): CallToolResult {
-  const { format, residual = true } = options;
-  const write = (result: ToolResult) => encodeResult(result, format, { residual });
   try {
     assertAdvertised(call);
-    return write(prepare(call, options));
+    return write(prepare(call, options), options);
   } catch (cause) {
-    const error = new CallError("OUTPUT_INVALID", "The result cannot be written as JSON.", { cause });
-    // Without what the author wanted to expose: that may be what failed.
-    return write(prepare({ ...call, outcome: { error } }, { ...options, exposeError: undefined }));
+    return writeFailure(call, options, unwritable(cause));
   }
+}
+
+/** What is too large, or could not be kept, says so itself. */
+const PREVIEW_FAILURES: ReadonlySet<string> = new Set(["TOO_LARGE", "EXECUTION_ERROR"]);
+
+async function writePreview(
+  call: EndedCall,
+  options: ResultFormatOptions,
+  preview: ResultPreview,
+): Promise<CallToolResult> {
+  try {
+    assertAdvertised(call);
+    const schema = call.operation?.outputSchema;
+    const { result, isCut } = await previewResult(prepare(call, options), schema, preview);
+    const written = write(result, options);
+    return isCut ? markPreview(written) : written;
+  } catch (cause) {
+    const isTold = isCallError(cause) && PREVIEW_FAILURES.has(cause.code);
+    return writeFailure(call, options, isTold ? cause : unwritable(cause));
+  }
+}
+
+function write(result: ToolResult, { format, residual = true }: ResultFormatOptions): CallToolResult {
+  return encodeResult(result, format, { residual });
+}
+
+function writeFailure(call: EndedCall, options: ResultFormatOptions, error: CallError): CallToolResult {
+  // Without what the author wanted to expose: that may be what failed.
+  const prepared = prepare({ ...call, outcome: { error } }, { ...options, exposeError: undefined });
+  return write(prepared, options);
+}
+
+function unwritable(cause: unknown): CallError {
+  return new CallError("OUTPUT_INVALID", "The result cannot be written as JSON.", { cause });
+}
+
+/** Servers add nothing of the whole to what is marked so. */
+function markPreview(result: CallToolResult): CallToolResult {
+  const facts = result._meta?.[RESULT_META_KEY];
+  const marked = { ...(isPlainObject(facts) && facts), preview: true };
+  return { ...result, _meta: { ...result._meta, [RESULT_META_KEY]: marked } };
 }
 
 /** Data that JSON writes otherwise than the handler returned it may have passed its schema, and not pass it any more. */

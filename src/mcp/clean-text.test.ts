@@ -33,6 +33,9 @@ describe("cleanText", () => {
     ["escape", "\u001B]0;never ended", "", 1],
     ["zero-width", "ig\u200Bno\u2060re\uFEFF", "ignore", 3],
     ["zero-width", "a\u200Db c\u200C", "ab c", 2],
+    ["zero-width", "a\u{1BCA0}\u{1BCA3}\uFFF0\uFFF8\u{13430}\u{1343F}\u2800\u{16FE4}\u{1D159}b", "ab", 9],
+    ["zero-width", "ok\u180B\u200D\u180B\u200C\u180B", "ok", 5],
+    ["zero-width", "\u17B4\u200C\u17B5", "", 3],
     ["bidi", "\u202Etxt.exe\u202C \u2066x\u2069\u200F", "txt.exe x", 5],
     ["tag", `safe${tags("ignore all")}`, "safe", 10],
     ["tag", `\u{1F3F4}${tags("gbxxx")}\u{E007F}`, "\u{1F3F4}", 6],
@@ -84,6 +87,35 @@ describe("cleanText", () => {
         expect(controls).toEqual([]);
       }),
       { numRuns: 500 },
+    );
+  });
+
+  it("Mcp: keeps no joiner or selector for the sake of something that is taken out", () => {
+    const found = [
+      "\u061C\u200C\u061C\u200D\u061C",
+      "a\uFE0F\u200D😀",
+      "\u001B[1\uFE0Fm",
+      "क\u200D\u200B\u200Dष",
+    ];
+    expect(found.map((text) => cleanText(text).text)).toEqual(["", "a😀", "m", "क\u200Dष"]);
+  });
+
+  it("Mcp: cleaning twice is cleaning once, and no ignorable character survives where it means nothing", () => {
+    const alphabet =
+      "\u180B\u200C\u200D\u061C\u17B4\uFE0E\uFE0F\u200B\u202E\u2800\u00AD\uFEFF\u001B\u009B[]m1;\r\n\u2028aक\u094Dمᠠ😀❤👩🏽\u{1F3F4}\u{E0067}\u{E0062}\u{E0065}\u{E006E}\u{E007F}\u{E0101}\u{1BCA0}\uE000";
+    const unit = fc.constantFrom(...alphabet, "\uD83D", "\uDE00", `\u{1F3F4}${tags("gbeng")}\u{E007F}`);
+    const flags = /\u{1F3F4}[\u{E0061}-\u{E007A}]{5}\u{E007F}/gu;
+    const ignorable = /(?!\u200C|\u200D|\uFE0E|\uFE0F)\p{Default_Ignorable_Code_Point}/u;
+    const idle =
+      /(?<!\p{Emoji})(?:\uFE0E|\uFE0F)|(?:\u200C|\u200D)(?:\u200C|\u200D|\uFE0E|\uFE0F)|(?:^|[am;])(?:\u200C|\u200D)/u;
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 20 }), (text) => {
+        const once = cleanText(text);
+        expect(cleanText(once.text)).toEqual({ text: once.text, findings: [] });
+        expect(once.text.replace(flags, "")).not.toMatch(ignorable);
+        expect(once.text).not.toMatch(idle);
+      }),
+      { numRuns: 3_000 },
     );
   });
 

@@ -37,10 +37,10 @@ const SUSPECT = new RegExp(
     "(?:\\u001B[\\]PX^_]|[\\u0090\\u0098\\u009D-\\u009F])[^\\u0007\\u001B\\u009C\\n]*(?:\\u0007|\\u001B\\\\|\\u009C)?",
     "\\u001B[ -/]*[0-~]?",
     "[\\u0000-\\u0008\\u000B-\\u001F\\u007F-\\u009F\\u2028\\u2029]",
-    "[\\u00AD\\u034F\\u115F\\u1160\\u17B4\\u17B5\\u180B-\\u180F\\u200B-\\u200D\\u2060-\\u2065\\u206A-\\u206F\\u3164\\uFEFF\\uFFA0\\uFFF9-\\uFFFB\\u{1D173}-\\u{1D17A}]",
-    "[\\u061C\\u200E\\u200F\\u202A-\\u202E\\u2066-\\u2069]",
-    "[\\u{E0000}-\\u{E00FF}\\u{E01F0}-\\u{E0FFF}]",
-    "[\\uFE00-\\uFE0F\\u{E0100}-\\u{E01EF}]",
+    // Joiners and the two selectors of emoji are judged afterwards, by what is then left beside them.
+    "(?![\\u200C\\u200D\\uFE0E\\uFE0F])\\p{Default_Ignorable_Code_Point}",
+    // Blank or without a form of their own, though Unicode does not count them as ignorable.
+    "[\\u2800\\uFFF9-\\uFFFB\\u{13430}-\\u{1343F}\\u{16FE4}\\u{1D159}]",
     "[\\uE000-\\uF8FF\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{10FFFD}]",
     "\\p{Noncharacter_Code_Point}",
     "[\\uD800-\\uDFFF]",
@@ -48,6 +48,7 @@ const SUSPECT = new RegExp(
   "gu",
 );
 
+const CONDITIONAL = /\u200C|\u200D|\uFE0E|\uFE0F/g;
 const JOINED_BEFORE = /^(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\uFE0F)$/u;
 const JOINED_AFTER = /^\p{Extended_Pictographic}$/u;
 /** Letters of the scripts in which joiners change how words are spelt. */
@@ -57,33 +58,50 @@ const EMOJI = /^(?:\p{Emoji}|\p{Extended_Pictographic})$/u;
 
 /**
  * Takes out of a text what people would not see or terminals would act on. Joiners stay inside emoji and inside words of scripts
- * that need them, U+FE0E and U+FE0F right after an emoji; a line break stays a line break.
+ * that need them, U+FE0E and U+FE0F right after an emoji; a line break stays a line break. What is left has nothing to take out.
  */
 export function cleanText(text: string): CleanText {
-  const counts = new Map<HiddenKind, number>();
-  const cleaned = text.replace(SUSPECT, (found, offset: number) => {
-    const kept = keptForm(text, found, offset);
-    if (kept !== undefined) return kept;
-    const kind = kindOf(found);
-    counts.set(kind, (counts.get(kind) ?? 0) + 1);
-    return kind === "surrogate" ? "\uFFFD" : found === "\u2028" || found === "\u2029" ? "\n" : "";
-  });
+  const counts: Counts = new Map();
+  const cleaned = judgeConditional(takeOut(text, counts), counts);
   if (counts.size === 0) return { text: cleaned, findings: NOTHING };
   return { text: cleaned, findings: Array.from(counts, ([kind, count]) => ({ kind, count })) };
 }
 
-/** What harmless finds stand for; nothing where something hides. */
-function keptForm(text: string, found: string, offset: number): string | undefined {
-  if (found === "\r\n") return "\n";
-  if (found.startsWith("\u{1F3F4}")) return found;
-  const isJoiner = found === "\u200D" || found === "\u200C";
-  const isSelector = found === "\uFE0E" || found === "\uFE0F";
-  if (!isJoiner && !isSelector) return undefined;
-  const before = characterBefore(text, offset);
-  if (isSelector) return EMOJI.test(before) ? found : undefined;
-  const after = characterAt(text, offset + 1);
+type Counts = Map<HiddenKind, number>;
+
+function count(counts: Counts, kind: HiddenKind): void {
+  counts.set(kind, (counts.get(kind) ?? 0) + 1);
+}
+
+/** Takes out what has no place in any text. */
+function takeOut(text: string, counts: Counts): string {
+  return text.replace(SUSPECT, (found) => {
+    if (found === "\r\n") return "\n";
+    if (found.startsWith("\u{1F3F4}")) return found;
+    const kind = kindOf(found);
+    count(counts, kind);
+    return kind === "surrogate" ? "\uFFFD" : found === "\u2028" || found === "\u2029" ? "\n" : "";
+  });
+}
+
+/** Takes out joiners and selectors that have nothing to join or select; one taken out is no neighbour of the next. */
+function judgeConditional(text: string, counts: Counts): string {
+  let end = -1;
+  let last = "";
+  return text.replace(CONDITIONAL, (found, offset: number) => {
+    const before = offset === end ? last : characterBefore(text, offset);
+    const isKept = belongs(found, before, characterAt(text, offset + 1));
+    end = offset + 1;
+    last = isKept ? found : before;
+    if (!isKept) count(counts, kindOf(found));
+    return isKept ? found : "";
+  });
+}
+
+function belongs(found: string, before: string, after: string): boolean {
+  if (found === "\uFE0E" || found === "\uFE0F") return EMOJI.test(before);
   const isEmoji = found === "\u200D" && JOINED_BEFORE.test(before) && JOINED_AFTER.test(after);
-  return isEmoji || (JOINING_LETTER.test(before) && JOINING_LETTER.test(after)) ? found : undefined;
+  return isEmoji || (JOINING_LETTER.test(before) && JOINING_LETTER.test(after));
 }
 
 function characterAt(text: string, offset: number): string {

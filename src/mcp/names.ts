@@ -4,7 +4,9 @@ const NAMESPACE = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
 const PLAIN_NAME = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}$/;
 const LOOKS_ESCAPED = /__[a-z2-7]{13}$/;
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
-const DIGEST_LENGTH = 13;
+
+/** Characters of a digest. */
+export const DIGEST_LENGTH = 13;
 
 /** What is left of 200 characters for people to read once `__` and the digest have their place. */
 const READABLE_LENGTH = 200 - 2 - DIGEST_LENGTH;

@@ -4,17 +4,22 @@ import { LONGEST_DELAY, monotonicNow } from "../../core/execution/deadline.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
 import type { Metadata, OperationContext } from "../../core/operation/operation-context.ts";
+import { INPUT_META_KEY } from "../meta-keys.ts";
 import type { McpConnection, McpRequestOptions } from "./mcp-connection.ts";
+
+/** When input is sent as the member `input` of the arguments: always, never, or where it is no object and so cannot be them. */
+export type WrapsInput = boolean | "unless-object";
 
 /** A tool to be called, and what is sent besides its input. */
 export interface ToolCall {
   /** Its exact name. */
   readonly tool: string;
   readonly input: unknown;
-  /** As listed, for headers that mirror arguments. */
+  /** As listed, for headers that mirror arguments. @default none are mirrored */
   readonly inputSchema?: Readonly<Record<string, unknown>> | undefined;
-  /** Sends the input as the member `input` of the arguments. */
-  readonly wrapsInput?: boolean | undefined;
+  /** Sends the input as the member `input` of the arguments. @default false */
+  readonly wrapsInput?: WrapsInput | undefined;
+  /** What the call is about; a trace in it goes on to the server. @default none */
   readonly metadata?: Metadata | undefined;
 }
 
@@ -28,9 +33,14 @@ export async function callTool(
   call: ToolCall,
   options: McpRequestOptions,
 ): Promise<unknown> {
-  const args = toArguments(call);
-  const _meta = traceOf(call.metadata);
-  const params = { name: call.tool, ...(args && { arguments: args }), ...(_meta && { _meta }) };
+  const isOddInput = call.wrapsInput === "unless-object" && !isArguments(call.input);
+  const args = isOddInput ? { input: call.input } : toArguments(call);
+  const _meta = { ...traceOf(call.metadata), ...(isOddInput && { [INPUT_META_KEY]: "wrapped" }) };
+  const params = {
+    name: call.tool,
+    ...(args && { arguments: args }),
+    ...(Object.keys(_meta).length > 0 && { _meta }),
+  };
   const { inputSchema } = call;
   return await connection.request("tools/call", params, { ...options, ...(inputSchema && { inputSchema }) });
 }
@@ -61,12 +71,16 @@ function callerOf(context: OperationContext): CallerSide | undefined {
 
 function toArguments({ tool, input, wrapsInput }: ToolCall): Record<string, unknown> | undefined {
   if (wrapsInput === true) return { input };
-  if (input === undefined || isPlainObject(input)) return input;
+  if (isArguments(input)) return input;
   const message = `The input of the tool ${JSON.stringify(tool.slice(0, 200))} must be an object.`;
   const found = input === null ? "null" : Array.isArray(input) ? "an array" : typeof input;
   throw new CallError("VALIDATION_ERROR", message, {
     details: { issues: [{ pointer: "", expected: "object", found }] },
   });
+}
+
+function isArguments(input: unknown): input is Record<string, unknown> | undefined {
+  return input === undefined || isPlainObject(input);
 }
 
 function traceOf(metadata: Metadata | undefined): Record<string, string> | undefined {

@@ -75,11 +75,31 @@ describe("a question to a caller", () => {
     expect(heard).toEqual([visit, { ...sampling, later: 1 }]);
   });
 
+  it("Mcp: shows a person no hidden characters", async () => {
+    const heard: unknown[] = [];
+    const caller: CallerSide = {
+      elicit: async (request) => {
+        heard.push(request);
+        return { action: "decline" };
+      },
+    };
+    const schema = (title: string) => ({ type: "object", properties: { a: { type: "string", title } } });
+    const message = "Pay\u202E\u001B[2J?";
+    await ask("elicitation/create", { message, requestedSchema: schema("N\u200Bame") }, caller);
+    await ask("elicitation/create", { mode: "url", message, url: "https://x.example/" }, caller);
+    expect(heard).toEqual([
+      { mode: "form", message: "Pay?", requestedSchema: schema("Name") },
+      { mode: "url", message: "Pay?", url: "https://x.example/" },
+    ]);
+  });
+
   it.each([
     ["elicitation/create", { message: "m" }],
     ["elicitation/create", { message: "m", requestedSchema: { type: "string" } }],
     ["elicitation/create", { mode: "voice", message: "m" }],
     ["elicitation/create", { mode: "url", message: "m", url: "file:///etc/passwd" }],
+    ["elicitation/create", { mode: "url", message: "m", url: "https://bank.example@evil.example/" }],
+    ["elicitation/create", { mode: "url", message: "m", url: "http://x.example/" }],
     ["sampling/createMessage", { ...sampling, messages: ["x"] }],
     ["sampling/createMessage", { ...sampling, maxTokens: 0 }],
   ])("Mcp: is refused as malformed: %s with %j", async (method, params) => {

@@ -8,7 +8,10 @@ import type {
   SampleAnswer,
   SampleRequest,
 } from "../../core/operation/caller-side.ts";
+import { cleanText } from "../clean-text.ts";
 import { withDefaults } from "./answer-defaults.ts";
+import { cleanForm } from "./clean-form.ts";
+import { isWebAddress } from "./web-address.ts";
 
 /** Why a question has no answer, in the words of JSON-RPC. */
 export class QuestionRefused extends Error {
@@ -110,11 +113,14 @@ async function ask<T>(run: () => Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
+/** What a person gets to see, with nothing hidden in it. */
 function toElicitRequest(params: Question["params"], maxLength: number): ElicitRequest {
-  const { mode, message, requestedSchema, url } = checkSize(params, maxLength);
-  if (typeof message !== "string") throw malformed("its message is no text");
+  const { mode, message: said, requestedSchema, url } = checkSize(params, maxLength);
+  if (typeof said !== "string") throw malformed("its message is no text");
+  const message = cleanText(said).text;
   if (mode === "url") {
-    if (typeof url !== "string" || !isWebAddress(url)) throw malformed("its url is no web address");
+    if (typeof url !== "string" || !isWebAddress(url))
+      throw malformed("its url is no web address that can be shown");
     const { elicitationId } = params as Record<string, unknown>;
     return { mode, message, url, ...(typeof elicitationId === "string" ? { elicitationId } : {}) };
   }
@@ -122,7 +128,7 @@ function toElicitRequest(params: Question["params"], maxLength: number): ElicitR
   if (!isPlainObject(requestedSchema) || requestedSchema["type"] !== "object") {
     throw malformed("its requestedSchema is no object schema");
   }
-  return { mode: "form", message, requestedSchema };
+  return { mode: "form", message, requestedSchema: cleanForm(requestedSchema) };
 }
 
 function toSampleRequest(params: Question["params"], maxLength: number): SampleRequest {
@@ -139,10 +145,6 @@ function checkSize(params: Question["params"], maxLength: number): Record<string
   if (text === undefined) throw malformed("it has no params that can be read");
   if (text.length > maxLength) throw malformed(`it is longer than ${maxLength} characters`);
   return { ...params };
-}
-
-function isWebAddress(url: string): boolean {
-  return URL.canParse(url) && ["https:", "http:"].includes(new URL(url).protocol);
 }
 
 /** What leaves this process is JSON, whatever a caller's function returned. */

@@ -1,4 +1,4 @@
-import type { AnyOperation, OutputPolicy } from "../../core/operation/operation-types.ts";
+import type { AnyOperation, OutputPolicy, Pager } from "../../core/operation/operation-types.ts";
 import type { ResultReader } from "../../core/result/result-reader.ts";
 import type { AnySchema } from "../../core/schema/any-schema.ts";
 import type { McpLogLevel } from "../provider.ts";
@@ -11,8 +11,10 @@ export interface ImportLimits {
   readonly tools: number;
   /** Pages of one list. @default 1_000 */
   readonly pages: number;
-  /** UTF-8 bytes of one tool, written as JSON. @default 1_048_576 */
+  /** UTF-8 bytes of one tool, resource or prompt, written as JSON. @default 1_048_576 */
   readonly definitionBytes: number;
+  /** UTF-8 bytes of one list, over all pages, written as JSON. @default 67_108_864 */
+  readonly listBytes: number;
   /** Values of a subscription that wait for a slow reader. @default 10_000 */
   readonly waitingValues: number;
 }
@@ -22,12 +24,14 @@ export const IMPORT_LIMITS: ImportLimits = {
   tools: 10_000,
   pages: 1_000,
   definitionBytes: 1_048_576,
+  listBytes: 67_108_864,
   waitingValues: 10_000,
 };
 
 /** A log message of a server. */
 export interface ServerLog {
   readonly level: McpLogLevel;
+  /** The part of the server that speaks. @default not said */
   readonly logger?: string | undefined;
   readonly data: unknown;
 }
@@ -37,7 +41,7 @@ export type PinOptions = { readonly lockFile: string } | { readonly lock: ToolLo
 
 /** How the tools of a server become operations. */
 export interface ImportOptions {
-  /** What the operations stand under; may be left out with `keepIds`, for servers that name an id for every tool. */
+  /** What the operations stand under; may be left out with `keepIds`, for servers that name an id for every tool. @default none */
   readonly namespace?: string | undefined;
   /** Tools that Waybill serves keep their ids, types and declared errors: only for servers you trust to name them. @default false */
   readonly keepIds?: boolean | undefined;
@@ -45,22 +49,25 @@ export interface ImportOptions {
   readonly reader?: ResultReader | undefined;
   /** Takes a single text block that is a JSON object or array for the data. @default false */
   readonly recoverJson?: boolean | undefined;
-  /** Output schemas by name of tool, which win over what the server advertises. */
+  /** Output schemas by name of tool, which win over what the server advertises. @default none */
   readonly schemas?: Readonly<Record<string, AnySchema>> | undefined;
+  /** How the next page of a result is found, by name of tool; those of Waybill need none. @default the cursor a result carries */
+  readonly pagers?: Readonly<Record<string, Pager>> | undefined;
   /** Takes the value out of `{ result: … }` where the advertised schema is exactly that. @default true */
   readonly unwrapResult?: boolean | undefined;
   /** What happens to data that misses its schema. @default "warn" */
   readonly outputPolicy?: OutputPolicy | undefined;
   /** Refuses calls of tools that are not as they were when they were approved. @default no tool is refused */
   readonly pin?: PinOptions | undefined;
-  /** Hears, whenever tools were listed, of those that a pin refuses. */
+  /** Hears, whenever tools were listed, of those that a pin refuses. @default nobody does */
   readonly onDefinitionChange?: ((change: DefinitionChange) => void) | undefined;
   /** Tells which tools to import, by exact name. @default all */
   readonly filter?: ((toolName: string, operation: AnyOperation) => boolean) | undefined;
-  /** Hears what the server logs. */
+  /** Hears what the server logs. @default nobody does */
   readonly onLog?: ((log: ServerLog) => void) | undefined;
   /** Hears of what could not be used as it is. @default console.warn */
   readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
+  /** Bounds on what the server may list. @default IMPORT_LIMITS */
   readonly limits?: Partial<ImportLimits> | undefined;
 }
 

@@ -1,4 +1,5 @@
 import { assertNamespace } from "../names.ts";
+import { guardCallback } from "./guard-callback.ts";
 import { type ImportOptions, toImportLimits } from "./import-options.ts";
 import { ImportedProvider } from "./imported-provider.ts";
 import { ToolPin } from "./lock/tool-pin.ts";
@@ -15,12 +16,14 @@ export async function importServer(
   checkImportOptions(options);
   const { namespace = "" } = options;
   const limits = toImportLimits(options.limits);
-  const warn = warningOf(options);
+  const warn = guardCallback("onWarning", warningOf(options));
   const pin = options.pin === undefined ? undefined : await ToolPin.open(namespace, options.pin);
   const tools = new ToolSet({ connection, options, limits, pin, warn });
   const provider = new ImportedProvider(connection, { namespace, limits, warn });
-  const { onLog } = options;
-  if (onLog !== undefined) provider.onEvent((event) => event.type === "log" && onLog(event));
+  if (options.onLog !== undefined) {
+    const onLog = guardCallback("onLog", options.onLog);
+    provider.onEvent((event) => event.type === "log" && onLog(event));
+  }
   const source = new McpSource({ connection, tools, provider, pin, warn });
   await source.refresh();
   return source;

@@ -5,17 +5,16 @@ import type { AnyOperation, OperationAnnotations } from "../../core/operation/op
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
 import { type EntrySettings, OperationEntry } from "../../core/registry/operation-entry.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
-import { cleanText, describeFindings, type TextFinding } from "../clean-text.ts";
+import { OPERATION_META_KEY, TOOL_META_KEY } from "../meta-keys.ts";
 import { toOperationName } from "../names.ts";
+import type { WrapsInput } from "./call-tool.ts";
 import { findHeaderFault } from "./header-fault.ts";
 import type { ImportLimits, ImportOptions } from "./import-options.ts";
 import { canonicalJson, type ToolDefinition, toDefinition } from "./lock/definition-hash.ts";
 import type { ResultReading } from "./read-tool-result.ts";
-import { OPERATION_META_KEY, type OperationFacts, readOperationFacts } from "./tool-facts.ts";
+import { type OperationFacts, readOperationFacts, type ServedFacts } from "./tool-facts.ts";
 import { type ToolSchemas, toToolSchemas } from "./tool-schemas.ts";
-
-/** The key of an operation's `_meta` under which an imported tool keeps what operations have no field for. */
-export const TOOL_META_KEY = "dev.waybill/tool";
+import { cleanTexts, type ToolTexts } from "./tool-texts.ts";
 
 /** A tool ready to be called. */
 export interface ImportedTool {
@@ -35,7 +34,7 @@ export interface ImportedTool {
 export interface ToolPlan {
   readonly name: string;
   readonly inputSchema: Readonly<Record<string, unknown>> | undefined;
-  readonly wrapsInput: boolean;
+  readonly wrapsInput: WrapsInput;
   readonly reading: ResultReading;
   readonly definition: ToolDefinition;
   readonly streams: boolean;
@@ -69,8 +68,9 @@ export function importTool(tool: unknown, importing: ToolImport): ImportedTool {
   assertSize(tool, limits.definitionBytes);
   const fault = importing.mirrorsParams === true ? findHeaderFault(tool["inputSchema"]) : undefined;
   if (fault !== undefined) throw new ToolRefusal(fault);
-  const facts = options.keepIds === true ? readOperationFacts(tool["_meta"]) : undefined;
-  const schemas = toToolSchemas(tool, name, facts, options);
+  const told = readOperationFacts(tool["_meta"]);
+  const facts = options.keepIds === true ? told : undefined;
+  const schemas = toToolSchemas(tool, { name, facts, served: told?.served, options });
   const shown = cleanTexts(tool);
   const definition = toDefinition(tool, facts && factsOf(tool));
   const plan = toPlan(name, schemas, facts, definition, options);
@@ -108,15 +108,15 @@ function toPlan(
   schemas: ToolSchemas,
   facts: OperationFacts | undefined,
   definition: ToolDefinition,
-  { reader, recoverJson, unwrapResult }: ImportOptions,
+  { reader, recoverJson }: ImportOptions,
 ): ToolPlan {
   const declared = new Set(facts?.errors?.map(({ code }) => code));
-  const { output: schema, isWrapped: wrapped } = schemas;
+  const { output: schema, isWrapped: wrapped, mayWrap } = schemas;
   return {
     name,
     inputSchema: schemas.listedInput,
     wrapsInput: schemas.wrapsInput,
-    reading: { tool: name, reader, recoverJson, unwrapResult, schema, wrapped, declared },
+    reading: { tool: name, reader, recoverJson, schema, wrapped, mayWrap, declared },
     definition,
     streams: facts?.type === "subscription",
   };
@@ -125,7 +125,7 @@ function toPlan(
 interface Material {
   readonly facts: OperationFacts | undefined;
   readonly schemas: ToolSchemas;
-  readonly shown: ShownTexts;
+  readonly shown: ToolTexts;
   readonly importing: ToolImport;
   readonly plan: ToolPlan;
 }
@@ -135,7 +135,7 @@ function toImported(tool: Readonly<Record<string, unknown>>, material: Material)
   const { options, version } = importing;
   const { input, output } = schemas;
   const annotations = ownAnnotations(toAnnotations(tool["annotations"]), facts);
-  const { wrapsInput: _, ...kept } = facts ?? placeOf(plan.name, options, annotations, version);
+  const { served: _, ...kept } = facts ?? placeOf(plan.name, options, annotations, version);
   try {
     const operation: AnyOperation = defineOperation({
       ...kept,
@@ -144,6 +144,7 @@ function toImported(tool: Readonly<Record<string, unknown>>, material: Material)
       ...(input !== undefined && { inputSchema: input }),
       ...(output !== undefined && { outputSchema: output }),
       ...(annotations && { annotations }),
+      ...pagerOf(plan.name, options),
       outputPolicy: options.outputPolicy ?? "warn",
       source: "mcp",
       _meta: Object.freeze({ [TOOL_META_KEY]: toolMeta(tool, shown) }),
@@ -157,6 +158,11 @@ function toImported(tool: Readonly<Record<string, unknown>>, material: Material)
   }
 }
 
+function pagerOf(tool: string, { pagers }: ImportOptions): Pick<AnyOperation, "pager"> {
+  const pager = pagers !== undefined && Object.hasOwn(pagers, tool) ? pagers[tool] : undefined;
+  return pager === undefined ? {} : { pager };
+}
+
 function vettingSettings(): EntrySettings {
   const options = { codegen: false };
   return {
@@ -165,6 +171,13 @@ function vettingSettings(): EntrySettings {
     warn: () => {},
   };
 }
+
+const FOREIGN: ServedFacts = {
+  wrapsInput: false,
+  wrapsResult: false,
+  takesAnything: false,
+  declaresReadOnly: false,
+};
 
 function placeOf(
   tool: string,
@@ -180,7 +193,7 @@ function placeOf(
     name: toOperationName(tool),
     type: annotations?.readOnly === true ? "query" : "mutation",
     version: isSemanticVersion(version) ? version : "0.0.0",
-    wrapsInput: false,
+    served: FOREIGN,
   };
 }
 
@@ -196,51 +209,19 @@ function toAnnotations(hints: unknown): OperationAnnotations | undefined {
   return Object.keys(annotations).length === 0 ? undefined : annotations;
 }
 
-/** Waybill says of every query it serves that it only reads: that alone is no annotation of the operation's own. */
+/** Waybill says of every query it serves that it only reads: only what it declares is an annotation of its own. */
 function ownAnnotations(
   annotations: OperationAnnotations | undefined,
   facts: OperationFacts | undefined,
 ): OperationAnnotations | undefined {
-  if (facts === undefined || facts.type === "mutation" || annotations === undefined) return annotations;
-  return annotations.readOnly === true && Object.keys(annotations).length === 1 ? undefined : annotations;
-}
-
-interface ShownTexts {
-  readonly title: string | undefined;
-  readonly description: string;
-  /** The texts as they came, of those that were cleaned. */
-  readonly original: Readonly<Record<string, string>>;
-  readonly findings: Readonly<Record<string, readonly TextFinding[]>>;
-  readonly notes: readonly string[];
-}
-
-/** The texts people see; the title of the annotations stands in for one that is missing, as the protocol wants. */
-function cleanTexts(tool: Readonly<Record<string, unknown>>): ShownTexts {
-  const hints = isPlainObject(tool["annotations"]) ? tool["annotations"] : {};
-  const original: Record<string, string> = {};
-  const findings: Record<string, readonly TextFinding[]> = {};
-  const notes: string[] = [];
-  const clean = (field: string, text: unknown): string | undefined => {
-    if (typeof text !== "string") return undefined;
-    const cleaned = cleanText(text);
-    if (cleaned.text !== text) original[field] = text;
-    if (cleaned.findings.length > 0) {
-      findings[field] = cleaned.findings;
-      notes.push(
-        `Its ${field} holds hidden characters (${describeFindings(cleaned.findings)}); they are not shown.`,
-      );
-    }
-    return cleaned.text;
-  };
-  clean("name", tool["name"]);
-  const title = clean("title", tool["title"]);
-  const fallback = clean("annotations.title", hints["title"]);
-  const description = clean("description", tool["description"]) ?? "";
-  return { title: title ?? fallback, description, original, findings, notes };
+  if (facts === undefined || facts.type === "mutation" || facts.served.declaresReadOnly) return annotations;
+  if (annotations?.readOnly !== true) return annotations;
+  const { readOnly: _, ...own } = annotations;
+  return Object.keys(own).length === 0 ? undefined : own;
 }
 
 /** All that an operation has no field for. */
-function toolMeta(tool: Readonly<Record<string, unknown>>, { original, findings }: ShownTexts): object {
+function toolMeta(tool: Readonly<Record<string, unknown>>, { original, findings }: ToolTexts): object {
   const { title: _t, description: _d, inputSchema: _i, outputSchema: _o, ...rest } = tool;
   return Object.freeze({
     ...rest,

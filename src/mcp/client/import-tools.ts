@@ -9,8 +9,9 @@ export interface UnusableTool {
   readonly reason: string;
 }
 
-/** What was taken over less than whole of a tool that works. */
+/** What was taken over less than whole of a tool that works, or hides in something else that a server offers. */
 export interface ToolNote {
+  /** The tool's name for people; `prompt …`, `resource …`, `resource template …` or `instructions` for what is no tool. */
   readonly tool: string;
   readonly note: string;
 }

@@ -1,5 +1,7 @@
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { describeFindings } from "../clean-text.ts";
+import { findHidden } from "../find-hidden.ts";
 import {
   MCP_LOG_LEVELS,
   type McpCompletion,
@@ -16,8 +18,10 @@ import {
   type McpResourceTemplate,
 } from "../provider.ts";
 import type { ImportLimits } from "./import-options.ts";
+import type { ToolNote } from "./import-tools.ts";
 import { listPages } from "./list-pages.ts";
 import type { McpConnection } from "./mcp-connection.ts";
+import { toPlainLine } from "./plain-line.ts";
 
 /** What an imported provider depends on. */
 export interface ImportedProviderOptions {
@@ -32,6 +36,7 @@ export class ImportedProvider implements McpProvider {
   readonly #connection: McpConnection;
   readonly #options: ImportedProviderOptions;
   readonly #subscribed = new Set<string>();
+  readonly #notes = new Map<string, readonly ToolNote[]>();
   #level: McpLogLevel | undefined;
 
   constructor(connection: McpConnection, options: ImportedProviderOptions) {
@@ -51,14 +56,27 @@ export class ImportedProvider implements McpProvider {
     };
   }
 
+  /** What hides in the server's instructions and in what was last listed, all of which is passed on as it came. */
+  get notes(): readonly ToolNote[] {
+    const { instructions } = this.#connection.server;
+    const told = instructions === undefined ? undefined : noteOn("instructions", instructions);
+    return [...(told === undefined ? [] : [told]), ...Array.from(this.#notes.values()).flat()];
+  }
+
   async listResources(options?: McpProviderOptions): Promise<readonly McpResource[]> {
     const found = await this.#list("resources/list", "resources", options);
-    return found.filter((entry): entry is McpResource => hasStrings(entry, "uri", "name"));
+    const resources = found.filter((entry): entry is McpResource => hasStrings(entry, "uri", "name"));
+    this.#flag("resource", resources, ({ uri }) => uri);
+    return resources;
   }
 
   async listResourceTemplates(options?: McpProviderOptions): Promise<readonly McpResourceTemplate[]> {
     const found = await this.#list("resources/templates/list", "resourceTemplates", options);
-    return found.filter((entry): entry is McpResourceTemplate => hasStrings(entry, "uriTemplate", "name"));
+    const templates = found.filter((entry): entry is McpResourceTemplate =>
+      hasStrings(entry, "uriTemplate", "name"),
+    );
+    this.#flag("resource template", templates, ({ uriTemplate }) => uriTemplate);
+    return templates;
   }
 
   async readResource(uri: string, options?: McpProviderOptions): Promise<McpResourceContents> {
@@ -79,7 +97,9 @@ export class ImportedProvider implements McpProvider {
 
   async listPrompts(options?: McpProviderOptions): Promise<readonly McpPrompt[]> {
     const found = await this.#list("prompts/list", "prompts", options);
-    return found.filter((entry): entry is McpPrompt => hasStrings(entry, "name"));
+    const prompts = found.filter((entry): entry is McpPrompt => hasStrings(entry, "name"));
+    this.#flag("prompt", prompts, ({ name }) => name);
+    return prompts;
   }
 
   async getPrompt(
@@ -136,6 +156,16 @@ export class ImportedProvider implements McpProvider {
     }
   }
 
+  /** Notes what hides in the entries of a list, and warns of what was not noted before. */
+  #flag<T>(kind: string, entries: readonly T[], nameOf: (entry: T) => string): void {
+    const notes = entries.flatMap((entry) => noteOn(`${kind} ${nameOf(entry)}`, entry) ?? []);
+    const before = new Set(this.#notes.get(kind)?.map(({ tool, note }) => `${tool} ${note}`));
+    this.#notes.set(kind, notes);
+    for (const { tool, note } of notes) {
+      if (!before.has(`${tool} ${note}`)) this.#options.warn(`The ${tool} is to be looked at. ${note}`);
+    }
+  }
+
   #isWanted(event: McpProviderEvent): boolean {
     if (event.type !== "log" || this.#level === undefined) return true;
     return MCP_LOG_LEVELS.indexOf(event.level) >= MCP_LOG_LEVELS.indexOf(this.#level);
@@ -153,6 +183,13 @@ export class ImportedProvider implements McpProvider {
     const { limits, warn } = this.#options;
     return listPages(this.#connection, { method, field, limits, request: options, warn });
   }
+}
+
+function noteOn(what: string, value: unknown): ToolNote | undefined {
+  const found = findHidden(value);
+  if (found.length === 0) return undefined;
+  const note = `It holds hidden characters (${describeFindings(found)}); it is passed on as it came.`;
+  return { tool: toPlainLine(what, 200), note };
 }
 
 /** What a notification tells of resources, prompts and logs; nothing for any other, or one that makes no sense. */

@@ -1,8 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { listPages } from "./list-pages.ts";
+import { CallError } from "../../core/errors/errors.ts";
+import { listPages, MAX_CURSOR_LENGTH, type OversizedEntry } from "./list-pages.ts";
+
+const LIMITS = { tools: 10, pages: 5, definitionBytes: 1_000, listBytes: 10_000 };
 
 /** A server whose pages are made by number. */
-function walk(page: (index: number, cursor: unknown) => unknown, limits = { tools: 10, pages: 5 }) {
+function walk(page: (index: number, cursor: unknown) => unknown, given: Partial<typeof LIMITS> = {}) {
+  const limits = { ...LIMITS, ...given };
   const warnings: string[] = [];
   let asked = 0;
   const connection = {
@@ -62,4 +66,89 @@ describe("listPages", () => {
       expect(warnings).toEqual(["Page 1 of tools/list holds no list of tools."]);
     },
   );
+
+  it("X-6 takes as many bytes as allowed over all pages, and not one more", async () => {
+    const entry = (length: number) => "x".repeat(length - 2);
+    const pages = (last: number) => (index: number) =>
+      index === 0 ? { tools: [entry(60)], nextCursor: "b" } : { tools: [entry(last), entry(2)] };
+    expect(await walk(pages(38), { listBytes: 100 })).toMatchObject({ warnings: [], entries: { length: 3 } });
+    expect(await walk(pages(39), { listBytes: 100 })).toMatchObject({
+      warnings: ["tools/list has more than 100 bytes; the rest is left out."],
+      entries: { length: 2 },
+    });
+  });
+
+  it("X-6 leaves out an entry that is too large, says so once, and takes the others", async () => {
+    const tool = (bytes: number) => ({ name: "t", x: "é".repeat((bytes - 19) / 2) });
+    const sized = [tool(101), tool(99), tool(101), tool(103)];
+    expect(sized.map((each) => Buffer.byteLength(JSON.stringify(each)))).toEqual([101, 99, 101, 103]);
+    const { entries, warnings } = await walk(() => ({ tools: sized }), { definitionBytes: 101 });
+    expect(entries).toEqual(sized.slice(0, 3));
+    expect(warnings).toEqual(["tools/list has entries of more than 101 bytes, which are left out."]);
+    const none = await walk(() => ({ tools: sized }), { definitionBytes: 98 });
+    expect([none.entries, none.warnings.length]).toEqual([[], 1]);
+  });
+
+  it("X-6 keeps the front of the name and the reason of an entry that is too large, for whoever asks", async () => {
+    const heard: OversizedEntry[] = [];
+    const tools = [{ name: `\u202e${"n".repeat(2_000)}` }, "x".repeat(2_000)];
+    const found = await listPages(
+      { request: async () => ({ tools }) },
+      {
+        method: "tools/list",
+        field: "tools",
+        limits: LIMITS,
+        warn: () => expect.unreachable(),
+        onOversized: (entry) => heard.push(entry),
+      },
+    );
+    expect(found).toEqual([]);
+    const reason = "Its definition is larger than 1000 bytes.";
+    expect(heard).toEqual([
+      { name: `${"n".repeat(200)}…`, reason },
+      { name: "", reason },
+    ]);
+  });
+
+  it("X-6 sends a cursor back that is as long as allowed, and none that is longer", async () => {
+    const of = (length: number) => (index: number) => ({
+      tools: [index],
+      ...(index === 0 && { nextCursor: "c".repeat(length) }),
+    });
+    expect(await walk(of(MAX_CURSOR_LENGTH))).toMatchObject({ entries: [0, 1], warnings: [] });
+    expect(await walk(of(MAX_CURSOR_LENGTH + 1))).toMatchObject({
+      entries: [0],
+      warnings: [
+        `tools/list gives a cursor of more than ${MAX_CURSOR_LENGTH} characters; the list ends there.`,
+      ],
+    });
+  });
+
+  it("X-6 ends with what was read where all pages together take five times as long as one may", async () => {
+    const warnings: string[] = [];
+    const given: number[] = [];
+    const slow = (ms: number) => ({
+      request: async (_: string, params: unknown, options: { timeoutMs?: number } = {}) => {
+        const { timeoutMs = 0 } = options;
+        given.push(timeoutMs);
+        await new Promise((resolve) => setTimeout(resolve, Math.min(ms, timeoutMs)));
+        if (timeoutMs < ms) throw new CallError("TIMEOUT", "late");
+        return { tools: [1], nextCursor: JSON.stringify(params).slice(0, 4_000) };
+      },
+    });
+    const walking = (ms: number) =>
+      listPages(slow(ms), {
+        method: "tools/list",
+        field: "tools",
+        limits: { ...LIMITS, pages: 1_000 },
+        request: { timeoutMs: 100 },
+        warn: (message) => warnings.push(message),
+      });
+    const found = await walking(70);
+    expect(found.length).toBeGreaterThanOrEqual(4);
+    expect(found.length).toBeLessThanOrEqual(7);
+    expect(warnings).toEqual(["tools/list takes longer than 500 ms; the rest is left out."]);
+    expect(given[0]).toBe(100);
+    await expect(walking(150)).rejects.toMatchObject({ code: "TIMEOUT" });
+  });
 });

@@ -54,11 +54,15 @@ export class McpSession {
   readonly startedAt = Date.now();
   readonly #parts: SessionParts;
   #lost: Loss | undefined;
+  #closed: Promise<void> | undefined;
+  #running = 0;
+  #tellIdle: (() => void) | undefined;
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
     this.isModern = parts.raw.handshake?.method === "server/discover";
     this.facts = toFacts(parts, this.isModern);
+    parts.raw.onLateAnswer = (id) => parts.questions.answered(id);
   }
 
   get client(): Client {
@@ -70,17 +74,28 @@ export class McpSession {
     const { method, params, caller } = request;
     const asked: AskedOfServer = { method, params, server: this.#parts.serverName };
     const stop = new RequestStop(asked, request.timeoutMs, request.signal);
-    const leave = this.isModern ? () => {} : this.#parts.questions.enter(method, caller);
+    const leave = this.isModern ? undefined : this.#parts.questions.enter(method, caller);
+    this.#running += 1;
     try {
       return await this.#run(request, asked, stop);
     } finally {
       stop.end();
-      leave();
+      leave?.(stop.givenUpAs);
+      this.#running -= 1;
+      if (this.#running === 0) this.#tellIdle?.();
     }
   }
 
   notify(method: string, params: Params | undefined): Promise<void> {
     return this.#parts.client.notification({ method, ...(params === undefined ? {} : { params }) });
+  }
+
+  /** Resolves once no request is under way; for a session that gets no more of them. */
+  idle(): Promise<void> {
+    if (this.#running === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#tellIdle = resolve;
+    });
   }
 
   /** The channel is gone; whoever waits is told why. */
@@ -89,7 +104,13 @@ export class McpSession {
     this.#parts.questions.cancelAll();
   }
 
-  async close(): Promise<void> {
+  /** Resolves when all of it is gone, however often it is asked to. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
     this.lose({ reason: "the connection was closed" });
     await this.#parts.channel.close().catch(() => {});
     await this.#parts.client.close().catch(() => {});

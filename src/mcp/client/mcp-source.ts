@@ -17,6 +17,7 @@ import type {
 } from "../provider.ts";
 import type { ToolNote, UnusableTool } from "./import-tools.ts";
 import type { ImportedProvider } from "./imported-provider.ts";
+import { ListingTurns } from "./listing-turns.ts";
 import type { ToolDefinition } from "./lock/definition-hash.ts";
 import type { ToolLock } from "./lock/tool-lock.ts";
 import type { ToolPin } from "./lock/tool-pin.ts";
@@ -26,6 +27,7 @@ import type {
   McpConnectionState,
   McpServerFacts,
 } from "./mcp-connection.ts";
+import { Oddities } from "./oddities.ts";
 import type { McpCallOptions, ToolSet } from "./tool-set.ts";
 
 /** What a source is made of; `fromMcp` puts it together. */
@@ -34,11 +36,9 @@ export interface McpSourceParts {
   readonly tools: ToolSet;
   readonly provider: ImportedProvider;
   readonly pin: ToolPin | undefined;
+  /** Never throws. */
   warn(message: string, cause?: unknown): void;
 }
-
-/** Changes that come closer together than this, in milliseconds, are listed once. */
-const COALESCE_MS = 50;
 
 /**
  * An MCP server as a live source of operations: `registry.registerAll(source)` follows it. Resources, prompts, completions and logs
@@ -48,13 +48,18 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
   readonly #parts: McpSourceParts;
   readonly #listeners = new Set<ChangeListener>();
   readonly #stopListening: () => void;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #listing: Promise<void> = Promise.resolve();
+  readonly #turns: ListingTurns;
+  readonly #oddities: Oddities;
   #wasDown = false;
   #closed = false;
 
   constructor(parts: McpSourceParts) {
     this.#parts = parts;
+    this.#oddities = new Oddities((message) => parts.warn(message));
+    this.#turns = new ListingTurns(
+      () => this.#refresh(),
+      (cause) => parts.warn("The tools could not be listed again; they stay as they were.", cause),
+    );
     this.#stopListening = parts.connection.onEvent((event) => this.#hear(event));
   }
 
@@ -73,9 +78,14 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
     return this.#parts.tools.now.unusable;
   }
 
-  /** What was taken over less than whole of tools that can be called: refused schemas, hidden characters. */
+  /** What was taken over less than whole of tools that can be called, and what hides in prompts, resources and instructions. */
   get notes(): readonly ToolNote[] {
-    return this.#parts.tools.now.notes;
+    return [...this.#parts.tools.now.notes, ...this.#parts.provider.notes];
+  }
+
+  /** How often the server did what nobody understands: noise, answers nobody asked for. Each kind is a warning once. */
+  get oddities(): number {
+    return this.#oddities.count;
   }
 
   /** What the server said about itself. */
@@ -106,11 +116,9 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
     return this.#parts.tools.call(toolName, input, options);
   }
 
-  /** Lists the tools again now, as a server that tells of no changes needs it. */
+  /** Lists the tools again now, or right after the listing under way, as a server that tells of no changes needs it. */
   refresh(): Promise<void> {
-    const run = () => this.#refresh();
-    this.#listing = this.#listing.then(run, run);
-    return this.#listing;
+    return this.#turns.now();
   }
 
   /** Approves tools as they are listed now, all or those named; see `approveTools`. */
@@ -173,7 +181,7 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
   /** Ends the connection and stops following; every process of a stdio server is gone when it resolves. */
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#turns.stop();
     this.#stopListening();
     await this.#parts.connection.close();
     this.#listeners.clear();
@@ -185,27 +193,15 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
 
   #hear(event: McpConnectionEvent): void {
     if (event.type === "notification" && event.method === "notifications/tools/list_changed")
-      this.#schedule();
-    if (event.type === "oddity") this.#parts.warn(event.message);
+      this.#turns.soon();
+    if (event.type === "oddity") this.#oddities.add(event.message);
     if (event.type !== "state") return;
     if (event.state.status === "down") this.#wasDown = true;
     if (event.state.status !== "ready" || !this.#wasDown) return;
     this.#wasDown = false;
     // It may be another version of the server that came back.
-    this.#schedule();
-    void this.#parts.provider.restore();
-  }
-
-  #schedule(): void {
-    if (this.#closed || this.#timer !== undefined) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.refresh().catch((cause: unknown) => {
-        if (!this.#closed)
-          this.#parts.warn("The tools could not be listed again; they stay as they were.", cause);
-      });
-    }, COALESCE_MS);
-    this.#timer.unref?.();
+    this.#turns.soon();
+    this.#parts.provider.restore().catch(() => {});
   }
 
   async #refresh(): Promise<void> {

@@ -13,6 +13,8 @@ export class RawRequest {
   readonly onProgress: ((progress: Readonly<Record<string, unknown>>) => void) | undefined;
   /** Under which it was sent. */
   id: number | string | undefined;
+  /** Whether it was sent and dropped before any answer to it had come. */
+  isUnanswered = false;
   /** Told once it has ended, and whether that was before there was an answer. */
   onEnd: ((isGivenUp: boolean) => void) | undefined;
   #stop: AbortController | undefined;

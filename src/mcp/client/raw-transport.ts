@@ -36,6 +36,8 @@ export class RawTransport implements Transport {
   declare readonly stderr?: null;
   /** The raw answer to `initialize` or `server/discover`. */
   handshake: { readonly method: string; readonly result: Message } | undefined;
+  /** Hears which request was answered after it had been dropped. */
+  onLateAnswer: ((id: Id) => void) | undefined;
   /** Whether the channel closed while the probe had no answer. */
   closedOnProbe = false;
   readonly #inner: Transport;
@@ -117,15 +119,17 @@ export class RawTransport implements Transport {
   /** Drops whatever is still to come for a request. */
   forget(request: RawRequest): void {
     if (request.id === undefined) return;
-    this.#pending.delete(request.id);
+    request.isUnanswered = this.#pending.delete(request.id);
     this.#leftBehind.delete(request.id);
   }
 
-  /** Fails the request of this id, if it is still waiting; tells whether it was. */
+  /** Fails the request of this id, whose answer cannot be used, if it is still waiting; tells whether it was. */
   fail(id: Id, failure: CallError): boolean {
     const request = this.#pending.get(id)?.request;
-    request?.fail(failure);
-    return request !== undefined;
+    if (request === undefined) return false;
+    request.fail(failure);
+    this.#pending.delete(id);
+    return true;
   }
 
   #close(): void {
@@ -234,9 +238,11 @@ export class RawTransport implements Transport {
 
   /** Answers to what was given up are expected; answers to what was never asked are not. */
   #strayAnswer(message: Message): void {
-    const { id } = message;
-    if (typeof id === "number" && id >= 0 && id <= this.#lastId) return;
-    if (isOwn(id) && id < this.#nextOwnId) return;
+    const id = toNumber(message["id"]);
+    if (id !== undefined && id >= 0 && (isOwn(id) ? id < this.#nextOwnId : id <= this.#lastId)) {
+      this.onLateAnswer?.(id);
+      return;
+    }
     const said = toPlainLine((message["error"] as { message?: unknown } | undefined)?.message, 200);
     this.#watcher.onOddity(`An answer belongs to no request${said === "" ? "." : `: ${said}`}`);
   }
@@ -245,7 +251,7 @@ export class RawTransport implements Transport {
   #knownId(id: unknown): Id | undefined {
     if (!isId(id)) return undefined;
     if (this.#pending.has(id)) return id;
-    const number = typeof id === "string" && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
+    const number = toNumber(id);
     return number !== undefined && this.#pending.has(number) ? number : undefined;
   }
 
@@ -254,8 +260,13 @@ export class RawTransport implements Transport {
   }
 }
 
-function isOwn(id: unknown): id is number {
+function isOwn(id: Id): boolean {
   return typeof id === "number" && id >= FIRST_OWN_ID;
+}
+
+function toNumber(id: unknown): number | undefined {
+  if (typeof id === "number") return id;
+  return typeof id === "string" && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
 }
 
 function isId(value: unknown): value is Id {

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { MCPResponseMeta } from "../../core/envelope/envelope.ts";
 import { isMarkedEnvelope, isResponseEnvelope } from "../../core/envelope/envelope.ts";
 import { type CallError, isCallError } from "../../core/errors/errors.ts";
+import { asJson } from "../../core/json/as-json.ts";
 import { toWire } from "../../core/wire/wire.ts";
 import { createResultReader, toToolResult } from "../../formats/index.ts";
 import { readToolResult } from "./read-tool-result.ts";
@@ -219,11 +220,40 @@ describe("readToolResult, what Waybill says of its own results", () => {
       details: [1],
       wire: toWire({ left: 0n }),
     };
-    const { data, meta } = readToolResult(said(facts, { isError: true }), READING);
+    const content = [text("No."), text(JSON.stringify(asJson({ left: 0n })))];
+    const { data, meta } = readToolResult(said(facts, { isError: true, content }), READING);
     expect(data).toEqual({ left: 0n });
     expect(meta.isError).toBe(true);
     expect(meta.waybill).toEqual({ obtained: "content", code: "SOLD_OUT", message: "ab", details: [1] });
-    expect((meta as MCPResponseMeta).content).toEqual([text("No.")]);
+    expect((meta as MCPResponseMeta).content).toEqual(content);
+  });
+
+  it("X-4 the data an error carries is believed only where a text shows it", () => {
+    const wire = toWire({ approved: true });
+    const contents = [
+      [],
+      [text("No.")],
+      [text("No."), text('{"approved":false}')],
+      [text('{"approved":true}'), text("No.")],
+    ];
+    for (const content of contents) {
+      const result = said({ outcome: "tool-error", wire }, { isError: true, content });
+      expect(readToolResult(result, READING).data).toEqual(content);
+    }
+    const shown = said(
+      { outcome: "tool-error", wire },
+      { isError: true, content: [text('{"approved":true}')] },
+    );
+    expect(readToolResult(shown, READING).data).toEqual({ approved: true });
+    const plain = said(
+      { outcome: "tool-error", wire: toWire("why") },
+      { isError: true, content: [text("why")] },
+    );
+    expect(readToolResult(plain, READING).data).toBe("why");
+    const nothing = { outcome: "tool-error", wire: toWire(undefined) };
+    expect(readToolResult(said(nothing, { isError: true }), READING).data).toBeUndefined();
+    const something = said(nothing, { isError: true, content: [text("a"), text("b")] });
+    expect(readToolResult(something, READING).data).toEqual([text("a"), text("b")]);
   });
 
   it.each([false, undefined, "true", 1])(
@@ -258,8 +288,33 @@ describe("readToolResult, what Waybill says of its own results", () => {
       details: "y".repeat(100_000),
     };
     const error = thrown(() => readToolResult(said(facts, { isError: true }), READING));
-    expect(error.message).toHaveLength(8_192);
+    expect(error.message).toHaveLength(500);
     expect(error.details).toBe("[string of 100000 characters]");
+    const { meta } = readToolResult(said({ ...facts, outcome: "tool-error" }, { isError: true }), READING);
+    expect(meta.waybill?.message).toHaveLength(8_192);
+  });
+
+  it.each([
+    [`${"x".repeat(499)}y`, `${"x".repeat(499)}y`],
+    [`${"x".repeat(500)}y`, "x".repeat(500)],
+    [`${"x".repeat(499)}😀`, "x".repeat(499)],
+    ["Send \u202Eit\u001B[2J", "Send it"],
+  ])(
+    "X-4 the message of an error that is thrown has at most 500 characters, and none is hidden",
+    (message, kept) => {
+      const facts = { outcome: "call-error", code: "TIMEOUT", message };
+      expect(thrown(() => readToolResult(said(facts, { isError: true }), READING)).message).toBe(kept);
+    },
+  );
+
+  it("RE-27 tells where the next page is, within bounds", () => {
+    const page = (next: unknown) =>
+      readToolResult(said({ page: next }, { structuredContent: 1 }), READING).meta.waybill?.page;
+    expect(page({ next: "c1", more: 1 })).toEqual({ next: "c1" });
+    expect(page({})).toEqual({});
+    expect(page({ next: "c".repeat(8_192) })).toEqual({ next: "c".repeat(8_192) });
+    for (const odd of [{ next: "c".repeat(8_193) }, { next: 7 }, { next: null }, "c1", null, [1]])
+      expect(page(odd)).toBeUndefined();
   });
 
   it("X-6 the wire form refines data that shows the same, and is ignored where it shows something else", () => {
@@ -278,10 +333,10 @@ describe("readToolResult, what Waybill says of its own results", () => {
 
   it("X-6 a result may say that it is wrapped for clients that take objects alone", () => {
     const result = said({ wrapsResult: true }, { structuredContent: { result: [1] } });
-    expect(readToolResult(result, READING).data).toEqual([1]);
-    expect(readToolResult(result, { ...READING, unwrapResult: false }).data).toEqual({ result: [1] });
+    expect(readToolResult(result, { ...READING, mayWrap: true }).data).toEqual([1]);
+    expect(readToolResult(result, READING).data).toEqual({ result: [1] });
     const other = said({ wrapsResult: true }, { structuredContent: { result: [1], more: 1 } });
-    expect(readToolResult(other, READING).data).toEqual({ result: [1], more: 1 });
+    expect(readToolResult(other, { ...READING, mayWrap: true }).data).toEqual({ result: [1], more: 1 });
   });
 
   it("X-6 nothing at all comes back as nothing at all", () => {

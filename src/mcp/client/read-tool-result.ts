@@ -3,28 +3,31 @@ import { CallError } from "../../core/errors/errors.ts";
 import { asJson } from "../../core/json/as-json.ts";
 import { isValueTooDeep, MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { textOf } from "../../core/result/call-tool-result.ts";
 import { recoverJson } from "../../core/result/recover-json.ts";
 import type { ReadResult, ResultReader } from "../../core/result/result-reader.ts";
 import type { AnySchema } from "../../core/schema/any-schema.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
 import { fromWire } from "../../core/wire/wire.ts";
 import { mapMCPContentBlocks } from "../map-content-blocks.ts";
-import { type OutcomeFacts, readOutcomeFacts, readWire, readWrapsResult } from "./tool-facts.ts";
+import { type OutcomeFacts, readOutcomeFacts, readPage, readWire, readWrapsResult } from "./tool-facts.ts";
 import { valueInside } from "./unwrap-result.ts";
 
 /** How the results of one tool are read. */
 export interface ResultReading {
   /** Its exact name, for messages. */
   readonly tool: string;
+  /** Finds data in published envelopes. @default none */
   readonly reader?: ResultReader | undefined;
+  /** Takes a single text block that is a JSON object or array for the data. @default false */
   readonly recoverJson?: boolean | undefined;
-  /** Describes the data, unwrapped; absent where nothing is known of it. */
+  /** Describes the data, unwrapped. @default nothing is known of it */
   readonly schema?: AnySchema | undefined;
-  /** Whether the schema says that structured content is `{ result: data }`. */
+  /** Whether the schema says that structured content is `{ result: data }`. @default false */
   readonly wrapped?: boolean | undefined;
-  /** Whether a result may say that itself. @default true */
-  readonly unwrapResult?: boolean | undefined;
-  /** Codes the operation declares. */
+  /** Whether a result may say that itself: Waybill serves the tool, and there is no schema that says otherwise. @default false */
+  readonly mayWrap?: boolean | undefined;
+  /** Codes the operation declares. @default none */
   readonly declared?: ReadonlySet<string> | undefined;
 }
 
@@ -45,8 +48,10 @@ export function readToolResult(result: unknown, reading: ResultReading): Respons
   const found = findData(parts, reading);
   const { data, obtained, ...published } = refine(found, parts);
   const { code, message, details } = outcome ?? (isError ? published : {});
+  const page = readPage(meta);
   const waybill: ResultFacts = {
     obtained,
+    ...(page !== undefined && { page }),
     ...(code !== undefined && { code }),
     ...(message !== undefined && { message }),
     ...(details !== undefined && { details }),
@@ -98,7 +103,7 @@ function findData(parts: Parts, reading: ResultReading): Found {
   const published = readPublished(parts, reading);
   if (published !== undefined) return published;
   if (parts.hasStructured) {
-    const isWrapped = reading.wrapped || (reading.unwrapResult !== false && readWrapsResult(parts.meta));
+    const isWrapped = reading.wrapped || (reading.mayWrap && readWrapsResult(parts.meta));
     const inner = isWrapped ? valueInside(parts.structured, "result") : undefined;
     return { data: inner === undefined ? parts.structured : inner.value, obtained: "structured-content" };
   }
@@ -127,20 +132,26 @@ function recover(
 }
 
 /** Takes the data in its wire form, which may hold more than JSON can, where it says the same as what can be seen. */
-function refine(found: Found, { meta, hasStructured, content, isError }: Parts): Found {
-  const carried = readWire(meta);
+function refine(found: Found, parts: Parts): Found {
+  const carried = readWire(parts.meta);
   if (carried === undefined) return found;
   try {
     const data = fromWire(carried.wire);
-    // An error shows its data to people alone, and nothing at all is written as nothing at all.
-    const isUnseen =
-      found.obtained === "content" &&
-      !hasStructured &&
-      (isError || (data === undefined && content.length === 0));
-    return isUnseen || isEqual(asJson(data), found.data) ? { ...found, data } : found;
+    const isSeen = isEqual(asJson(data), found.data) || isShown(data, found, parts);
+    return isSeen ? { ...found, data } : found;
   } catch {
     return found;
   }
+}
+
+/** An error shows its data as text alone, after why it happened, and nothing at all is written as nothing at all. */
+function isShown(data: unknown, { obtained }: Found, { hasStructured, isError, content }: Parts): boolean {
+  if (obtained !== "content" || hasStructured) return false;
+  if (data === undefined) return content.length === (isError ? 1 : 0);
+  if (!isError) return false;
+  const json = asJson(data);
+  const text = typeof json === "string" ? json : JSON.stringify(json);
+  return textOf(content.at(-1)) === text;
 }
 
 function toCallErrorOf({ code = "", message, details, retryable, correctable }: OutcomeFacts): CallError {

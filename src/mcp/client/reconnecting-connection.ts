@@ -15,6 +15,7 @@ import { type McpSession, SessionGone, type SessionRequest, toUnavailable } from
 import { openSession } from "./open-session.ts";
 import { toPlainLine } from "./plain-line.ts";
 import { RequestStop } from "./request-stop.ts";
+import { RetiredSessions } from "./retired-sessions.ts";
 import { StandingWishes } from "./standing-wishes.ts";
 
 type Params = Readonly<Record<string, unknown>>;
@@ -30,8 +31,10 @@ export class ReconnectingConnection implements McpConnection {
   readonly #listeners = new Set<(event: McpConnectionEvent) => void>();
   readonly #closing = new AbortController();
   readonly #wishes: StandingWishes;
-  /** Sessions that were replaced, over which something may still run. */
-  readonly #stale = new Set<McpSession>();
+  readonly #retired = new RetiredSessions();
+  /** Decides how soon a session that the server has forgotten is replaced again. */
+  readonly #renewals: Backoff;
+  #renewAfter = Number.NEGATIVE_INFINITY;
   #state: McpConnectionState = { status: "connecting" };
   #facts: McpServerFacts | undefined;
   #session: McpSession | undefined;
@@ -46,6 +49,7 @@ export class ReconnectingConnection implements McpConnection {
     this.#serverName = nameServer(options);
     this.#limits = toMcpLimits(options.limits);
     this.#backoff = new Backoff(options.reconnect || {});
+    this.#renewals = new Backoff(options.reconnect || {});
     this.#wishes = new StandingWishes(options.logLevel);
   }
 
@@ -76,7 +80,10 @@ export class ReconnectingConnection implements McpConnection {
   ): Promise<Params> {
     const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs ?? 60_000;
     const startedAt = monotonicNow();
-    if (this.#session === undefined) await this.#waitForAttempt(method, timeoutMs, options.signal);
+    if (this.#session === undefined && this.#attempt !== undefined) {
+      const stop = new RequestStop(this.#asked(method), timeoutMs, options.signal);
+      await stop.waitFor(this.#attempt);
+    }
     const session = await this.#ready(method);
     const request: SessionRequest = {
       ...options,
@@ -112,9 +119,9 @@ export class ReconnectingConnection implements McpConnection {
     clearTimeout(this.#timer);
     this.#closing.abort();
     this.#changes?.stop();
-    const open = [...this.#stale, ...(this.#session === undefined ? [] : [this.#session])];
+    if (this.#session !== undefined) this.#retired.end(this.#session);
     this.#session = undefined;
-    await Promise.all([...open.map((session) => session.close()), this.#attempt?.catch(() => {})]);
+    await Promise.all([this.#retired.closeAll(), this.#attempt?.catch(() => {})]);
     this.#setState(CLOSED);
   }
 
@@ -124,6 +131,8 @@ export class ReconnectingConnection implements McpConnection {
       return await session.request(request);
     } catch (error) {
       if (!(error instanceof SessionGone)) throw error;
+      if (this.#session === session && monotonicNow() < this.#renewAfter)
+        throw this.#forgetful(error, request);
     }
     if (this.#session === session) await this.#renew(session).catch(() => {});
     const next = await this.#ready(request.method);
@@ -131,8 +140,14 @@ export class ReconnectingConnection implements McpConnection {
       return await next.request(request);
     } catch (error) {
       if (!(error instanceof SessionGone)) throw error;
-      throw toUnavailable({ reason: "it forgets its sessions", cause: error }, this.#asked(request.method));
+      const isOver = monotonicNow() >= this.#renewAfter;
+      if (isOver) this.#renewAfter = monotonicNow() + this.#renewals.next(Date.now() - session.startedAt);
+      throw this.#forgetful(error, request);
     }
+  }
+
+  #forgetful(cause: SessionGone, { method }: SessionRequest): CallError {
+    return toUnavailable({ reason: "it forgets its sessions", cause }, this.#asked(method));
   }
 
   /** What the 2026-07-28 revision does otherwise than with a request of its own. */
@@ -163,19 +178,6 @@ export class ReconnectingConnection implements McpConnection {
       this.#startAttempt();
     }
     throw toUnavailable({ reason }, this.#asked(method));
-  }
-
-  /** An attempt under way is waited for, but no longer than the request itself. */
-  async #waitForAttempt(method: string, timeoutMs: number, signal: AbortSignal | undefined): Promise<void> {
-    if (this.#attempt === undefined) return;
-    const stop = new RequestStop(this.#asked(method), timeoutMs, signal);
-    const stopped = new Promise<void>((resolve) => {
-      stop.signal.addEventListener("abort", () => resolve(), { once: true });
-    });
-    stop.throwIfStopped();
-    await Promise.race([this.#attempt.catch(() => {}), stopped]);
-    stop.end();
-    stop.throwIfStopped();
   }
 
   #connect(): Promise<void> {
@@ -238,21 +240,19 @@ export class ReconnectingConnection implements McpConnection {
     if (this.#session !== stale || this.#closing.signal.aborted) return;
     this.#session = undefined;
     this.#changes?.stop();
+    this.#retired.retire(stale, Math.min(this.#options.timeoutMs ?? 60_000, LONGEST_DELAY));
     try {
       await this.#connect();
     } catch (error) {
       this.#wait(error, Date.now() - stale.startedAt);
     }
-    this.#stale.add(stale);
-    const patience = Math.min(this.#options.timeoutMs ?? 60_000, LONGEST_DELAY);
-    setTimeout(() => void stale.close().then(() => this.#stale.delete(stale)), patience).unref();
   }
 
   #lose(session: McpSession, reason: string, cause: unknown): void {
     if (this.#session !== session || this.#closing.signal.aborted) return;
     this.#session = undefined;
     this.#changes?.stop();
-    void session.close();
+    this.#retired.end(session);
     this.#wait(new CallError("UNAVAILABLE", reason, { cause }), Date.now() - session.startedAt);
   }
 

@@ -41,17 +41,38 @@ export class RequestStop implements Expiring {
     if (this.#failure !== undefined) request.fail(this.#failure);
   }
 
+  /** The id under which the request was sent that ended before it was answered, and which may still run. */
+  get givenUpAs(): number | string | undefined {
+    const request = this.#current;
+    return request?.isUnanswered === true && request.outcome?.kind === "failure" ? request.id : undefined;
+  }
+
   /** Throws where the request has been ended. */
   throwIfStopped(): void {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
+  /** Waits until something has ended, well or not, but no longer than the request itself; throws where it was stopped. */
+  async waitFor(work: Promise<unknown>): Promise<void> {
+    this.throwIfStopped();
+    const stopped = new Promise<void>((resolve) => {
+      this.signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    await Promise.race([work.catch(() => {}), stopped]);
+    this.end();
+    this.throwIfStopped();
+  }
+
   expire(): void {
     const { method, server } = this.#asked;
     this.#stop(
-      new CallError("TIMEOUT", `${server} did not answer ${method} within ${this.#timeoutMs} ms.`, {
-        stack: false,
-      }),
+      new CallError(
+        "TIMEOUT",
+        `${server} did not answer ${method} within ${Math.ceil(this.#timeoutMs)} ms.`,
+        {
+          stack: false,
+        },
+      ),
     );
   }
 

@@ -51,6 +51,19 @@ describe("JSON-RPC errors", () => {
     expect(made.cause).toBe(error);
   });
 
+  it("RE-23 names the tool, cleaned and cut", () => {
+    const told = (code: number, name: unknown, message = "m") =>
+      fromRpcError({ code, message }, { method: "tools/call", params: { name }, server }).message;
+    expect(told(-32602, "get_x", "Unknown tool: get_x")).toBe('MCP server x does not know the tool "get_x".');
+    expect(told(-32601, "get_x")).toBe('MCP server x does not know the tool "get_x".');
+    expect(told(-32602, "get_x")).toBe('MCP server x does not take this input for the tool "get_x".');
+    expect(told(-32000, "g\u202e")).toBe(
+      'MCP server x answered a call of the tool "g" with an error (-32000).',
+    );
+    expect(told(-32602, "n".repeat(10_000)).length).toBeLessThan(300);
+    expect(told(-32602, 7)).toBe("MCP server x answered tools/call with an error (-32602).");
+  });
+
   it("RE-23 makes a CallError of anything that stands where an error should", () => {
     fc.assert(
       fc.property(fc.anything(), (value) => {

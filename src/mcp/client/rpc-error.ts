@@ -49,11 +49,24 @@ export function toRpcError(value: unknown): RpcError {
  */
 export function fromRpcError(error: RpcError, asked: AskedOfServer): CallError {
   const code = codeOf(error, asked);
-  return new CallError(code, `${asked.server} answered ${asked.method} with an error (${error.code}).`, {
+  return new CallError(code, describe(code, error, asked), {
     cause: error,
     details: { rpcCode: error.code, ...(code === "VALIDATION_ERROR" && said(error)) },
     stack: false,
   });
+}
+
+function describe(code: ErrorCode, error: RpcError, { method, params, server }: AskedOfServer): string {
+  const tool = method === "tools/call" ? toPlainLine(params?.["name"], 200) : "";
+  if (tool === "") return `${server} answered ${method} with an error (${error.code}).`;
+  switch (code) {
+    case "OPERATION_NOT_FOUND":
+      return `${server} does not know the tool "${tool}".`;
+    case "VALIDATION_ERROR":
+      return `${server} does not take this input for the tool "${tool}".`;
+    default:
+      return `${server} answered a call of the tool "${tool}" with an error (${error.code}).`;
+  }
 }
 
 function said({ message, data }: RpcError): Readonly<Record<string, unknown>> {

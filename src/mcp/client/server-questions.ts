@@ -1,6 +1,6 @@
 import type { CallerSide } from "../../core/operation/caller-side.ts";
 import { answerQuestion, isQuestion, QuestionRefused, REFUSALS } from "./caller-questions.ts";
-import { CallersInFlight } from "./callers-in-flight.ts";
+import { CallersInFlight, type Leave } from "./callers-in-flight.ts";
 import type { McpLimits } from "./mcp-limits.ts";
 
 type Id = number | string;
@@ -25,12 +25,17 @@ export class ServerQuestions {
   }
 
   /** Counts a call in, and returns how to count it out; with the last one, open questions have nobody to answer to. */
-  enter(method: string, caller: CallerSide | undefined): () => void {
+  enter(method: string, caller: CallerSide | undefined): Leave {
     const leave = this.#callers.enter(method, caller);
-    return () => {
-      leave();
+    return (givenUpAs) => {
+      leave(givenUpAs);
       if (this.#open.size > 0 && this.#callers.find().kind === "none") this.cancelAll();
     };
+  }
+
+  /** The answer came to a call that was given up. */
+  answered(id: Id): void {
+    this.#callers.answered(id);
   }
 
   /** Takes a question and answers it in its own time; false if it is none. */
@@ -83,7 +88,7 @@ export class ServerQuestions {
       case "several":
         throw new QuestionRefused(
           REFUSALS.unclear,
-          "Calls of several callers are running: it cannot be told whose question this is.",
+          "Calls of several callers are running, or were given up unanswered: it cannot be told whose question this is.",
         );
     }
   }

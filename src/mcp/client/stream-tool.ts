@@ -3,7 +3,7 @@ import { CallError } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { type CursoredValue, withCursor } from "../../core/operation/with-cursor.ts";
 import { decodeEnvelope } from "../../core/wire/wire.ts";
-import { YIELD_META_KEY } from "./tool-facts.ts";
+import { YIELD_META_KEY } from "../meta-keys.ts";
 
 type Value = ResponseEnvelope | CursoredValue<ResponseEnvelope>;
 
@@ -11,7 +11,7 @@ type Value = ResponseEnvelope | CursoredValue<ResponseEnvelope>;
 export interface StreamRun {
   /** Values that wait for a slow reader. */
   readonly limit: number;
-  /** Ends it from outside. */
+  /** Ends it from outside. @default it ends by itself or by leaving the loop */
   readonly signal?: AbortSignal | undefined;
   /** Runs the call until it is over; rejects with a `CallError`. */
   run(

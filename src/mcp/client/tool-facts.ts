@@ -1,3 +1,4 @@
+import type { PageFacts } from "../../core/envelope/response-meta.ts";
 import { isErrorCode } from "../../core/errors/error-codes.ts";
 import { toErrorDetails } from "../../core/errors/error-details.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
@@ -10,13 +11,8 @@ import type {
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
 import { RESULT_META_KEY } from "../../core/result/call-tool-result.ts";
 import { cleanText } from "../clean-text.ts";
+import { OPERATION_META_KEY } from "../meta-keys.ts";
 import { splitId } from "../names.ts";
-
-/** The key of a tool's `_meta` under which Waybill describes the operation behind it. */
-export const OPERATION_META_KEY = "dev.waybill/operation";
-
-/** The key of a progress notification's `_meta` under which each value of a subscription rides. */
-export const YIELD_META_KEY = "dev.waybill/yield";
 
 /** What a tool says of the operation behind it. */
 export interface OperationFacts {
@@ -28,8 +24,19 @@ export interface OperationFacts {
   readonly errors?: readonly ErrorDeclaration[];
   readonly tier?: Tier;
   readonly features?: readonly GatedFeature[];
+  readonly served: ServedFacts;
+}
+
+/** How Waybill serves an operation, where the tool alone would not tell. */
+export interface ServedFacts {
   /** The input is the member `input` of the arguments. */
   readonly wrapsInput: boolean;
+  /** Structured content is `{ result: data }`, and the output schema says so. */
+  readonly wrapsResult: boolean;
+  /** No input schema is declared, whatever the tool has for one. */
+  readonly takesAnything: boolean;
+  /** It is a query or subscription whose own annotations say that it only reads. */
+  readonly declaresReadOnly: boolean;
 }
 
 /** What a result says of how it came about. */
@@ -45,7 +52,9 @@ export interface OutcomeFacts {
 const TYPES: readonly unknown[] = ["query", "mutation", "subscription"];
 const TIERS: readonly unknown[] = ["community", "pro", "enterprise"];
 const CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
-const MESSAGE_LENGTH = 8_192;
+/** Characters of what a server says for people: in an envelope, and as the message of an error that is thrown here. */
+const MESSAGE_LENGTH = { "tool-error": 8_192, "call-error": 500 } as const;
+const CURSOR_LENGTH = 8_192;
 const MOST_DECLARED = 1_000;
 
 /** Reads what a tool says of its operation; nothing where it says nothing that holds together. */
@@ -53,7 +62,7 @@ export function readOperationFacts(meta: unknown): OperationFacts | undefined {
   const facts = memberOf(meta, OPERATION_META_KEY);
   const id = splitId(facts?.["id"]);
   if (facts === undefined || id === undefined) return undefined;
-  const { type, version, tags, tier, features, wrapsInput } = facts;
+  const { type, version, tags, tier, features } = facts;
   if (!TYPES.includes(type) || !isSemanticVersion(version)) return undefined;
   const errors = readErrors(facts["errors"]);
   return {
@@ -64,7 +73,12 @@ export function readOperationFacts(meta: unknown): OperationFacts | undefined {
     ...(errors.length > 0 && { errors }),
     ...(TIERS.includes(tier) && { tier: tier as Tier }),
     ...(Array.isArray(features) && { features: features as readonly GatedFeature[] }),
-    wrapsInput: wrapsInput === true,
+    served: {
+      wrapsInput: facts["wrapsInput"] === true,
+      wrapsResult: facts["wrapsResult"] === true,
+      takesAnything: facts["takesAnything"] === true,
+      declaresReadOnly: facts["declaresReadOnly"] === true,
+    },
   };
 }
 
@@ -81,11 +95,20 @@ export function readOutcomeFacts(meta: unknown, declared: ReadonlySet<string>): 
   return {
     outcome,
     ...(code !== undefined && { code }),
-    ...(typeof message === "string" && { message: cleanText(message.slice(0, MESSAGE_LENGTH)).text }),
+    ...(typeof message === "string" && { message: cutMessage(message, MESSAGE_LENGTH[outcome]) }),
     ...(bounded !== undefined && { details: bounded }),
     ...(typeof retryable === "boolean" && { retryable }),
     ...(typeof correctable === "boolean" && { correctable }),
   };
+}
+
+/** Reads where the next page is; a cursor of more than 8_192 characters is none. */
+export function readPage(meta: unknown): PageFacts | undefined {
+  const page = memberOf(meta, RESULT_META_KEY)?.["page"];
+  if (!isPlainObject(page)) return undefined;
+  const next = Object.hasOwn(page, "next") ? page["next"] : undefined;
+  if (next === undefined) return {};
+  return typeof next === "string" && next.length <= CURSOR_LENGTH ? { next } : undefined;
 }
 
 /** Tells whether a result says that its structured content is `{ result: data }`, because its client takes objects alone. */
@@ -97,6 +120,11 @@ export function readWrapsResult(meta: unknown): boolean {
 export function readWire(meta: unknown): { readonly wire: unknown } | undefined {
   const facts = memberOf(meta, RESULT_META_KEY);
   return facts !== undefined && Object.hasOwn(facts, "wire") ? { wire: facts["wire"] } : undefined;
+}
+
+function cutMessage(message: string, length: number): string {
+  const isPair = message.length > length && /[\uD800-\uDBFF]/.test(message.charAt(length - 1));
+  return cleanText(message.slice(0, isPair ? length - 1 : length)).text;
 }
 
 function readErrors(value: unknown): readonly ErrorDeclaration[] {

@@ -1,7 +1,8 @@
 import { type AnySchema, type SchemaDirection, toOperationSchema } from "../../core/schema/any-schema.ts";
 import { isObject, isSchema, type JsonSchema } from "../../core/schema/json-schema.ts";
+import type { WrapsInput } from "./call-tool.ts";
 import type { ImportOptions } from "./import-options.ts";
-import type { OperationFacts } from "./tool-facts.ts";
+import type { OperationFacts, ServedFacts } from "./tool-facts.ts";
 import { schemaInside } from "./unwrap-result.ts";
 
 /** The schemas of an imported operation, and how they differ from what the tool declares. */
@@ -12,12 +13,25 @@ export interface ToolSchemas {
   readonly output: AnySchema | undefined;
   /** Whether structured content is `{ result: data }`. */
   readonly isWrapped: boolean;
-  /** Whether the input is the member `input` of the arguments. */
-  readonly wrapsInput: boolean;
+  /** Whether a result may say that of itself, because no schema tells. */
+  readonly mayWrap: boolean;
+  /** When the input is the member `input` of the arguments. */
+  readonly wrapsInput: WrapsInput;
   /** The input schema as listed. */
   readonly listedInput: Readonly<Record<string, unknown>> | undefined;
   /** What could not be taken over, one sentence each. */
   readonly notes: readonly string[];
+}
+
+/** What the schemas of a tool depend on besides the tool. */
+export interface SchemaSetting {
+  /** Its exact name. */
+  readonly name: string;
+  /** Of the operation behind it, where its id is kept. */
+  readonly facts: OperationFacts | undefined;
+  /** How Waybill serves it, where Waybill does, whether ids are kept or not. */
+  readonly served: ServedFacts | undefined;
+  readonly options: ImportOptions;
 }
 
 /** Compiled only to be vetted: most tools are never called. */
@@ -27,28 +41,27 @@ const VETTING = { codegen: false };
  * Takes over the schemas of a tool, whatever their dialect. One that is refused leaves the tool usable, because the server checks
  * its input itself; what is given up is said in a note.
  */
-export function toToolSchemas(
-  tool: Readonly<Record<string, unknown>>,
-  name: string,
-  facts: OperationFacts | undefined,
-  options: ImportOptions,
-): ToolSchemas {
+export function toToolSchemas(tool: Readonly<Record<string, unknown>>, setting: SchemaSetting): ToolSchemas {
   const notes: string[] = [];
-  const inner = facts?.wrapsInput ? schemaInside(tool["inputSchema"], "input") : undefined;
-  const wrapsInput = inner !== undefined;
-  const declared = wrapsInput ? inner : ownInput(tool["inputSchema"], facts);
+  const { facts, served, options } = setting;
+  const inner = facts?.served.wrapsInput ? schemaInside(tool["inputSchema"], "input") : undefined;
+  const takesAnything = facts?.served.takesAnything === true && isAnyObject(tool["inputSchema"]);
+  const declared = takesAnything ? undefined : (inner ?? tool["inputSchema"]);
+  const wrapsInput = takesAnything ? "unless-object" : inner !== undefined;
   if (tool["inputSchema"] === undefined) notes.push("It declares no inputSchema; any object is sent on.");
   const input = vetted("inputSchema", declared, "input", notes);
-  const { schema, isWrapped } = chooseOutput(tool["outputSchema"], name, facts, options);
+  const { schema, isWrapped } = chooseOutput(tool["outputSchema"], setting);
   const output = vetted("outputSchema", schema, "output", notes);
   const listed = tool["inputSchema"];
-  return { input, output, isWrapped, wrapsInput, listedInput: isObject(listed) ? listed : undefined, notes };
+  const listedInput = isObject(listed) ? listed : undefined;
+  const mayWrap =
+    served !== undefined && tool["outputSchema"] === undefined && options.unwrapResult !== false;
+  return { input, output, isWrapped, mayWrap, wrapsInput, listedInput, notes };
 }
 
 /** Waybill serves an operation that declares no input with a schema for any object: MCP wants one. */
-function ownInput(listed: unknown, facts: OperationFacts | undefined): unknown {
-  if (facts === undefined || !isObject(listed)) return listed;
-  return Object.keys(listed).join() === "type" && listed["type"] === "object" ? undefined : listed;
+function isAnyObject(listed: unknown): boolean {
+  return isObject(listed) && Object.keys(listed).join() === "type" && listed["type"] === "object";
 }
 
 interface ChosenOutput {
@@ -58,12 +71,13 @@ interface ChosenOutput {
 
 function chooseOutput(
   advertised: unknown,
-  tool: string,
-  facts: OperationFacts | undefined,
-  { schemas, reader, unwrapResult = true }: ImportOptions,
+  { name: tool, facts, served, options }: SchemaSetting,
 ): ChosenOutput {
+  const { schemas, reader, unwrapResult = true } = options;
   if (facts?.type === "subscription") return { schema: valueSchema(advertised), isWrapped: false };
-  const inner = unwrapResult ? schemaInside(advertised, "result") : undefined;
+  // Waybill says where it wrapped; what else looks like a wrapper is the operation's own then.
+  const mayUnwrap = unwrapResult && (served === undefined || served.wrapsResult);
+  const inner = mayUnwrap ? schemaInside(advertised, "result") : undefined;
   const isWrapped = inner !== undefined;
   const supplied = schemas !== undefined && Object.hasOwn(schemas, tool) ? schemas[tool] : undefined;
   if (supplied !== undefined) return { schema: supplied, isWrapped };

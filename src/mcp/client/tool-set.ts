@@ -5,10 +5,11 @@ import type { Metadata, OperationContext } from "../../core/operation/operation-
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { RegistryChange } from "../../core/registry/executor.ts";
 import { callTool, requestOptionsOf, streamOptionsOf } from "./call-tool.ts";
+import { guardCallback } from "./guard-callback.ts";
 import type { ImportLimits, ImportOptions } from "./import-options.ts";
 import type { ImportedTool, ToolPlan } from "./import-tool.ts";
 import { type ImportedTools, importTools } from "./import-tools.ts";
-import { listPages } from "./list-pages.ts";
+import { listPages, type OversizedEntry } from "./list-pages.ts";
 import type { ToolPin } from "./lock/tool-pin.ts";
 import type { McpConnection, McpRequestOptions } from "./mcp-connection.ts";
 import { readToolResult } from "./read-tool-result.ts";
@@ -31,6 +32,7 @@ export interface ToolSetOptions {
   readonly options: ImportOptions & { readonly timeoutMs?: number | undefined };
   readonly limits: ImportLimits;
   readonly pin: ToolPin | undefined;
+  /** Never throws. */
   warn(message: string, cause?: unknown): void;
 }
 
@@ -39,11 +41,15 @@ const NOTHING: ImportedTools = { tools: new Map(), filtered: new Set(), unusable
 /** The tools of one server as operations, as they were last listed. */
 export class ToolSet {
   readonly #given: ToolSetOptions;
+  readonly #onDefinitionChange: NonNullable<ImportOptions["onDefinitionChange"]>;
   readonly #warned = new Set<string>();
   #now = NOTHING;
 
   constructor(given: ToolSetOptions) {
     this.#given = given;
+    this.#onDefinitionChange = guardCallback("onDefinitionChange", (change) =>
+      given.options.onDefinitionChange?.(change),
+    );
   }
 
   get now(): ImportedTools {
@@ -52,7 +58,8 @@ export class ToolSet {
 
   /** Lists the tools again and says what has changed; an operation whose tool is the same stays the same. */
   async refresh(): Promise<readonly RegistryChange[]> {
-    const listed = await this.#list();
+    const oversized: OversizedEntry[] = [];
+    const listed = await this.#list((entry) => oversized.push(entry));
     const { connection, options, limits } = this.#given;
     const before = this.#now;
     const imported = importTools(listed, {
@@ -63,8 +70,9 @@ export class ToolSet {
       handlerFor: (plan) => this.#handlerFor(plan),
     });
     const tools = keepSame(before.tools, imported.tools);
-    this.#now = { ...imported, tools };
-    this.#report(imported);
+    const tooLarge = oversized.map(({ name, reason }) => ({ tool: name || "without a name", reason }));
+    this.#now = { ...imported, tools, unusable: [...imported.unusable, ...tooLarge] };
+    this.#report(this.#now);
     return changesBetween(before.tools, tools);
   }
 
@@ -82,10 +90,18 @@ export class ToolSet {
     );
   }
 
-  async #list(): Promise<readonly unknown[]> {
-    const { connection, limits, warn } = this.#given;
+  async #list(onOversized: (entry: OversizedEntry) => void): Promise<readonly unknown[]> {
+    const { connection, limits, options, warn } = this.#given;
+    const request = { timeoutMs: options.timeoutMs };
     try {
-      return await listPages(connection, { method: "tools/list", field: "tools", limits, warn });
+      return await listPages(connection, {
+        method: "tools/list",
+        field: "tools",
+        limits,
+        request,
+        warn,
+        onOversized,
+      });
     } catch (thrown) {
       // A server without tools need not know the question.
       const isWithout = connection.server.capabilities["tools"] === undefined;
@@ -124,12 +140,12 @@ export class ToolSet {
 
   /** Says once what is wrong with a tool, however often it is listed. */
   #report({ tools, unusable, notes }: ImportedTools): void {
-    const { pin, options } = this.#given;
+    const { pin } = this.#given;
     for (const { tool, reason } of unusable) this.#warnOnce(`The tool "${tool}" cannot be used. ${reason}`);
     for (const { tool, note } of notes) this.#warnOnce(`The tool "${tool}" is not taken over whole. ${note}`);
     for (const { definition } of tools.values()) {
       const change = pin?.changeOf(definition);
-      if (change !== undefined) options.onDefinitionChange?.(change);
+      if (change !== undefined) this.#onDefinitionChange(change);
     }
   }
 

@@ -3,6 +3,8 @@ import {
   type CryptoKey,
   createLocalJWKSet,
   createRemoteJWKSet,
+  customFetch,
+  errors,
   type JSONWebKeySet,
   type JWK,
   type JWTVerifyGetKey,
@@ -10,6 +12,11 @@ import {
 
 /** The keys tokens are signed with: the URL of a published set, a set, a key in one of three forms, or a shared secret. */
 export type BearerKeys = URL | string | JSONWebKeySet | JWK | CryptoKey | KeyObject | Uint8Array;
+
+/** Says that published keys could not be had: whoever asks may have a good token. */
+export class KeysUnavailableError extends Error {
+  override readonly name = "KeysUnavailableError";
+}
 
 /** Finds the key of a token, for the algorithms that are allowed. */
 export interface BearerKeyRing {
@@ -49,7 +56,7 @@ function isSet(keys: object): keys is JSONWebKeySet {
 }
 
 function createFinder(keys: BearerKeys): JWTVerifyGetKey {
-  if (typeof keys === "string" || keys instanceof URL) return createRemoteJWKSet(readKeysUrl(keys));
+  if (typeof keys === "string" || keys instanceof URL) return createRemoteFinder(readKeysUrl(keys));
   if (typeof keys !== "object" || keys === null)
     throw new TypeError("keys must be a URL, a key set or a key.");
   if (keys instanceof Uint8Array) {
@@ -66,6 +73,29 @@ function createFinder(keys: BearerKeys): JWTVerifyGetKey {
   if ("d" in keys) throw new TypeError("keys must be public: a private key has no business here.");
   const key = structuredClone(keys);
   return () => key;
+}
+
+/** What is wrong with the published set, as opposed to what a token says. */
+const SET_FAULTS = ["ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID", "ERR_JOSE_GENERIC"];
+
+function createRemoteFinder(url: URL): JWTVerifyGetKey {
+  const find = createRemoteJWKSet(url, {
+    [customFetch]: async (address, init) => {
+      try {
+        return await fetch(address, init);
+      } catch (cause) {
+        throw new KeysUnavailableError("The keys could not be fetched.", { cause });
+      }
+    },
+  });
+  return async (header, token) => {
+    try {
+      return await find(header, token);
+    } catch (cause) {
+      if (!(cause instanceof errors.JOSEError) || !SET_FAULTS.includes(cause.code)) throw cause;
+      throw new KeysUnavailableError("The keys could not be read.", { cause });
+    }
+  };
 }
 
 function readKeysUrl(keys: string | URL): URL {

@@ -142,6 +142,63 @@ describe("createBearerCheck", () => {
     expect((await check(token, { keys: url })).status).toBe(503);
   });
 
+  it("Mcp: refuses a token of an algorithm the key is not for, whatever form the key has", async () => {
+    const jwk = await exportJWK(keys.publicKey);
+    const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
+    const claims = part({ ...GOOD, exp: inSeconds(60) });
+    const secret = crypto.getRandomValues(new Uint8Array(32));
+    for (const held of [keys.publicKey, jwk, { ...jwk, alg: "ES256" }, { keys: [jwk] }, secret]) {
+      for (const alg of [
+        "RS256",
+        "PS512",
+        "EdDSA",
+        "ES384",
+        "HS256",
+        "HS512",
+        "none",
+        "odd",
+        {},
+        undefined,
+      ]) {
+        const { status } = await check(`${part({ alg })}.${claims}.AA`, { keys: held });
+        expect([alg, status]).toEqual([alg, 401]);
+      }
+    }
+  });
+
+  it("Mcp: is not available where keys cannot be read, but for a token that is none", async () => {
+    let answer = { status: 500, body: "" };
+    const publisher = createServer((_, response) => response.writeHead(answer.status).end(answer.body));
+    await new Promise<void>((resolve) => publisher.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(publisher.address() as AddressInfo).port}/keys`;
+    const token = await sign(GOOD);
+    for (const body of ["", "{", "{}", '{"keys":1}', "[]"]) {
+      for (const status of body === "" ? [200, 302, 404, 500] : [200]) {
+        answer = { status, body };
+        expect((await check(token, { keys: url })).status).toBe(503);
+      }
+    }
+    expect((await check("a.b.c", { keys: url })).status).toBe(401);
+    const jwk = { ...(await exportJWK(keys.publicKey)), kid: "1" };
+    answer = { status: 200, body: JSON.stringify({ keys: [jwk] }) };
+    expect((await check(token, { keys: url })).status).toBe(200);
+    expect((await check(await sign(GOOD, keys.privateKey, { kid: "2" }), { keys: url })).status).toBe(401);
+    await new Promise((resolve) => publisher.close(resolve));
+  });
+
+  it("Mcp: tries each key of a set where a token names none, as many as allowed and no more", async () => {
+    const own = await exportJWK(keys.publicKey);
+    const other = await exportJWK((await generateKeyPair("ES256", { extractable: true })).publicKey);
+    const token = await sign(GOOD);
+    const behind = async (count: number, given = token) =>
+      (await check(given, { keys: { keys: [...Array<typeof other>(count).fill(other), own] } })).status;
+    expect(await behind(1)).toBe(200);
+    expect(await behind(15)).toBe(200);
+    expect(await behind(16)).toBe(401);
+    expect(await behind(1, await sign(GOOD, others.privateKey))).toBe(401);
+    expect(await behind(1, await sign({ ...GOOD, aud: "https://other.example" }))).toBe(401);
+  });
+
   it("Mcp: refuses options that would believe too much", async () => {
     const jwk = await exportJWK(keys.privateKey);
     const bad: Partial<BearerAuth>[] = [

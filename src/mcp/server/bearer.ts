@@ -1,6 +1,6 @@
-import { errors, type JWTPayload, jwtVerify } from "jose";
+import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from "jose";
 import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
-import { type BearerKeys, readBearerKeys } from "./bearer-keys.ts";
+import { type BearerKeys, KeysUnavailableError, readBearerKeys } from "./bearer-keys.ts";
 import { createRefusal } from "./http-refusal.ts";
 
 /** Tells clients where to get a token (RFC 9728); served under `/.well-known/oauth-protected-resource`. */
@@ -15,7 +15,7 @@ export interface ResourceMetadata {
 export interface BearerAuth {
   /** Whom tokens must be made for: this endpoint. */
   readonly audience: string | readonly string[];
-  /** Where keys are published, a set of keys, or one key. */
+  /** Where keys are published, a set of keys, or one key; 16 keys of a set are tried on a token that names none. */
   readonly keys: BearerKeys;
   /** Whose tokens they must be. @default anybody's who has the key */
   readonly issuer?: string | readonly string[] | undefined;
@@ -40,6 +40,8 @@ export interface BearerCheck {
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
 const TOKEN = /^Bearer +([\w-]+\.[\w-]+\.[\w-]+)$/i;
 const TOKEN_CHARACTERS = 16_384;
+/** Keys of a set that are tried on a token that names none. */
+const KEYS_TRIED = 16;
 
 /** Creates what checks tokens; options that make no sense, or no difference between tokens, are a `TypeError`. */
 export function createBearerCheck(auth: BearerAuth): BearerCheck {
@@ -106,18 +108,36 @@ function createVerification(auth: BearerAuth): Verification {
     const token = header.length <= TOKEN_CHARACTERS ? TOKEN.exec(header)?.[1] : undefined;
     if (token === undefined) return "invalid";
     try {
-      const { payload } = await jwtVerify(token, find, rules);
+      const payload = await verifyWithAny(token, find, rules);
       return typeof payload.sub === "string" && payload.sub !== "" ? payload : "invalid";
     } catch (thrown) {
-      return isKeyFault(thrown) ? "unavailable" : "invalid";
+      return thrown instanceof KeysUnavailableError ? "unavailable" : "invalid";
     }
   };
 }
 
-/** Whoever asks may have a good token: it is the keys that are missing. */
-function isKeyFault(thrown: unknown): boolean {
-  if (!(thrown instanceof errors.JOSEError)) return true;
-  return ["ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID", "ERR_JOSE_GENERIC"].includes(thrown.code);
+/** Verifies a token; where it does not say which key of a set it was signed with, with each that may be the one. */
+async function verifyWithAny(
+  token: string,
+  find: JWTVerifyGetKey,
+  rules: JWTVerifyOptions,
+): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, find, rules)).payload;
+  } catch (thrown) {
+    if (!(thrown instanceof errors.JWKSMultipleMatchingKeys)) throw thrown;
+    let tried = 0;
+    for await (const key of thrown) {
+      tried += 1;
+      if (tried > KEYS_TRIED) break;
+      try {
+        return (await jwtVerify(token, key, rules)).payload;
+      } catch (wrong) {
+        if (!(wrong instanceof errors.JWSSignatureVerificationFailed)) throw wrong;
+      }
+    }
+    throw thrown;
+  }
 }
 
 /** Claims that say something about the token rather than the caller. */

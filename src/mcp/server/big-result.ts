@@ -1,10 +1,12 @@
+import { isPlainObject } from "../../core/json/json-value.ts";
 import {
   type CallToolResult,
   type ContentBlock,
+  RESULT_META_KEY,
   textBlock,
   textOf,
 } from "../../core/result/call-tool-result.ts";
-import type { ResultStore } from "../../core/result/result-store.ts";
+import type { ResultEntry, ResultStore, StoredResult } from "../../core/result/result-store.ts";
 
 /** Characters of a result that is too long to send, shown in its place. */
 const PREVIEW_CHARACTERS = 2_000;
@@ -12,10 +14,12 @@ const PREVIEW_CHARACTERS = 2_000;
 /** How a result that is too long is cut. */
 export interface CutOptions {
   readonly store: Pick<ResultStore, "put">;
-  /** UTF-16 units of the text, or of the structured content as JSON, that are sent whole. */
+  /** UTF-16 units of the text, and again of the structured content as JSON, that are sent whole. */
   readonly inlineCharacters: number;
   /** Whether the tool promises structured content; that promise is kept, whatever its size. */
   readonly isPromised: boolean;
+  /** Makes structured content smaller in a way that keeps the promise; without one it goes whole. */
+  readonly shorten?: (structured: unknown, maxCharacters: number) => unknown;
   /** What the stored result is called. */
   readonly name: string;
 }
@@ -25,41 +29,54 @@ export interface CutOptions {
  * clients throw away a result without it, and a cut of it would be other data; where none is announced it is left out.
  */
 export async function withinInline(result: CallToolResult, options: CutOptions): Promise<CallToolResult> {
-  const { store, inlineCharacters, isPromised, name } = options;
-  const whole = wholeOf(result, inlineCharacters);
-  if (whole === undefined) return result;
-  const link = await store.put({ ...whole, name });
+  const { store, inlineCharacters, name } = options;
   const { structuredContent, ...rest } = result;
-  const shown = cutText(whole.text, PREVIEW_CHARACTERS);
-  const omitted = whole.text.length - shown.length;
-  const note = `… ${omitted} more characters; read ${link.uri} for the whole, or a part of it with ?offset=…&length=….`;
+  const texts = result.content.map(textOf).filter((text) => text !== undefined);
+  const json = structuredContent === undefined ? "" : JSON.stringify(structuredContent);
+  const isLongData = json.length > inlineCharacters;
+  const isLongText = texts.reduce((sum, text) => sum + text.length, 0) > inlineCharacters;
+  const data = isLongData ? sentData(structuredContent, options) : structuredContent;
+  const isWhole = data === structuredContent;
+  if (!isLongText && isWhole) return result;
+  const isDataAsText = isLongData && texts.length === 1 && [json, structuredContent].includes(texts[0]);
+  const entries: ResultEntry[] = [];
+  if (isLongText && !isDataAsText) entries.push({ text: texts.join("\n\n"), mimeType: "text/plain", name });
+  if (!isWhole || isDataAsText) entries.push({ text: json, mimeType: "application/json", name });
+  const stored = await Promise.all(entries.map((entry) => store.put(entry)));
+  const shown = isLongText
+    ? [cutText(entries[0]?.text ?? "", Math.min(PREVIEW_CHARACTERS, inlineCharacters))]
+    : texts;
   const others = result.content.filter((block) => textOf(block) === undefined);
-  const linkBlock: ContentBlock = {
-    type: "resource_link",
-    uri: link.uri,
-    name: link.name,
-    mimeType: link.mimeType,
-    size: link.size,
-  };
-  return {
+  const cut: CallToolResult = {
     ...rest,
-    ...(isPromised && structuredContent !== undefined && { structuredContent }),
-    content: [textBlock(`${shown}\n${note}`), ...others, linkBlock],
+    ...(data !== undefined && { structuredContent: data as Record<string, unknown> }),
+    content: [...[...shown, stored.map(toNote).join("\n")].map(textBlock), ...others, ...stored.map(toLink)],
   };
+  return isWhole && structuredContent !== undefined ? cut : withoutWire(cut);
 }
 
-/** The text worth storing, where it is longer than what is sent whole. */
-function wholeOf(
-  { content, structuredContent }: CallToolResult,
-  limit: number,
-): { readonly text: string; readonly mimeType: string } | undefined {
-  if (structuredContent !== undefined) {
-    const text = JSON.stringify(structuredContent);
-    if (text.length > limit) return { text, mimeType: "application/json" };
-  }
-  const texts = content.map(textOf).filter((text) => text !== undefined);
-  const length = texts.reduce((sum, text) => sum + text.length, 0);
-  return length > limit ? { text: texts.join("\n\n"), mimeType: "text/plain" } : undefined;
+/** Leaves out the wire form of data, which is as long as the data. */
+export function withoutWire(result: CallToolResult): CallToolResult {
+  const facts = result._meta?.[RESULT_META_KEY];
+  if (!isPlainObject(facts) || !Object.hasOwn(facts, "wire")) return result;
+  const { wire: _, ...others } = facts;
+  const { [RESULT_META_KEY]: __, ...meta } = result._meta ?? {};
+  const _meta = Object.keys(others).length > 0 ? { ...meta, [RESULT_META_KEY]: others } : meta;
+  return { ...result, _meta };
+}
+
+function sentData(structured: unknown, options: CutOptions): unknown {
+  const { isPromised, shorten, inlineCharacters } = options;
+  if (shorten !== undefined) return shorten(structured, inlineCharacters);
+  return isPromised ? structured : undefined;
+}
+
+function toNote({ uri, characters, mimeType }: StoredResult): string {
+  return `… cut: read ${uri} for all ${characters} characters (${mimeType}), or a part of them with ?offset=…&length=….`;
+}
+
+function toLink({ uri, name, mimeType, size }: StoredResult): ContentBlock {
+  return { type: "resource_link", uri, name, mimeType, size };
 }
 
 /** The beginning of a text, without half a surrogate pair at its end. */

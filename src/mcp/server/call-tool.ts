@@ -1,23 +1,20 @@
-import type { InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
-import type { Identity } from "../../core/access/identity.ts";
-import { CallError, toCallError } from "../../core/errors/errors.ts";
+import type { InputRequiredResult } from "@modelcontextprotocol/server";
 import { randomId } from "../../core/execution/request-id.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ExecuteOptions } from "../../core/registry/executor.ts";
 import type { CallToolResult } from "../../core/result/call-tool-result.ts";
 import { type EndedCall, endCall } from "../../core/result/ended-call.ts";
-import type { ResultFormat } from "../../core/result/result-format.ts";
-import { withinInline } from "./big-result.ts";
-import { inputOf, outputOf } from "./describe-tool.ts";
+import { isEqual } from "../../core/schema/compare-values.ts";
+import { INPUT_META_KEY } from "../meta-keys.ts";
+import { inputOf } from "./describe-tool.ts";
 import { type Exchange, metadataOf } from "./exchange.ts";
 import { checkParamHeaders } from "./http-params.ts";
-import { withFacts, withOutcome } from "./outcome-meta.ts";
 import type { PeerRequest } from "./peer-request.ts";
-import { plainFormat, toErrorText } from "./plain-format.ts";
 import { invalidParams, quoted } from "./protocol-errors.ts";
 import type { ServedTools } from "./served-tools.ts";
 import { endStream } from "./stream-tool.ts";
+import { toResult } from "./to-result.ts";
 import type { SuspendableRun } from "./waiting-calls.ts";
 
 /** Answers `tools/call`. */
@@ -32,29 +29,49 @@ export async function callTool(
   const operation = served.table.find(name, request.identity);
   if (operation === undefined || operation.visibility === "internal") throw unknownTool(name);
   checkParamHeaders(request.context, inputOf(operation).schema, params["arguments"]);
-  const input = toInput(operation, params["arguments"]);
+  const isOddInput = request.context.mcpReq._meta?.[INPUT_META_KEY] === "wrapped";
+  const input = toInput(operation, params["arguments"], isOddInput);
   return await request.run("tools/call", name, async (run, exchange) => {
-    const call = await endOperation(
-      served,
-      operation,
-      input,
-      {
-        ...toExecuteOptions(request.context, request.identity, run, exchange, operation.id),
-      },
-      exchange,
-    );
+    const call = await endOperation({ served, request, run, exchange }, operation, input);
     if (isHidden(served, call)) throw unknownTool(name);
     if ("error" in call.outcome) request.assertCapable(call.outcome.error);
-    return await toResult(served, request, call, operation, format);
+    return await toResult(call, { served, request, operation, format });
   });
 }
 
+/** One call on its way: what it runs on, for whom, and who listens. */
+export interface CallScope {
+  readonly served: ServedTools;
+  readonly request: PeerRequest;
+  readonly run: SuspendableRun;
+  readonly exchange: Exchange;
+}
+
+/** Runs an operation to its end, a subscription too; links of an imported tool's result lead back to its server. */
+export async function endOperation(
+  scope: CallScope,
+  operation: AnyOperation,
+  input: unknown,
+): Promise<EndedCall> {
+  const { served, exchange, run } = scope;
+  const options = toExecuteOptions(scope, operation.id);
+  if (operation.type === "subscription") {
+    return await endStream({ served, exchange, operation, input, options });
+  }
+  const call = await endCall(served.executor, operation.id, input, options);
+  const { outcome } = call;
+  if ("error" in outcome || outcome.envelope.meta.source !== "mcp") return call;
+  const { data, meta } = outcome.envelope;
+  const content = await served.ownLinks(operation.namespace, meta.content, { signal: run.signal });
+  if (content === meta.content) return call;
+  // Where a tool gave no data, its content stands for it.
+  const envelope = { data: isEqual(data, meta.content) ? content : data, meta: { ...meta, content } };
+  return { ...call, outcome: { envelope } };
+}
+
 /** What a call is told about who makes it and who listens. */
-export function toExecuteOptions(
-  context: ServerContext,
-  identity: Identity | undefined,
-  run: SuspendableRun,
-  exchange: Exchange,
+function toExecuteOptions(
+  { request: { context, identity }, run, exchange }: CallScope,
   operationId: string,
 ): ExecuteOptions & { readonly requestId: string } {
   const metadata = metadataOf(context);
@@ -69,25 +86,13 @@ export function toExecuteOptions(
   };
 }
 
-/** Runs an operation to its end, a subscription too. */
-export function endOperation(
-  served: ServedTools,
-  operation: AnyOperation,
-  input: unknown,
-  options: ExecuteOptions & { readonly requestId: string },
-  exchange: Exchange,
-): Promise<EndedCall> {
-  return operation.type === "subscription"
-    ? endStream(served, operation, input, options, exchange)
-    : endCall(served.executor, operation.id, input, options);
-}
-
 /** Unwraps what `toServedInput` wrapped; without arguments, an operation that declares no input gets none. */
-function toInput(operation: AnyOperation, args: unknown): unknown {
+function toInput(operation: AnyOperation, args: unknown, isOddInput: boolean): unknown {
   if (args !== undefined && !isPlainObject(args)) {
     throw invalidParams("The arguments of a call must be an object.");
   }
-  if (inputOf(operation).wrapped)
+  // A Waybill client can send an operation that declares no input what is no object.
+  if (inputOf(operation).wrapped || (isOddInput && operation.inputSchema === undefined))
     return args !== undefined && Object.hasOwn(args, "input") ? args["input"] : undefined;
   return args ?? (operation.inputSchema === undefined ? undefined : {});
 }
@@ -105,42 +110,5 @@ export function isHidden({ executor }: ServedTools, { outcome, operationId, iden
 
   function isListed(): boolean {
     return executor.list({ identity }).some(({ id }) => id === operationId);
-  }
-}
-
-/** Writes a call that has ended as this peer takes it. */
-export async function toResult(
-  served: ServedTools,
-  request: PeerRequest,
-  call: EndedCall,
-  operation: AnyOperation,
-  format: ResultFormat,
-): Promise<CallToolResult> {
-  const schema = outputOf(operation, format);
-  const written = withOutcome(await write(format, call), call);
-  served.onContent(operation.namespace, written.content);
-  const sent =
-    served.store === undefined || format !== plainFormat
-      ? written
-      : await withinInline(written, {
-          store: served.store,
-          inlineCharacters: served.limits.inlineCharacters,
-          isPromised: schema !== undefined,
-          name: operation.id,
-        });
-  // An error has nothing to do with the schema of results.
-  const projected = request.project(sent, sent.isError === true ? undefined : schema);
-  const isWrapped = projected.structuredContent !== sent.structuredContent;
-  return isWrapped ? withFacts(projected, { wrapsResult: true }) : projected;
-}
-
-/** A format does not throw; a result that cannot be written at all is a failed call. */
-async function write(format: ResultFormat, call: EndedCall): Promise<CallToolResult> {
-  try {
-    return await format.write(call);
-  } catch (thrown) {
-    const cause = toCallError(thrown);
-    const error = new CallError("OUTPUT_INVALID", "The result cannot be written as JSON.", { cause });
-    return withOutcome(toErrorText(error), { ...call, outcome: { error } });
   }
 }

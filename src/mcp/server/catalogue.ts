@@ -7,17 +7,21 @@ import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { CallToolResult } from "../../core/result/call-tool-result.ts";
 import { textBlock } from "../../core/result/call-tool-result.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
+import type { ResultFormat } from "../../core/result/result-format.ts";
+import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
-import { endOperation, isHidden, toExecuteOptions, toResult } from "./call-tool.ts";
+import { OPERATION_META_KEY } from "../meta-keys.ts";
+import { type CallScope, endOperation, isHidden } from "./call-tool.ts";
 import { searchOperations } from "./catalogue-search.ts";
-import { describeTool } from "./describe-tool.ts";
-import type { Exchange } from "./exchange.ts";
+import { inputOf } from "./describe-tool.ts";
+import { toModernSchema } from "./modern-schema.ts";
 import { withOutcome } from "./outcome-meta.ts";
+import { pageOf } from "./page-cursor.ts";
 import type { PeerRequest } from "./peer-request.ts";
-import { plainFormat, toErrorText } from "./plain-format.ts";
+import { toErrorText } from "./plain-format.ts";
 import { invalidParams, quoted } from "./protocol-errors.ts";
 import type { ServedTools } from "./served-tools.ts";
-import type { SuspendableRun } from "./waiting-calls.ts";
+import { toResult, withinLimits } from "./to-result.ts";
 
 /** Calls in one batch, and how many of them run at a time. */
 export const BATCH_LIMITS = { calls: 50, concurrency: 8 } as const;
@@ -29,53 +33,52 @@ const INPUT = { description: "The input of the operation, as describe says." };
 
 /** The tools of a catalogue: they find and call operations that are too many to list. */
 export const CATALOGUE_TOOLS = [
-  tool("search", "Finds operations by words in their ids, titles, tags and descriptions.", READ_ONLY, {
+  tool("search", "Finds operations by words in their ids, titles, tags and descriptions.", {
+    annotations: READ_ONLY,
     properties: {
       query: { type: "string", description: "Words to look for." },
       limit: { type: "integer", minimum: 1, maximum: MAX_FOUND, default: 20 },
     },
     required: ["query"],
   }),
-  tool(
-    "describe",
-    "Describes operations: what they do, the input they take and what they give back.",
-    READ_ONLY,
-    {
-      properties: { id: ID, ids: { type: "array", items: ID, maxItems: BATCH_LIMITS.calls } },
-    },
-  ),
-  tool("call", "Calls one operation.", {}, { properties: { id: ID, input: INPUT }, required: ["id"] }),
-  tool(
-    "batch",
-    "Calls several operations at once; each answers for itself.",
-    {},
-    {
-      properties: {
-        calls: {
-          type: "array",
-          items: { type: "object", properties: { id: ID, input: INPUT }, required: ["id"] },
-          minItems: 1,
-          maxItems: BATCH_LIMITS.calls,
-        },
+  tool("describe", "Describes operations: what they do, the input they take and what they give back.", {
+    annotations: READ_ONLY,
+    properties: { id: ID, ids: { type: "array", items: ID, maxItems: BATCH_LIMITS.calls } },
+  }),
+  tool("call", "Calls one operation.", { properties: { id: ID, input: INPUT }, required: ["id"] }),
+  tool("batch", "Calls several operations at once; each answers for itself, with its data as it is.", {
+    properties: {
+      calls: {
+        type: "array",
+        items: { type: "object", properties: { id: ID, input: INPUT }, required: ["id"] },
+        minItems: 1,
+        maxItems: BATCH_LIMITS.calls,
       },
-      required: ["calls"],
     },
-  ),
+    required: ["calls"],
+  }),
 ] as const;
 
 function tool(
   name: string,
   description: string,
-  annotations: object,
-  inputSchema: JsonSchemaObject,
+  { annotations, ...input }: JsonSchemaObject,
 ): Readonly<Record<string, unknown>> {
-  const schema = { type: "object", ...inputSchema, additionalProperties: false };
-  return {
-    name,
-    description,
-    inputSchema: schema,
-    ...(Object.keys(annotations).length > 0 && { annotations }),
-  };
+  const inputSchema = { type: "object", ...input, additionalProperties: false };
+  return { name, description, inputSchema, ...(annotations !== undefined && { annotations }) };
+}
+
+/** Answers `tools/list` where the tools are those of a catalogue. */
+export function listCatalogue(
+  served: ServedTools,
+  request: PeerRequest,
+  cursor: unknown,
+): { readonly tools: readonly object[]; readonly nextCursor?: string } {
+  // What results will be written in must be known here too.
+  served.formatFor(request.context);
+  const keyOf = (item: (typeof CATALOGUE_TOOLS)[number]): string => String(CATALOGUE_TOOLS.indexOf(item));
+  const { items, ...rest } = pageOf(CATALOGUE_TOOLS, keyOf, cursor, served.limits.pageSize);
+  return { tools: items, ...rest };
 }
 
 /** Answers `tools/call` where the tools are those of a catalogue. */
@@ -87,22 +90,28 @@ export async function callCatalogue(
   const { name } = params;
   const args = params["arguments"] ?? {};
   if (!isPlainObject(args)) throw invalidParams("The arguments of a call must be an object.");
+  const format = served.formatFor(request.context);
   switch (name) {
     case "search":
-      return search(served, request, args);
+      return await send(search(served, request, args), served, name);
     case "describe":
-      return describe(served, request, args);
+      return await send(describe({ served, request, format }, args), served, name);
     case "call":
-      return await request.run("tools/call", "call", (run, exchange) =>
-        call(served, request, args, run, exchange),
+      return await request.run("tools/call", name, (run, exchange) =>
+        call({ served, request, run, exchange }, args, format),
       );
     case "batch":
-      return await request.run("tools/call", "batch", (run, exchange) =>
-        batch(served, request, args, run, exchange),
+      return await request.run("tools/call", name, async (run, exchange) =>
+        send(await batch({ served, request, run, exchange }, args), served, name),
       );
     default:
       throw invalidParams(`Unknown tool: ${quoted(String(name))}.`);
   }
+}
+
+/** Answers of the catalogue itself are bounded like those of operations. */
+function send(result: CallToolResult, served: ServedTools, name: string): Promise<CallToolResult> {
+  return withinLimits(result, served, { isPromised: false, name });
 }
 
 function search(
@@ -126,48 +135,58 @@ function search(
   return answer({ operations });
 }
 
-function describe(served: ServedTools, request: PeerRequest, args: Record<string, unknown>): CallToolResult {
+/** For whom operations are described, and what their results are written in. */
+interface DescribeScope {
+  readonly served: ServedTools;
+  readonly request: PeerRequest;
+  readonly format: ResultFormat;
+}
+
+function describe(scope: DescribeScope, args: Record<string, unknown>): CallToolResult {
   const ids = [args["id"] ?? [], args["ids"] ?? []].flat();
   if (ids.length === 0 || ids.length > BATCH_LIMITS.calls || !ids.every((id) => typeof id === "string")) {
     return refusal(`Give an "id", or from 1 to ${BATCH_LIMITS.calls} "ids".`);
   }
+  const { served, request } = scope;
   const visible = new Map<string, AnyOperation>(
     served.executor.list({ identity: request.identity }).map((found) => [found.id, found]),
   );
   const operations = ids.flatMap((id) => {
     const operation = visible.get(id);
-    return operation === undefined ? [] : [describeOperation(operation)];
+    return operation === undefined ? [] : [describeOperation(scope, operation)];
   });
   const unknown = ids.filter((id) => !visible.has(id));
   return answer({ operations, ...(unknown.length > 0 && { unknown }) });
 }
 
-function describeOperation(operation: AnyOperation): Record<string, unknown> {
-  const { name: _, _meta: meta, ...shown } = describeTool(operation, "", "modern", plainFormat);
-  return { id: operation.id, ...shown, _meta: meta };
+/** Describes what `call` takes and gives: input of any kind goes in as it is, results come as this peer takes them. */
+function describeOperation({ served, request, format }: DescribeScope, operation: AnyOperation): object {
+  const { name: _, ...shown } = served.table.toolOf(operation, request.peer.era, format);
+  const { id, inputSchema } = operation;
+  if (inputSchema === undefined || !inputOf(operation).wrapped) return { id, ...shown };
+  const { json } = toOperationSchema(inputSchema, "input");
+  const { wrapsInput: __, ...facts } = shown._meta[OPERATION_META_KEY] as Record<string, unknown>;
+  return {
+    id,
+    ...shown,
+    inputSchema: typeof json === "boolean" ? json : toModernSchema(json),
+    _meta: { ...shown._meta, [OPERATION_META_KEY]: facts },
+  };
 }
 
 async function call(
-  served: ServedTools,
-  request: PeerRequest,
+  scope: CallScope,
   args: Record<string, unknown>,
-  run: SuspendableRun,
-  exchange: Exchange,
+  format: ResultFormat,
 ): Promise<CallToolResult> {
-  const format = served.formatFor(request.context);
-  const { ended, operation } = await end(served, request, args, run, exchange);
+  const { served, request } = scope;
+  const { ended, operation } = await end(scope, args);
   if ("error" in ended.outcome) request.assertCapable(ended.outcome.error);
-  if (operation !== undefined) return await toResult(served, request, ended, operation, format);
+  if (operation !== undefined) return await toResult(ended, { served, request, operation, format });
   return withOutcome("error" in ended.outcome ? toErrorText(ended.outcome.error) : refusal(""), ended);
 }
 
-async function batch(
-  served: ServedTools,
-  request: PeerRequest,
-  { calls }: Record<string, unknown>,
-  run: SuspendableRun,
-  exchange: Exchange,
-): Promise<CallToolResult> {
+async function batch(scope: CallScope, { calls }: Record<string, unknown>): Promise<CallToolResult> {
   if (!Array.isArray(calls) || calls.length === 0 || calls.length > BATCH_LIMITS.calls) {
     return refusal(`"calls" must be a list of 1 to ${BATCH_LIMITS.calls} calls.`);
   }
@@ -176,36 +195,37 @@ async function batch(
   const work = async (): Promise<void> => {
     for (let i = next++; i < calls.length; i = next++) {
       const args = isPlainObject(calls[i]) ? calls[i] : {};
-      results[i] = toEntry((await end(served, request, args, run, exchange)).ended);
+      results[i] = toEntry((await end(scope, args)).ended);
     }
   };
   await Promise.all(Array.from({ length: BATCH_LIMITS.concurrency }, work));
   return answer({ results });
 }
 
+/** A call that has ended; without an operation where the caller may see none. */
+interface Ended {
+  readonly ended: EndedCall;
+  readonly operation: AnyOperation | undefined;
+}
+
 /** Ends one call; what the caller may not see is as if it were not there. */
-async function end(
-  served: ServedTools,
-  request: PeerRequest,
-  { id, input }: Readonly<Record<string, unknown>>,
-  run: SuspendableRun,
-  exchange: Exchange,
-): Promise<{ readonly ended: EndedCall; readonly operation: AnyOperation | undefined }> {
+async function end(scope: CallScope, { id, input }: Readonly<Record<string, unknown>>): Promise<Ended> {
+  const { served, request } = scope;
   const operationId = typeof id === "string" ? id : "";
   const operation = served.executor.get(operationId);
-  const missing = (): { readonly ended: EndedCall; readonly operation: undefined } => {
-    const error = new CallError("OPERATION_NOT_FOUND", `There is no operation ${quoted(operationId)}.`);
-    const known = { operationId, operation: undefined, identity: request.identity };
-    return {
-      ended: { ...known, requestId: randomId(), durationMs: 0, outcome: { error } },
-      operation: undefined,
-    };
+  if (operation === undefined || operation.visibility === "internal") return missing(request, operationId);
+  const isBare = input === undefined && operation.inputSchema !== undefined && !inputOf(operation).wrapped;
+  const ended = await endOperation(scope, operation, isBare ? {} : input);
+  return isHidden(served, ended) ? missing(request, operationId) : { ended, operation };
+}
+
+function missing({ identity }: PeerRequest, operationId: string): Ended {
+  const error = new CallError("OPERATION_NOT_FOUND", `There is no operation ${quoted(operationId)}.`);
+  const known = { operationId, operation: undefined, identity };
+  return {
+    ended: { ...known, requestId: randomId(), durationMs: 0, outcome: { error } },
+    operation: undefined,
   };
-  if (operation === undefined || operation.visibility === "internal") return missing();
-  const options = toExecuteOptions(request.context, request.identity, run, exchange, operationId);
-  const given = input === undefined && operation.inputSchema !== undefined ? {} : input;
-  const ended = await endOperation(served, operation, given, options, exchange);
-  return isHidden(served, ended) ? missing() : { ended, operation };
 }
 
 function toEntry({ operationId: id, outcome }: EndedCall): Record<string, unknown> {

@@ -4,17 +4,12 @@ import type { ResultFormat } from "../../core/result/result-format.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import type { JsonSchema, JsonSchemaObject } from "../../core/schema/json-schema.ts";
 import { cleanText } from "../clean-text.ts";
+import { OPERATION_META_KEY, TOOL_META_KEY } from "../meta-keys.ts";
 import { type ServedInput, toNaturalOutput, toServedInput, toServedOutput } from "./served-schema.ts";
 import { streamSchema } from "./stream-result.ts";
 
 /** Which of the two protocols a peer speaks. */
 export type Era = "legacy" | "modern";
-
-/** The key of a tool's `_meta` under which its operation is described. */
-export const OPERATION_META_KEY = "dev.waybill/operation";
-
-/** The key of an operation's `_meta` under which an imported tool keeps what operations have no field for. */
-const IMPORTED_META_KEY = "dev.waybill/tool";
 
 /** A tool as `tools/list` shows it. */
 export interface DescribedTool {
@@ -62,7 +57,10 @@ export function describeTool(
   const { title, description } = operation;
   const input = inputOf(operation);
   const outputSchema = toServedOutput(formatSchema(operation, format), era);
+  const natural = outputOf(operation, format);
+  const wrapsResult = era === "legacy" && natural !== undefined && natural["type"] !== "object";
   const imported = importedPartOf(operation);
+  const facts = factsOf(operation, { wrapsInput: input.wrapped, wrapsResult });
   const annotations = annotationsOf(operation, imported["annotations"]);
   return {
     name,
@@ -72,7 +70,7 @@ export function describeTool(
     ...(outputSchema !== undefined && { outputSchema }),
     ...(annotations !== undefined && { annotations }),
     ...(Array.isArray(imported["icons"]) && { icons: imported["icons"] }),
-    _meta: { ...foreignMeta(imported["_meta"]), [OPERATION_META_KEY]: factsOf(operation, input.wrapped) },
+    _meta: { ...foreignMeta(imported["_meta"]), [OPERATION_META_KEY]: facts },
   };
 }
 
@@ -93,7 +91,7 @@ function formatSchema(operation: AnyOperation, format: ResultFormat): JsonSchema
 }
 
 function importedPartOf(operation: AnyOperation): Readonly<Record<string, unknown>> {
-  const part = operation._meta?.[IMPORTED_META_KEY];
+  const part = operation._meta?.[TOOL_META_KEY];
   return isPlainObject(part) ? part : {};
 }
 
@@ -114,8 +112,14 @@ function annotationsOf(
   return said.length === 0 ? undefined : Object.fromEntries(said);
 }
 
-function factsOf(operation: AnyOperation, wrapsInput: boolean): Record<string, unknown> {
-  const { id, type, version, tags, tier, features } = operation;
+interface Wrapping {
+  readonly wrapsInput: boolean;
+  readonly wrapsResult: boolean;
+}
+
+/** What a tool cannot say of its operation, and what was declared where the tool looks the same either way. */
+function factsOf(operation: AnyOperation, { wrapsInput, wrapsResult }: Wrapping): Record<string, unknown> {
+  const { id, type, version, tags, tier, features, inputSchema, annotations } = operation;
   const errors = errorFacts(operation);
   return {
     id,
@@ -126,6 +130,9 @@ function factsOf(operation: AnyOperation, wrapsInput: boolean): Record<string, u
     ...(tier !== undefined && { tier }),
     ...(features !== undefined && features.length > 0 && { features }),
     ...(wrapsInput && { wrapsInput }),
+    ...(wrapsResult && { wrapsResult }),
+    ...(inputSchema === undefined && { takesAnything: true }),
+    ...(type !== "mutation" && annotations?.readOnly === true && { declaresReadOnly: true }),
   };
 }
 

@@ -16,6 +16,8 @@ export interface HttpAuthenticationOptions {
 
 /** Tells who is asking. */
 export interface HttpAuthentication {
+  /** Whether a caller without an identity is known to be nobody, rather than not known. */
+  readonly decides: boolean;
   identify(
     request: Request,
   ): Promise<{ readonly identity: Identity | undefined } | { readonly refusal: Response }>;
@@ -31,11 +33,18 @@ export function createAuthentication(options: HttpAuthenticationOptions): HttpAu
   }
   if (auth !== undefined) {
     const bearer = createBearerCheck(auth);
-    return { identify: (request) => bearer.check(request), describe: (request) => bearer.describe(request) };
+    return {
+      decides: true,
+      identify: (request) => bearer.check(request),
+      describe: (request) => bearer.describe(request),
+    };
   }
   const describe = (): undefined => undefined;
-  if (authenticate === undefined) return { identify: async () => ({ identity: undefined }), describe };
+  if (authenticate === undefined) {
+    return { decides: false, identify: async () => ({ identity: undefined }), describe };
+  }
   return {
+    decides: true,
     describe,
     async identify(request) {
       try {

@@ -17,14 +17,17 @@ import { createRefusal, requestIdOf } from "./http-refusal.ts";
 import { readEventBounds, type SessionEventLimits } from "./http-session-events.ts";
 import { HttpSessions } from "./http-sessions.ts";
 import { isEventStream, watchStream, withBody } from "./http-stream.ts";
-import type { McpServer } from "./mcp-server.ts";
+import type { McpPeer, McpServer } from "./mcp-server.ts";
 import { withIdentity } from "./peer-identity.ts";
 import { HeldResources, listenedResources, MAX_SUBSCRIPTIONS } from "./resource-subscriptions.ts";
 import { spliced, splicedJsonOf } from "./spliced-list.ts";
 
 /** What the host of a handler already knows about a request. */
 export interface McpRequestInfo {
-  /** Who is asking; then `auth` and `authenticate` are not consulted. */
+  /**
+   * Who is asking; then `auth` and `authenticate` are not consulted. A host that says `undefined`, rather than nothing, says that
+   * it is nobody: then the identity of the server's options is not used either.
+   */
   readonly identity?: Identity | undefined;
 }
 
@@ -44,11 +47,13 @@ export interface CloseOptions {
 interface Asked {
   readonly request: Request;
   readonly body?: unknown;
-  readonly identity: Identity | undefined;
+  readonly identity: McpPeer["identity"];
   readonly authInfo: AuthInfo | undefined;
 }
 
 const METHODS = ["GET", "POST", "DELETE"];
+/** Stands for a caller who is known to be nobody. */
+const NOBODY: AuthInfo = { token: "", clientId: "", scopes: [] };
 const FAULT = "An MCP request over HTTP failed unexpectedly.";
 const CREDENTIALS = ["authorization", "cookie", "proxy-authorization"];
 
@@ -83,7 +88,7 @@ class HttpHandler implements McpHandler {
     this.#warn = options.onWarning ?? ((message, cause) => console.warn(message, cause));
     this.#sessions = new HttpSessions(server, { ...this.#bounds, ...readEventBounds(options) });
     const open = (context: McpRequestContext): Server => {
-      const identity = context.authInfo && this.#identities.get(context.authInfo);
+      const identity = context.authInfo && (this.#identities.get(context.authInfo) ?? "anonymous");
       try {
         return server.open({ era: "modern", identity, stays: false, splices: true });
       } catch (thrown) {
@@ -129,8 +134,9 @@ class HttpHandler implements McpHandler {
     const known = info.identity && { identity: info.identity };
     const who = known ?? (await this.#authentication.identify(request));
     if ("refusal" in who) return who.refusal;
-    const { identity } = who;
-    const authInfo = identity && this.#toAuthInfo(identity);
+    const isAnonymous = who.identity === undefined && (this.#authentication.decides || "identity" in info);
+    const identity: McpPeer["identity"] = isAnonymous ? "anonymous" : who.identity;
+    const authInfo = isAnonymous ? NOBODY : who.identity && this.#toAuthInfo(who.identity);
     const asked = { request: withoutCredentials(request), identity, authInfo };
     return request.method === "POST" ? this.#post(request, asked) : this.#session(asked);
   }

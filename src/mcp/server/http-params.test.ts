@@ -34,8 +34,18 @@ describe("checkParamHeaders", () => {
 
   it("Mcp: expects no header for what is not there or cannot be written in one", async () => {
     for (const args of [{}, { region: null }, { count: 2 ** 60 }, { deep: 1 }, { region: ["eu"] }]) {
-      expect(await route(args, { "mcp-param-region": "anything" })).toBe(200);
+      expect(await route(args, {})).toBe(200);
     }
+  });
+
+  it("X-4 refuses a header that repeats what is not there", async () => {
+    for (const args of [{}, { region: null }, { region: ["eu"] }, { region: { eu: 1 } }, { plain: "eu" }]) {
+      for (const region of ["eu", "", "null"]) {
+        expect(await route(args, { "mcp-param-region": region })).toBe(400);
+      }
+    }
+    expect(await route({ deep: {} }, { "mcp-param-flag": "true" })).toBe(400);
+    expect(await route({}, { "mcp-param-other": "eu" })).toBe(200);
   });
 
   it("Mcp: asks nothing of 2025 clients, which know no such headers", async () => {

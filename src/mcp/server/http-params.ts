@@ -55,12 +55,13 @@ function findMirrored(schema: unknown, path: readonly string[], found: Mirrored[
   return found;
 }
 
-/** A header is only needed for a value that can be written in one. */
+/** A header is only needed for a value that can be written in one; without such a value, there is nothing it could repeat. */
 function agrees({ path, header }: Mirrored, args: unknown, headers: Headers): boolean {
   const value = valueAt(args, path);
-  if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean") return true;
-  if (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)) return true;
   const given = headers.get(header);
+  if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean")
+    return given === null;
+  if (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)) return true;
   const text = given === null ? undefined : decode(given);
   if (text === undefined) return false;
   if (typeof value === "number" && DECIMAL.test(text)) return Number(text) === value;

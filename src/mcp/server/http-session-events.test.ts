@@ -1,7 +1,15 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { call, ENDPOINT, type HeaderFields, initialize, post, until } from "../../../test/mcp-requests.ts";
+import {
+  call,
+  ENDPOINT,
+  type HeaderFields,
+  INITIALIZE,
+  initialize,
+  post,
+  until,
+} from "../../../test/mcp-requests.ts";
 import { createSmallMcpServer } from "../../../test/small-mcp-server.ts";
 import { createMcpHandler, type McpHandler } from "./http-handler.ts";
 import { isEventId, readEventBounds, SessionEvents } from "./http-session-events.ts";
@@ -112,6 +120,16 @@ describe("a stream that broke", () => {
   it("Mcp: begins with an event to come back to, and says when", async () => {
     const { slow } = await start();
     expect(await firstOf(await slow(2, 20))).toMatch(/^id: \d+:[\w-]+\nretry: 1000\ndata: \n\n/);
+  });
+
+  it("Mcp: begins so for a client that named its revision only once", async () => {
+    const { handler } = await start();
+    const params = { ...INITIALIZE.params, protocolVersion: "2025-11-25" };
+    const opened = await handler.fetch(post({ ...INITIALIZE, params }));
+    await opened.text();
+    const session = { "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" };
+    const answer = await handler.fetch(post(call(2, "slow", { ms: 20 }), session));
+    expect(await answer.text()).toMatch(/^id: \d+:[\w-]+\nretry: 1000\ndata: \n\n/);
   });
 
   it("Mcp: gives the rest to a client that comes back while the call runs", async () => {

@@ -50,6 +50,8 @@ class WatchedTransport extends WebStandardStreamableHTTPServerTransport {
   readonly #events: WorthwhileEvents;
   /** Tells whether an answer need not be kept. */
   isPassing: (id: RequestId) => boolean = () => false;
+  /** What `initialize` settled on. */
+  revision: string | undefined;
   onAnswer: (id: RequestId) => void = () => {};
   onEnd: () => void = () => {};
 
@@ -66,6 +68,9 @@ class WatchedTransport extends WebStandardStreamableHTTPServerTransport {
   override async send(message: JSONRPCMessage, options?: { relatedRequestId?: RequestId }): Promise<void> {
     const isAnswer = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message);
     const answered = isAnswer ? message.id : undefined;
+    if (this.revision === undefined && isJSONRPCResultResponse(message)) {
+      this.revision = String(message.result["protocolVersion"] ?? "");
+    }
     try {
       this.#events.passing = answered !== undefined && this.isPassing(answered);
       // The SDK hands the message to the store before anything else can run.
@@ -158,7 +163,7 @@ export class HttpSession {
     authInfo: AuthInfo | undefined,
   ): Promise<Response> {
     const options = { ...(authInfo && { authInfo }), ...(body !== undefined && { parsedBody: body }) };
-    const response = await this.#transport.handleRequest(request, options);
+    const response = await this.#transport.handleRequest(this.#withRevision(request), options);
     for (const id of cancelledIdsOf(body)) this.#forget(id);
     if (ids.length > 0) await turn();
     // What has been answered by now is complete, and watching it would cost more than the answer did.
@@ -192,6 +197,15 @@ export class HttpSession {
     if (this.#pending.size + ids.length <= this.#bounds.sessionRequests) return undefined;
     const message = `More than ${this.#bounds.sessionRequests} requests of this session are running.`;
     return createRefusal(429, message, { id, headers: { "retry-after": "1" } });
+  }
+
+  /** The SDK believes those who do not repeat their revision to speak an old one, which would cost them the rest of streams. */
+  #withRevision(request: Request): Request {
+    const { revision = "" } = this.#transport;
+    if (revision < "2025-11-25" || request.headers.has("mcp-protocol-version")) return request;
+    const headers = new Headers(request.headers);
+    headers.set("mcp-protocol-version", revision);
+    return new Request(request.url, { method: request.method, headers, signal: request.signal });
   }
 
   /** Looks at who wants to read what nobody asked for, or the rest of a stream. */

@@ -1,8 +1,8 @@
 import { type AuthInfo, isInitializeRequest } from "@modelcontextprotocol/server";
-import type { Identity } from "../../core/access/identity.ts";
 import { createRefusal, requestIdOf } from "./http-refusal.ts";
 import { HttpSession, type SessionBounds } from "./http-session.ts";
-import type { McpServer } from "./mcp-server.ts";
+import type { McpPeer, McpServer } from "./mcp-server.ts";
+import { ownerOf } from "./peer-identity.ts";
 
 /** Bounds of all sessions together. */
 export interface SessionsBounds extends SessionBounds {
@@ -15,7 +15,7 @@ export interface SessionRequest {
   readonly request: Request;
   /** What was posted, if anything. */
   readonly body?: unknown;
-  readonly identity?: Identity | undefined;
+  readonly identity?: McpPeer["identity"];
   readonly authInfo?: AuthInfo | undefined;
 }
 
@@ -54,7 +54,11 @@ export class HttpSessions {
   /** Serves one request: `initialize` opens a session, everything else names one. */
   async serve(asked: SessionRequest): Promise<Response> {
     const { request, body, identity, authInfo } = asked;
-    if (isInitialize(body)) return this.#open(asked);
+    if (isInitialize(body)) {
+      if (isInitializeRequest(body)) return this.#open(asked);
+      const message = "To initialize takes a protocolVersion, capabilities and a clientInfo.";
+      return createRefusal(400, message, { code: -32_602, id: requestIdOf(body) });
+    }
     const id = request.headers.get("mcp-session-id");
     if (id === null) {
       return createRefusal(400, "The Mcp-Session-Id header is missing; initialize gives one.", {
@@ -164,15 +168,8 @@ export class HttpSessions {
   }
 }
 
-/** Looks at the method first, for the SDK checks everything. */
+/** Tells whether this is meant to open a session. */
 function isInitialize(body: unknown): boolean {
   const { method } = (body ?? {}) as { readonly method?: unknown };
-  return method === "initialize" && isInitializeRequest(body);
-}
-
-/** Who a session belongs to: the subject, and who vouches for it. A renewed token with other scopes is still the same caller. */
-function ownerOf(identity: Identity | undefined): string {
-  if (identity === undefined) return "";
-  const issuer = identity.claims?.["iss"];
-  return JSON.stringify([identity.subject, typeof issuer === "string" ? issuer : null]);
+  return method === "initialize";
 }

@@ -118,7 +118,7 @@ export interface McpServerOptions {
   readonly prompts?: readonly LocalPrompt[] | undefined;
   /** Serves `search`, `describe`, `call` and `batch` instead of a tool per operation. @default false */
   readonly catalogue?: boolean | undefined;
-  /** Who is asking where a transport does not say, as over stdio. @default an anonymous caller */
+  /** Who is asking where a transport does not say: stdio, and HTTP without authentication. @default an anonymous caller */
   readonly identity?: Identity | undefined;
   readonly limits?: McpServerLimits | undefined;
   /** Hears of what could not be told to any client. @default console.warn, once for each kind */

@@ -10,8 +10,11 @@ export type McpServerEvent =
 export interface McpPeer {
   /** "modern" for the revision 2026-07-28 and later. */
   readonly era: "legacy" | "modern";
-  /** Who is asking; a request that carries an identity of its own (see `peer-identity.ts`) wins. */
-  readonly identity?: Identity | undefined;
+  /**
+   * Who is asking; a request that carries an identity of its own (see `peer-identity.ts`) wins. Nothing where the transport does
+   * not say, which gives the peer the identity of the server's options, if any; "anonymous" where it says that it is nobody.
+   */
+  readonly identity?: Identity | "anonymous" | undefined;
   /** Whether the server may send notifications nobody asked for, over a stream that stays open. */
   readonly stays: boolean;
   /** Whether whoever writes messages puts lists in that are text already; see `spliced-list.ts`. @default false */

@@ -6,7 +6,7 @@ import { toWire } from "../../core/wire/wire.ts";
 
 /**
  * Adds what a program on the other side needs to rebuild the outcome: which of the two kinds of error it was and why, and data
- * that plain JSON cannot hold. What the format put there stays.
+ * that plain JSON cannot hold, and where the next page is. What the format put there stays.
  */
 export function withOutcome(result: CallToolResult, call: EndedCall): CallToolResult {
   const facts = factsOf(call, result);
@@ -23,8 +23,11 @@ export function withFacts(result: CallToolResult, facts: Readonly<Record<string,
 function factsOf({ outcome }: EndedCall, result: CallToolResult): Record<string, unknown> | undefined {
   if ("error" in outcome) return { outcome: "call-error", ...outcome.error.toJSON() };
   const { data, meta } = outcome.envelope;
-  if (meta.isError !== true) return wireFacts(data, false);
-  const { code, message, details } = meta.waybill ?? {};
+  const { code, message, details, page } = meta.waybill ?? {};
+  if (meta.isError !== true) {
+    const wire = wireFacts(data, false);
+    return page === undefined ? wire : { ...wire, page };
+  }
   return {
     outcome: "tool-error",
     ...(code !== undefined && { code }),

@@ -1,5 +1,6 @@
 import type { AuthInfo, ServerContext } from "@modelcontextprotocol/server";
 import type { Identity } from "../../core/access/identity.ts";
+import type { McpPeer } from "./mcp-server.ts";
 
 /** Kept beside the SDK's object rather than in it, where whoever fills in `extra` could forge one. */
 const identities = new WeakMap<AuthInfo, Identity>();
@@ -14,7 +15,18 @@ export function withIdentity(authInfo: AuthInfo, identity: Identity): AuthInfo {
  * Who makes a request: whom the transport authenticated, else the fallback. A token that nobody turned into an identity is
  * anonymous: it says that somebody was meant to be checked, so it does not get what the process itself may do.
  */
-export function identityOf(context: ServerContext, fallback: Identity | undefined): Identity | undefined {
+export function identityOf(context: ServerContext, fallback: McpPeer["identity"]): Identity | undefined {
   const authInfo = context.http?.authInfo;
-  return authInfo === undefined ? fallback : identities.get(authInfo);
+  if (authInfo !== undefined) return identities.get(authInfo);
+  return fallback === "anonymous" ? undefined : fallback;
+}
+
+/**
+ * Names who keeps something here, a session or a call that waits: the subject, and who vouches for it. A renewed token with other
+ * scopes is still the same caller.
+ */
+export function ownerOf(identity: McpPeer["identity"]): string {
+  if (identity === undefined || identity === "anonymous") return "";
+  const issuer = identity.claims?.["iss"];
+  return JSON.stringify([identity.subject, typeof issuer === "string" ? issuer : null]);
 }

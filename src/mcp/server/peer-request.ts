@@ -20,7 +20,7 @@ import {
 import type { Era } from "./describe-tool.ts";
 import { Exchange } from "./exchange.ts";
 import type { McpPeer } from "./mcp-server.ts";
-import { identityOf } from "./peer-identity.ts";
+import { identityOf, ownerOf } from "./peer-identity.ts";
 import { declaredCapabilities, wantedLogLevel } from "./request-envelope.ts";
 import type { SuspendableRun, WaitingCalls } from "./waiting-calls.ts";
 
@@ -59,7 +59,7 @@ export class Peer {
     this.era = era;
     this.stays = stays;
     this.splices = splices;
-    this.identity = identity ?? fallback;
+    this.identity = identity === "anonymous" ? undefined : (identity ?? fallback);
   }
 }
 
@@ -87,7 +87,7 @@ export class PeerRequest {
   ): Promise<T | InputRequiredResult> {
     const { context, peer } = this;
     if (peer.era === "modern" && this.#maySuspend()) {
-      const binding = { method, name, subject: this.identity?.subject };
+      const binding = { method, name, owner: ownerOf(this.identity) };
       return await this.#waiting.run(context, binding, () => this.#exchange(), start);
     }
     const exchange = this.#exchange();

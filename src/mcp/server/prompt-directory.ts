@@ -22,12 +22,11 @@ export class PromptDirectory {
   constructor(providers: readonly McpProvider[], naming: ToolNaming, warn: ProviderWarning) {
     this.providers = providers.filter(({ capabilities }) => capabilities.prompts);
     this.#naming = naming;
-    this.#lists = new ProviderLists(
-      this.providers,
-      "prompts",
-      (provider, options) => provider.listPrompts(options),
+    this.#lists = new ProviderLists(this.providers, {
+      what: "prompts",
+      list: (provider, options) => provider.listPrompts(options),
       warn,
-    );
+    });
   }
 
   /** One page of all prompts, sorted by name. */
@@ -47,14 +46,14 @@ export class PromptDirectory {
     return { provider: found.provider, name: found.prompt.name };
   }
 
-  /** Fills in a prompt. */
+  /** Fills in a prompt, and says who did. */
   async get(
     name: string,
     args: Readonly<Record<string, string>> | undefined,
     options: McpProviderOptions,
-  ): Promise<McpPromptMessages> {
-    const found = await this.find(name, options);
-    return await found.provider.getPrompt(found.name, args, options);
+  ): Promise<{ readonly provider: McpProvider; readonly filled: McpPromptMessages }> {
+    const { provider, name: own } = await this.find(name, options);
+    return { provider, filled: await provider.getPrompt(own, args, options) };
   }
 
   /** Forgets what a provider listed: it has said that it changed. */

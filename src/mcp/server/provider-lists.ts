@@ -6,6 +6,14 @@ const FRESH_MS = 5_000;
 /** Hears of a provider that could not be asked. */
 export type ProviderWarning = (message: string, cause: unknown) => void;
 
+/** Which list of the providers it is. */
+export interface ProviderListsOptions<T> {
+  /** What warnings call the things listed. */
+  readonly what: string;
+  readonly list: (provider: McpProvider, options: McpProviderOptions) => Promise<readonly T[]>;
+  readonly warn: ProviderWarning;
+}
+
 interface Kept<T> {
   readonly at: number;
   readonly items: readonly T[];
@@ -19,12 +27,7 @@ export class ProviderLists<T> {
   readonly #what: string;
   readonly #kept = new Map<McpProvider, Kept<T>>();
 
-  constructor(
-    providers: readonly McpProvider[],
-    what: string,
-    list: (provider: McpProvider, options: McpProviderOptions) => Promise<readonly T[]>,
-    warn: ProviderWarning,
-  ) {
+  constructor(providers: readonly McpProvider[], { what, list, warn }: ProviderListsOptions<T>) {
     this.#providers = providers;
     this.#what = what;
     this.#list = list;

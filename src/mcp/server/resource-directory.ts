@@ -1,4 +1,5 @@
 import type {
+  McpPromptMessages,
   McpProvider,
   McpProviderOptions,
   McpResource,
@@ -9,7 +10,7 @@ import { compareKeys, type Page, pageOf } from "./page-cursor.ts";
 import { resourceNotFound } from "./protocol-errors.ts";
 import { ProviderLists, type ProviderWarning } from "./provider-lists.ts";
 import { readProviderUri, toProviderUri } from "./provider-uri.ts";
-import { SeenLinks } from "./seen-links.ts";
+import { linkedUri, SeenLinks, withLinkedUri } from "./seen-links.ts";
 import { mayMatch } from "./uri-template.ts";
 
 /** A resource and who has it. */
@@ -18,6 +19,9 @@ export interface OwnedResource {
   /** Its address there. */
   readonly uri: string;
 }
+
+/** Times the links of one result are compared with templates. */
+const MAX_MATCHES = 100_000;
 
 /** The resources of all providers under one roof: the same addresses where they are unique, qualified ones where they are not. */
 export class ResourceDirectory {
@@ -28,18 +32,16 @@ export class ResourceDirectory {
 
   constructor(providers: readonly McpProvider[], warn: ProviderWarning) {
     this.providers = providers.filter(({ capabilities }) => capabilities.resources);
-    this.#resources = new ProviderLists(
-      this.providers,
-      "resources",
-      (provider, asked) => provider.listResources(asked),
+    this.#resources = new ProviderLists(this.providers, {
+      what: "resources",
+      list: (provider, asked) => provider.listResources(asked),
       warn,
-    );
-    this.#templates = new ProviderLists(
-      this.providers,
-      "resource templates",
-      (provider, asked) => provider.listResourceTemplates(asked),
+    });
+    this.#templates = new ProviderLists(this.providers, {
+      what: "resource templates",
+      list: (provider, asked) => provider.listResourceTemplates(asked),
       warn,
-    );
+    });
   }
 
   /** One page of all resources, sorted by address. */
@@ -105,12 +107,42 @@ export class ResourceDirectory {
     return provider.namespace === "" ? [uri] : [uri, toProviderUri(provider, uri)];
   }
 
-  /** Remembers what a result of a provider's tool links to. */
-  noteLinks(namespace: string, content: readonly unknown[]): void {
+  /**
+   * The blocks of a provider's result with addresses that lead back to it: qualified where the plain one would lead elsewhere, or
+   * nowhere in particular; the others are remembered as its own.
+   */
+  async ownLinks<T>(
+    namespace: string,
+    content: readonly T[],
+    options: McpProviderOptions,
+  ): Promise<readonly T[]> {
+    const owner = this.providers.find((provider) => provider.namespace === namespace);
     // With one provider there is nobody else to ask.
-    if (this.providers.length < 2 || !this.providers.some((provider) => provider.namespace === namespace))
-      return;
-    this.#links.note(namespace, content);
+    if (owner === undefined || this.providers.length < 2) return content;
+    const uris = new Set(content.map(linkedUri).filter((uri) => uri !== undefined));
+    if (uris.size === 0) return content;
+    const shared = await this.#sharedOf(owner, uris, options);
+    const isShared = (block: T): boolean => shared.has(linkedUri(block) ?? "");
+    this.#links.note(
+      namespace,
+      content.filter((block) => !isShared(block)),
+    );
+    if (shared.size === 0) return content;
+    return content.map((block) =>
+      isShared(block) ? withLinkedUri(block, toProviderUri(owner, linkedUri(block) as string)) : block,
+    );
+  }
+
+  /** The same for the messages of a provider's prompt. */
+  async ownMessages(
+    namespace: string,
+    filled: McpPromptMessages,
+    options: McpProviderOptions,
+  ): Promise<McpPromptMessages> {
+    const content = filled.messages.map((message) => message["content"]);
+    const own = await this.ownLinks(namespace, content, options);
+    if (own === content) return filled;
+    return { ...filled, messages: filled.messages.map((message, i) => ({ ...message, content: own[i] })) };
   }
 
   /** Forgets what a provider listed: it has said that it changed. */
@@ -131,6 +163,32 @@ export class ResourceDirectory {
     const linking = this.#links.namespacesOf(uri);
     return this.providers.filter(({ namespace }) => linking.includes(namespace));
   }
+
+  /** Those addresses under which somebody else would be found, alone or too. */
+  async #sharedOf(
+    owner: McpProvider,
+    uris: ReadonlySet<string>,
+    options: McpProviderOptions,
+  ): Promise<ReadonlySet<string>> {
+    const listed = new Map<string, Set<McpProvider>>();
+    for (const [provider, items] of await this.#resources.recent(options)) {
+      for (const { uri } of items) {
+        if (uris.has(uri)) listed.set(uri, (listed.get(uri) ?? new Set()).add(provider));
+      }
+    }
+    const templates = await this.#templates.recent(options);
+    const others = templates.filter(([provider]) => provider !== owner).flatMap(([, items]) => items);
+    // A qualified address is right in any case, so what is too much to find out need not be.
+    const isTooMuch = uris.size * others.length > MAX_MATCHES;
+    const isShared = (uri: string): boolean => {
+      if (readProviderUri(uri, this.providers) !== undefined) return true;
+      const listing = listed.get(uri);
+      if (listing !== undefined) return listing.size > 1 || !listing.has(owner);
+      if (isTooMuch || others.some(({ uriTemplate }) => mayMatch(uriTemplate, uri))) return true;
+      return this.#links.namespacesOf(uri).some((namespace) => namespace !== owner.namespace);
+    };
+    return new Set([...uris].filter(isShared));
+  }
 }
 
 /** What this process has keeps its plain address. */
@@ -144,6 +202,7 @@ function qualify<T>(
   keyOf: (item: T) => string,
   withKey: (item: T, key: string) => T,
 ): readonly T[] {
+  const providers = owned.map(([provider]) => provider);
   const counts = new Map<string, number>();
   for (const [, items] of owned) {
     for (const key of new Set(items.map(keyOf))) counts.set(key, (counts.get(key) ?? 0) + 1);
@@ -151,8 +210,10 @@ function qualify<T>(
   const qualified = owned.flatMap(([provider, items]) =>
     items.map((item) => {
       const key = keyOf(item);
-      const isShared = (counts.get(key) ?? 0) > 1 && provider.namespace !== "";
-      return isShared ? withKey(item, toProviderUri(provider, key)) : item;
+      const isForeign = provider.namespace !== "";
+      // The qualified address of another gateway would be taken for one of this one.
+      const isShared = (counts.get(key) ?? 0) > 1 || readProviderUri(key, providers) !== undefined;
+      return isForeign && isShared ? withKey(item, toProviderUri(provider, key)) : item;
     }),
   );
   return qualified.toSorted((a, b) => compareKeys(keyOf(a), keyOf(b)));

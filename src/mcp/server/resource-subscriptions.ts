@@ -1,8 +1,7 @@
 import { InMemoryTransport, type JSONRPCMessage, type Server } from "@modelcontextprotocol/server";
-import type { Identity } from "../../core/access/identity.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import type { McpProvider, McpProviderOptions } from "../provider.ts";
-import type { McpServer } from "./mcp-server.ts";
+import type { McpPeer, McpServer } from "./mcp-server.ts";
 import type { Peer } from "./peer-request.ts";
 import type { OwnedResource, ResourceDirectory } from "./resource-directory.ts";
 
@@ -122,7 +121,7 @@ export class HeldResources {
   readonly #onUpdate: (uri: string) => void;
   #asked = 0;
 
-  constructor(server: McpServer, identity: Identity | undefined, onUpdate: (uri: string) => void = () => {}) {
+  constructor(server: McpServer, identity: McpPeer["identity"], onUpdate: (uri: string) => void = () => {}) {
     const [here, there] = InMemoryTransport.createLinkedPair();
     this.#onUpdate = onUpdate;
     this.#line = here;

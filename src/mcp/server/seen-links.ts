@@ -8,7 +8,7 @@ export class SeenLinks {
   /** Remembers the addresses that blocks of a result name. */
   note(namespace: string, content: readonly unknown[]): void {
     for (const block of content) {
-      const uri = uriOf(block);
+      const uri = linkedUri(block);
       if (uri === undefined) continue;
       const known = this.#namespaces.get(uri) ?? [];
       this.#namespaces.delete(uri);
@@ -30,11 +30,18 @@ export class SeenLinks {
   }
 }
 
-function uriOf(block: unknown): string | undefined {
+/** The address a block links to or embeds; nothing for any other block. */
+export function linkedUri(block: unknown): string | undefined {
   if (typeof block !== "object" || block === null) return undefined;
   const { type, uri, resource } = block as Readonly<Record<string, unknown>>;
   if (type === "resource_link") return typeof uri === "string" ? uri : undefined;
   if (type !== "resource" || typeof resource !== "object" || resource === null) return undefined;
   const inner = (resource as { readonly uri?: unknown }).uri;
   return typeof inner === "string" ? inner : undefined;
+}
+
+/** The same block with another address. */
+export function withLinkedUri<T>(block: T, uri: string): T {
+  const { resource, type } = block as { readonly resource?: object; readonly type?: unknown };
+  return type === "resource" ? { ...block, resource: { ...resource, uri } } : { ...block, uri };
 }

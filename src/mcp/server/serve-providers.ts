@@ -55,7 +55,11 @@ export function subscriptionAnswers({ subscriptions }: ServedProviders): Readonl
 }
 
 /** The answers to requests about prompts. */
-export function promptAnswers({ prompts, pageSize }: ServedProviders): Readonly<Record<string, Answer>> {
+export function promptAnswers({
+  prompts,
+  resources,
+  pageSize,
+}: ServedProviders): Readonly<Record<string, Answer>> {
   return {
     "prompts/list": async ({ cursor }, request) => {
       const { items, ...rest } = await prompts.list(cursor, pageSize, quietOptions(request));
@@ -66,7 +70,8 @@ export function promptAnswers({ prompts, pageSize }: ServedProviders): Readonly<
       const args = textsOf(params["arguments"]);
       return request.run("prompts/get", name, async (run, exchange) => {
         const options = optionsOf(request, run, exchange, name);
-        return await capably(request, () => prompts.get(name, args, options));
+        const { provider, filled } = await capably(request, () => prompts.get(name, args, options));
+        return await resources.ownMessages(provider.namespace, filled, options);
       });
     },
   };

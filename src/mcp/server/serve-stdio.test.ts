@@ -100,7 +100,9 @@ describe("serveStdio", () => {
     expect(await answerTo(1)).toMatchObject({ result: { serverInfo: { name: "small" } } });
     say(call(2, "whoami"));
     expect((await answerTo(2)).result?.content?.[0]?.text).toContain('"subject":"owner"');
-    expect(small.peers).toEqual([{ era: "legacy", identity: { subject: "owner" }, stays: true, splices: true }]);
+    expect(small.peers).toEqual([
+      { era: "legacy", identity: { subject: "owner" }, stays: true, splices: true },
+    ]);
   });
 
   it("RE-30 serves a 2026-07-28 client", async () => {

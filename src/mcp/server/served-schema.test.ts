@@ -102,4 +102,67 @@ describe("toServedOutput", () => {
     expect(toServedOutput({ $schema: DRAFT_2020, type: "object" }, "legacy")).toEqual({ type: "object" });
     expect(toServedOutput(true, "legacy")).toBeUndefined();
   });
+
+  it("RE-30 drops no more than it must beside a pattern that clients refuse", () => {
+    const given = {
+      type: "object",
+      properties: { a: { type: "string", minLength: 1, pattern: "^[\\w-.]+$" }, b: { pattern: "^\\-$" } },
+      required: ["a"],
+      additionalProperties: false,
+    };
+    expect(toServedOutput(given, "modern")).toEqual({
+      ...given,
+      properties: { a: { type: "string", minLength: 1 }, b: { pattern: "^-$" } },
+    });
+  });
+
+  it("RE-30 lets further members in where a pattern of names is dropped", () => {
+    const bad = { "^[\\w-.]+$": { type: "number" } };
+    const given = { type: "object", patternProperties: bad, additionalProperties: false };
+    expect(toServedOutput(given, "modern")).toEqual({ type: "object", patternProperties: {} });
+  });
+
+  it("RE-30 leaves out what follows a tuple for 2025 clients alone", () => {
+    const pair = { type: "array", items: [{ type: "number" }], additionalItems: false };
+    const given = { type: "object", properties: { pair } };
+    const prefix = { type: "array", prefixItems: [{ type: "number" }] };
+    expect(toServedOutput(given, "modern")?.["properties"]).toEqual({ pair: { ...prefix, items: false } });
+    expect(toServedOutput(given, "legacy")?.["properties"]).toEqual({ pair: prefix });
+  });
+
+  it("RE-30 turns a choice of one into a choice of any where its branches are loosened, and keeps it elsewhere", () => {
+    const exact = { type: "object", oneOf: [{ required: ["a"] }, { required: ["b"] }] };
+    expect(toServedOutput(exact, "legacy")).toEqual(exact);
+    const later = { type: "object", oneOf: [{ dependentRequired: { a: ["b"] } }, { required: ["c"] }] };
+    expect(toServedOutput(later, "modern")).toEqual(later);
+    expect(toServedOutput(later, "legacy")).toEqual({ type: "object", anyOf: later.oneOf });
+  });
+
+  it("RE-30 writes every reference as a pointer, so that no two tools share a name", () => {
+    const node = { $anchor: "n", type: "object", properties: { next: { $ref: "#n" } } };
+    const given = { $id: "https://e/x", type: "object", properties: { first: node, self: { $ref: "x" } } };
+    expect(toServedOutput(given, "legacy")).toEqual({
+      type: "object",
+      properties: { first: { $ref: "#/$defs/ref1" }, self: { $ref: "#" } },
+      $defs: { ref1: { type: "object", properties: { next: { $ref: "#/$defs/ref1" } } } },
+    });
+  });
+
+  it("RE-30 takes no name that a definition has", () => {
+    const given = {
+      type: "object",
+      properties: { a: { type: "string" }, b: { $ref: "#/properties/a" }, c: { $ref: "#/$defs/ref1" } },
+      $defs: { ref1: { type: "number" } },
+    };
+    const served = compileSchema(toServedOutput(given, "modern"));
+    expect([{ b: "x", c: 1 }, { b: 1 }, { c: "x" }].map((value) => served.check(value))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it("RE-30 advertises nothing where the schema cannot be read", () => {
+    expect(toServedOutput({ type: "object", $id: "http://[" }, "modern")).toBeUndefined();
+  });
 });

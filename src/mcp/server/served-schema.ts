@@ -1,3 +1,4 @@
+import { setOwn } from "../../core/json/json-value.ts";
 import {
   forEachSubschema,
   isObject,
@@ -6,6 +7,7 @@ import {
 } from "../../core/schema/json-schema.ts";
 import { embedSchema } from "./embed-schema.ts";
 import { toModernSchema } from "./modern-schema.ts";
+import { spelledOut, toPortableSchema } from "./portable-schema.ts";
 
 /** How input reaches an operation: as the arguments themselves, or as their one member `input`. */
 export interface ServedInput {
@@ -45,7 +47,7 @@ export function toServedInput(json: JsonSchema | undefined): ServedInput {
   if (json === undefined || json === true) return { schema: ANY_OBJECT, wrapped: false };
   if (json === false) return { schema: { type: "object", not: {} }, wrapped: false };
   // Clients do not compile what describes their own input, so it may say what it is written in.
-  const modern = toModernSchema(json, true);
+  const modern = withMembersSpelledOut(toModernSchema(json));
   if (modern["type"] === "object") return { schema: modern, wrapped: false };
   const kinds = kindsOf(modern, { root: modern, byKeyword: true }, 0);
   if (kinds.size === ALL.size || (kinds.size === 1 && kinds.has("object"))) {
@@ -54,27 +56,48 @@ export function toServedInput(json: JsonSchema | undefined): ServedInput {
   return { schema: embedSchema(modern, "input"), wrapped: true };
 }
 
+/** Clients of the first SDK lose the whole list over a member whose schema is a boolean. */
+function withMembersSpelledOut(schema: JsonSchemaObject): JsonSchemaObject {
+  const { properties } = schema;
+  if (!isObject(properties) || Object.values(properties).every(isObject)) return schema;
+  const members: Record<string, unknown> = {};
+  for (const name of Object.keys(properties)) {
+    setOwn(members, name, spelledOut(properties[name] as JsonSchema));
+  }
+  return { ...schema, properties: members };
+}
+
 /**
- * The output schema of a tool. 2025 clients want an object at its root: for them any other is wrapped as `{ result }`, which is
- * what the SDK makes of the results then.
+ * The output schema of a tool. Clients compile it, some of them all of a list at once, and throw away results that miss it: what
+ * their validators would refuse or read otherwise is loosened. 2025 clients want an object at its root: for them any other is
+ * wrapped as `{ result }`, which is what the SDK makes of the results then.
  */
 export function toServedOutput(
   json: JsonSchema | undefined,
   era: "legacy" | "modern",
 ): JsonSchemaObject | undefined {
   const natural = toNaturalOutput(json);
-  if (natural === undefined || era === "modern" || natural["type"] === "object") return natural;
-  return embedSchema(natural, "result");
+  if (natural === undefined || era === "modern") return natural;
+  const loose = toPortableOrNone(natural, "legacy");
+  return loose === undefined || natural["type"] === "object" ? loose : embedSchema(loose, "result");
 }
 
 /** The output schema before any wrapping, with a root that says `object` where it can accept nothing else. */
 export function toNaturalOutput(json: JsonSchema | undefined): JsonSchemaObject | undefined {
   if (json === undefined || typeof json === "boolean") return undefined;
-  const modern = toModernSchema(json);
-  if (modern["type"] !== undefined) return modern;
+  const modern = toPortableOrNone(json, "modern");
+  if (modern === undefined || modern["type"] !== undefined) return modern;
   // Adding a type must not refuse what was accepted, so only what is said outright counts.
   const kinds = kindsOf(modern, { root: modern, byKeyword: false }, 0);
   return kinds.size === 1 && kinds.has("object") ? { ...modern, type: "object" } : modern;
+}
+
+function toPortableOrNone(schema: JsonSchemaObject, era: "legacy" | "modern"): JsonSchemaObject | undefined {
+  try {
+    return toPortableSchema(schema, era);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Where references are looked up, and whether speaking of members counts as meaning objects. */

@@ -1,9 +1,10 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import type { ResultFormat } from "../../core/result/result-format.ts";
-import type { ResultStore } from "../../core/result/result-store.ts";
+import type { McpProviderOptions } from "../provider.ts";
 import type { McpServerLimits, McpServerOptions } from "./mcp-server-options.ts";
 import { plainFormat } from "./plain-format.ts";
 import { invalidParams, quoted } from "./protocol-errors.ts";
+import type { StoredResults } from "./stored-results.ts";
 import { type ServedExecutor, ToolTable } from "./tool-table.ts";
 
 /** The key of a request's `_meta` under which a client names the format it wants. */
@@ -28,9 +29,9 @@ export interface ServedTools {
   readonly executor: ServedExecutor;
   readonly table: ToolTable;
   readonly limits: ServerLimits;
-  readonly store: Pick<ResultStore, "put"> | undefined;
-  /** Hears of what results hold, for the links in it. */
-  onContent(namespace: string, content: readonly unknown[]): void;
+  readonly store: Pick<StoredResults, "put" | "learn"> | undefined;
+  /** The blocks of an imported tool's result, with links that lead back to its server. */
+  ownLinks<T>(namespace: string, content: readonly T[], options: McpProviderOptions): Promise<readonly T[]>;
   /** The format a request asks for, or the usual one; throws -32602 for one nobody offers. */
   formatFor(context: ServerContext): ResultFormat;
 }
@@ -39,7 +40,7 @@ export interface ServedTools {
 export function serveTools(
   executor: ServedExecutor,
   options: McpServerOptions,
-  parts: Pick<ServedTools, "store" | "onContent">,
+  parts: Pick<ServedTools, "store" | "ownLinks">,
 ): ServedTools {
   const usual = options.format ?? plainFormat;
   const byName = new Map([...(options.formats ?? []), usual].map((format) => [format.name, format]));
@@ -54,9 +55,9 @@ export function serveTools(
       const format = typeof wanted === "string" ? byName.get(wanted) : undefined;
       if (format !== undefined) return format;
       const known = [...byName.keys()].join(", ");
-      throw invalidParams(
-        `There is no format ${quoted(String(wanted))}; ask for one of these in _meta["${FORMAT_META_KEY}"]: ${known}.`,
-      );
+      const none =
+        typeof wanted === "string" ? `There is no format ${quoted(wanted)}` : "A format has a name";
+      throw invalidParams(`${none}; ask for one of these in _meta["${FORMAT_META_KEY}"]: ${known}.`);
     },
   };
 }

@@ -2,6 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextprotocol/server";
 import { createLineReader, type LineReader } from "../client/line-reader.ts";
 import { readRpcLine } from "../client/rpc-line.ts";
+import { faultOf } from "./request-fault.ts";
 import { spliced, splicedJsonOf } from "./spliced-list.ts";
 
 /** What a transport over two streams reads, writes and endures. */
@@ -53,9 +54,7 @@ export class StdioTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#closed) throw new Error("The connection is closed.");
-    const { stdin, stdout, unreadBytes } = this.#options;
-    if (this.#options.write(`${toText(message)}\n`)) return;
-    if (stdout.writableLength > unreadBytes) stdin.pause();
+    this.#write(message);
   }
 
   async close(): Promise<void> {
@@ -71,6 +70,12 @@ export class StdioTransport implements Transport {
     this.onclose?.();
   }
 
+  #write(message: JSONRPCMessage): void {
+    const { stdin, stdout, write, unreadBytes } = this.#options;
+    if (write(`${toText(message)}\n`)) return;
+    if (stdout.writableLength > unreadBytes) stdin.pause();
+  }
+
   readonly #read = (chunk: Buffer | string): void => {
     this.#lines.push(typeof chunk === "string" ? Buffer.from(chunk) : chunk);
   };
@@ -78,7 +83,11 @@ export class StdioTransport implements Transport {
   readonly #hear = (line: Buffer): void => {
     if (this.#closed) return;
     const { messages, odd } = readRpcLine(line);
-    for (const message of messages) this.onmessage?.(message);
+    for (const message of messages) {
+      const fault = faultOf(message);
+      if (fault === undefined) this.onmessage?.(message);
+      else this.#write(fault);
+    }
     if (odd !== undefined) this.onerror?.(new Error(`A line of input was skipped: it ${odd}.`));
   };
 

@@ -7,6 +7,8 @@ import {
 import type { McpResourceContents } from "../provider.ts";
 import { invalidParams, resourceNotFound } from "./protocol-errors.ts";
 
+const MAX_PREFIXES = 16;
+
 /** The long results of tools, which their links lead to. */
 export class StoredResults {
   readonly #store: ResultStore;
@@ -20,8 +22,18 @@ export class StoredResults {
   /** Keeps a result as the store does, and remembers where such results are. */
   async put(entry: ResultEntry): Promise<StoredResult> {
     const stored = await this.#store.put(entry);
-    if (this.#prefixes.size < 16) this.#prefixes.add(stored.uri.slice(0, stored.uri.lastIndexOf("/") + 1));
+    this.#remember(stored.uri);
     return stored;
+  }
+
+  /** Remembers where results are that somebody else put into the same store. */
+  async learn(uri: string): Promise<void> {
+    if (this.#prefixes.has(prefixOf(uri))) return;
+    try {
+      if ((await this.#store.read(uri, { length: 1 })) !== undefined) this.#remember(uri);
+    } catch {
+      // Only what is said of an expired link depends on it.
+    }
   }
 
   /** Reads a stored result or a range of it; nothing for an address that is none of this store's. */
@@ -36,6 +48,10 @@ export class StoredResults {
     return undefined;
   }
 
+  #remember(uri: string): void {
+    if (this.#prefixes.size < MAX_PREFIXES) this.#prefixes.add(prefixOf(uri));
+  }
+
   async #reading(uri: string): Promise<McpResourceContents | undefined> {
     try {
       return await toReadResourceResult(this.#store, uri);
@@ -44,4 +60,8 @@ export class StoredResults {
       throw thrown;
     }
   }
+}
+
+function prefixOf(uri: string): string {
+  return uri.slice(0, uri.lastIndexOf("/") + 1);
 }

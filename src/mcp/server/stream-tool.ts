@@ -7,25 +7,30 @@ import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ExecuteOptions } from "../../core/registry/executor.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
 import { encodeEnvelope } from "../../core/wire/wire.ts";
+import { YIELD_META_KEY } from "../meta-keys.ts";
 import { cutText } from "./big-result.ts";
 import type { Exchange } from "./exchange.ts";
 import type { ServedTools } from "./served-tools.ts";
-import type { StreamResult } from "./stream-result.ts";
-
-/** The key of a progress notification's `_meta` under which one value of a subscription rides, with its envelope. */
-export const YIELD_META_KEY = "dev.waybill/yield";
+import { type StreamResult, streamSchema } from "./stream-result.ts";
 
 /** Characters of a value that people see in a progress notification. */
 const MESSAGE_CHARACTERS = 1_000;
 
+/** What a subscription is run with. */
+export interface EndStreamOptions {
+  readonly served: ServedTools;
+  readonly exchange: Exchange;
+  readonly operation: AnyOperation;
+  readonly input: unknown;
+  readonly options: ExecuteOptions & { readonly requestId: string };
+}
+
 /** Runs a subscription to its end: each value is progress, and the result holds the first of them. */
-export async function endStream(
-  { executor, limits }: ServedTools,
-  operation: AnyOperation,
-  input: unknown,
-  options: ExecuteOptions & { readonly requestId: string },
-  exchange: Exchange,
-): Promise<EndedCall> {
+export async function endStream(asked: EndStreamOptions): Promise<EndedCall> {
+  const { served, exchange, input, options } = asked;
+  const { executor, limits } = served;
+  // Formats judge the one result by the schema that is advertised for it.
+  const operation = { ...asked.operation, outputSchema: streamSchema(asked.operation) };
   const startedAt = monotonicNow();
   const items: unknown[] = [];
   let count = 0;

@@ -2,7 +2,7 @@ import type { Server, ServerCapabilities } from "@modelcontextprotocol/server";
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/server/validators/cf-worker";
 import type { McpProvider } from "../provider.ts";
 import { callTool } from "./call-tool.ts";
-import { CATALOGUE_TOOLS, callCatalogue } from "./catalogue.ts";
+import { callCatalogue, listCatalogue } from "./catalogue.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { handleRequest } from "./handle-request.ts";
 import { listTools } from "./list-tools.ts";
@@ -58,7 +58,7 @@ class SharedServer implements McpServer {
     const stored = options.store && new StoredResults(options.store);
     this.#tools = serveTools(executor, options, {
       store: stored,
-      onContent: (namespace, content) => resources.noteLinks(namespace, content),
+      ownLinks: (namespace, content, asked) => resources.ownLinks(namespace, content, asked),
     });
     const { pageSize, waitingCalls, waitingMs } = this.#tools.limits;
     this.#waiting = new WaitingCalls({ calls: waitingCalls, ms: waitingMs });
@@ -121,7 +121,7 @@ class SharedServer implements McpServer {
     const { catalogue = false } = this.#options;
     return {
       "tools/list": ({ cursor }, request) =>
-        catalogue ? { tools: CATALOGUE_TOOLS } : listTools(this.#tools, request, cursor),
+        (catalogue ? listCatalogue : listTools)(this.#tools, request, cursor),
       "tools/call": (params, request) => (catalogue ? callCatalogue : callTool)(this.#tools, request, params),
       "logging/setLevel": ({ level }, { peer }) => this.#setLevel(peer, level),
       ...(resources && resourceAnswers(served)),

@@ -1,14 +1,11 @@
-import { createHash } from "node:crypto";
+import { DIGEST_LENGTH, looksEscaped, nameDigest } from "../names.ts";
 import type { ToolNaming } from "./mcp-server-options.ts";
 
 /** The longest name of a tool that common hosts take. */
 export const MAX_TOOL_NAME = 64;
 
-const HASH_LENGTH = 13;
-const HASHED = /__[a-z2-7]{13}$/;
 const PLAIN = /^[A-Za-z0-9_-]+$/;
 const DOTTED = /^[A-Za-z0-9_.-]+$/;
-const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 
 /**
  * The name of the tool that stands for an operation, different for different ids: `namespace_name` (or `namespace.name`), or
@@ -70,22 +67,12 @@ export function assignToolNames(ids: Iterable<string>, naming: ToolNaming = {}):
 }
 
 function isFree(name: string, dots: boolean): boolean {
-  return name.length <= MAX_TOOL_NAME && (dots ? DOTTED : PLAIN).test(name) && !HASHED.test(name);
+  return name.length <= MAX_TOOL_NAME && (dots ? DOTTED : PLAIN).test(name) && !looksEscaped(name);
 }
 
 function hashedName(readable: string, id: string, dots: boolean): string {
   const kept = readable
-    .slice(0, MAX_TOOL_NAME - HASH_LENGTH - 2)
+    .slice(0, MAX_TOOL_NAME - DIGEST_LENGTH - 2)
     .replace(dots ? /[^A-Za-z0-9_.-]/g : /[^A-Za-z0-9_-]/g, "_");
-  return `${kept}__${hash(id)}`;
-}
-
-function hash(text: string): string {
-  // Lone surrogates all become the same bytes in UTF-8; UTF-16 keeps them apart.
-  const bytes = createHash("sha256").update(text, "utf16le").digest();
-  let bits = 0n;
-  for (const byte of bytes.subarray(0, 9)) bits = (bits << 8n) | BigInt(byte);
-  let digits = "";
-  for (let i = 0; i < HASH_LENGTH; i++, bits >>= 5n) digits += BASE32[Number(bits & 31n)];
-  return digits;
+  return `${kept}__${nameDigest(id)}`;
 }

@@ -4,7 +4,7 @@ import type { Executor } from "../../core/registry/executor.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import { type DescribedTool, describeTool, type Era } from "./describe-tool.ts";
 import type { ToolNaming } from "./mcp-server-options.ts";
-import { assignToolNames, toToolName } from "./tool-name.ts";
+import { assignToolNames, toHashedName, toToolName } from "./tool-name.ts";
 
 /** What can run operations and, where it can, show all of them. */
 export type ServedExecutor = Executor & { readonly operations?: Iterable<AnyOperation> };
@@ -51,7 +51,12 @@ export class ToolTable {
 
   /** The name of the tool of an operation. */
   nameOf({ id }: AnyOperation): string {
-    return this.#allNames().byId.get(id) ?? toToolName(id, this.#naming);
+    const { byId, byName } = this.#allNames();
+    const known = byId.get(id);
+    if (known !== undefined) return known;
+    // Not everybody may see it: what everybody sees was named first, and may have its name.
+    const name = toToolName(id, this.#naming);
+    return byName.has(name) ? toHashedName(id, this.#naming) : name;
   }
 
   /** The operation behind a tool; whether this caller may call it is for the call to find out. */

@@ -16,11 +16,11 @@ export interface CallBinding {
   readonly method: string;
   /** The tool, prompt or resource. */
   readonly name: string;
-  /** Nothing for an anonymous caller. */
-  readonly subject: string | undefined;
+  /** See `ownerOf`. */
+  readonly owner: string;
 }
 
-/** How many calls may wait, and for how long. */
+/** How many calls may wait, and for how long. Where several owners have calls that wait, each has a quarter of the places. */
 export interface WaitingLimits {
   readonly calls: number;
   readonly ms: number;
@@ -45,10 +45,15 @@ export interface SuspendableRun {
  */
 export class WaitingCalls {
   readonly #limits: WaitingLimits;
+  readonly #share: number;
+  /** Oldest first. */
   readonly #parked = new Map<string, Parked>();
+  /** How many calls of each owner wait. */
+  readonly #counts = new Map<string, number>();
 
   constructor(limits: WaitingLimits) {
     this.#limits = limits;
+    this.#share = Math.max(1, Math.floor(limits.calls / 4));
   }
 
   get size(): number {
@@ -68,7 +73,7 @@ export class WaitingCalls {
       call.answer(context.mcpReq.inputResponses ?? {});
       return await this.#turn(call, context, binding);
     }
-    const call = new SuspendableCall<T>(exchange(), context, () => this.#assertRoom());
+    const call = new SuspendableCall<T>(exchange(), context, () => this.#assertRoom(binding.owner));
     call.start(start);
     return await this.#turn(call, context, binding);
   }
@@ -80,6 +85,7 @@ export class WaitingCalls {
       call.abort(new CallError("ABORTED", "The server is closing."));
     }
     this.#parked.clear();
+    this.#counts.clear();
   }
 
   async #turn<T>(
@@ -89,7 +95,7 @@ export class WaitingCalls {
   ): Promise<T | InputRequiredResult> {
     const questions = await call.turn(context);
     if (questions === undefined) return await call.result;
-    if (!this.#hasRoom()) {
+    if (!this.#hasRoom(binding.owner)) {
       // Others took the last places since the question was let through.
       call.abort(new CallError("RESOURCE_EXHAUSTED", "Too many calls are waiting for an answer."));
       return await call.result;
@@ -99,13 +105,27 @@ export class WaitingCalls {
 
   #park(call: SuspendableCall<unknown>, binding: CallBinding): string {
     const id = randomBytes(16).toString("base64url");
-    const timer = setTimeout(() => {
-      this.#parked.delete(id);
-      call.abort(new CallError("TIMEOUT", "Nobody answered the question in time."));
-    }, call.waitsUntil(this.#limits.ms));
+    const timer = setTimeout(
+      () => this.#remove(id)?.abort(new CallError("TIMEOUT", "Nobody answered the question in time.")),
+      call.waitsUntil(this.#limits.ms),
+    );
     timer.unref();
+    if (this.#parked.size >= this.#limits.calls) this.#evict();
     this.#parked.set(id, { call, binding, timer });
+    this.#counts.set(binding.owner, (this.#counts.get(binding.owner) ?? 0) + 1);
     return id;
+  }
+
+  #remove(id: string): SuspendableCall<unknown> | undefined {
+    const parked = this.#parked.get(id);
+    if (parked === undefined) return undefined;
+    this.#parked.delete(id);
+    clearTimeout(parked.timer);
+    const { owner } = parked.binding;
+    const left = (this.#counts.get(owner) ?? 0) - 1;
+    if (left > 0) this.#counts.set(owner, left);
+    else this.#counts.delete(owner);
+    return parked.call;
   }
 
   #take(state: unknown, binding: CallBinding): SuspendableCall<unknown> {
@@ -116,21 +136,40 @@ export class WaitingCalls {
         reason: "invalid_request_state",
       });
     }
-    this.#parked.delete(state as string);
-    clearTimeout(parked.timer);
+    this.#remove(state as string);
     return parked.call;
   }
 
-  #hasRoom(): boolean {
-    return this.#parked.size < this.#limits.calls;
+  /** An owner with less than its share finds room as long as another has more than that. */
+  #hasRoom(owner: string): boolean {
+    const own = this.#counts.get(owner) ?? 0;
+    const isFull = this.#parked.size >= this.#limits.calls;
+    if (own < this.#share) return !isFull || this.#greediest() !== undefined;
+    return !isFull && own === this.#parked.size;
   }
 
-  #assertRoom(): void {
-    if (this.#hasRoom()) return;
+  /** Whoever has the most calls that wait, if that is more than its share. */
+  #greediest(): string | undefined {
+    let [found, most] = [undefined as string | undefined, this.#share];
+    for (const [owner, count] of this.#counts) if (count > most) [found, most] = [owner, count];
+    return found;
+  }
+
+  #evict(): void {
+    const greediest = this.#greediest();
+    for (const [id, { binding }] of this.#parked) {
+      if (binding.owner !== greediest) continue;
+      this.#remove(id)?.abort(new CallError("RESOURCE_EXHAUSTED", "Others need the place of this call."));
+      return;
+    }
+  }
+
+  #assertRoom(owner: string): void {
+    if (this.#hasRoom(owner)) return;
     throw new CallError("RESOURCE_EXHAUSTED", "Too many calls are waiting for an answer; try again later.");
   }
 }
 
 function isSame(a: CallBinding, b: CallBinding): boolean {
-  return a.method === b.method && a.name === b.name && a.subject === b.subject;
+  return a.method === b.method && a.name === b.name && a.owner === b.owner;
 }

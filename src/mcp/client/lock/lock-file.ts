@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { parseJsonText } from "../../../core/json/json-text.ts";
 import type { JsonValue } from "../../../core/json/json-value.ts";
 import { canonicalJson } from "./definition-hash.ts";
+import { holdFile } from "./file-hold.ts";
 import { readToolLock, type ToolLock } from "./tool-lock.ts";
 
 /** The name of the file by convention. */
@@ -30,16 +31,39 @@ export async function readLockFile(path: string): Promise<ToolLock | undefined> 
   }
 }
 
-/** Writes a lock in one step, so that nobody ever reads half of it; equal locks give equal bytes. */
+/** Writes a lock in one step, so that nobody ever reads half of it; equal locks give equal bytes. A link stays a link. */
 export async function writeLockFile(path: string, lock: ToolLock): Promise<void> {
+  await replaceFile(path, lock, async () => {});
+}
+
+/** Changes a lock as it is now in the file, one change at a time over all processes; gives what was written. */
+export async function updateLockFile(
+  path: string,
+  change: (lock: ToolLock | undefined) => ToolLock,
+): Promise<ToolLock> {
+  return await holdFile(await toRealPath(path), async (assertHeld) => {
+    const lock = change(await readLockFile(path));
+    await replaceFile(path, lock, assertHeld);
+    return lock;
+  });
+}
+
+async function replaceFile(path: string, lock: ToolLock, assertReady: () => Promise<void>): Promise<void> {
   const sorted: unknown = JSON.parse(canonicalJson(lock as unknown as JsonValue));
   const text = `${JSON.stringify(sorted, undefined, 2)}\n`;
-  const draft = `${path}.${randomUUID()}.tmp`;
+  const target = await toRealPath(path);
+  const draft = `${target}.${randomUUID()}.tmp`;
   try {
     await writeFile(draft, text, { flag: "wx" });
-    await rename(draft, path);
+    await assertReady();
+    await rename(draft, target);
   } catch (cause) {
     await rm(draft, { force: true });
     throw new Error(`The lock file "${path}" cannot be written.`, { cause });
   }
+}
+
+/** Follows links, so that the file they lead to is replaced and not they. */
+async function toRealPath(path: string): Promise<string> {
+  return await realpath(path).catch(() => path);
 }

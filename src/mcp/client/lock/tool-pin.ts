@@ -2,7 +2,7 @@ import { CallError } from "../../../core/errors/errors.ts";
 import type { PinOptions } from "../import-options.ts";
 import type { DefinitionChange } from "./definition-diff.ts";
 import type { ToolDefinition } from "./definition-hash.ts";
-import { readLockFile, writeLockFile } from "./lock-file.ts";
+import { readLockFile, updateLockFile } from "./lock-file.ts";
 import { approve, createToolLock, findChange, readToolLock, type ToolLock } from "./tool-lock.ts";
 
 /** Holds the tools of one server to what was approved of them. */
@@ -55,10 +55,9 @@ export class ToolPin {
 
   /** Approves tools as they are now, in the file too; what others approved there meanwhile is kept. */
   async approve(definitions: Iterable<ToolDefinition>): Promise<ToolLock> {
-    const known = this.#file === undefined ? this.#lock : ((await readLockFile(this.#file)) ?? this.#lock);
-    const lock = approve(known, this.#namespace, definitions);
-    if (this.#file !== undefined) await writeLockFile(this.#file, lock);
-    this.#lock = lock;
-    return lock;
+    const tools = [...definitions];
+    const change = (known = this.#lock) => approve(known, this.#namespace, tools);
+    this.#lock = this.#file === undefined ? change() : await updateLockFile(this.#file, change);
+    return this.#lock;
   }
 }

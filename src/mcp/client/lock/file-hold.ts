@@ -1,0 +1,78 @@
+import { randomUUID } from "node:crypto";
+import { readFile, rm, stat, writeFile } from "node:fs/promises";
+import { resolve } from "node:path";
+
+/** How one process waits for another that changes the same file, in milliseconds. */
+export const HOLD_WAITS = {
+  /** A hold that is older was left behind by a process that is gone. */
+  stale: 10_000,
+  /** Between looks. */
+  look: 25,
+  /** After which a file that is always held is an error. */
+  most: 30_000,
+} as const;
+
+/** Who is next, within this process, by file. */
+const turns = new Map<string, Promise<unknown>>();
+
+/**
+ * Runs something while nobody else, here or in another process, may change a file. `assertHeld` throws where another process took
+ * this one for gone, and has to be asked right before the change is made.
+ */
+export async function holdFile<T>(
+  path: string,
+  run: (assertHeld: () => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const file = resolve(path);
+  const before = turns.get(file) ?? Promise.resolve();
+  const turn = before.catch(() => {}).then(() => runHeld(file, run));
+  turns.set(file, turn);
+  try {
+    return await turn;
+  } finally {
+    if (turns.get(file) === turn) turns.delete(file);
+  }
+}
+
+async function runHeld<T>(file: string, run: (assertHeld: () => Promise<void>) => Promise<T>): Promise<T> {
+  const hold = `${file}.hold`;
+  const token = randomUUID();
+  await take(hold, token);
+  const isOurs = async () => (await readFile(hold, "utf8").catch(() => "")) === token;
+  try {
+    return await run(async () => {
+      if (!(await isOurs())) throw new Error(`"${hold}" was taken over by another process.`);
+    });
+  } finally {
+    if (await isOurs()) await rm(hold, { force: true });
+  }
+}
+
+async function take(hold: string, token: string): Promise<void> {
+  const endsAt = performance.now() + HOLD_WAITS.most;
+  for (;;) {
+    try {
+      await writeFile(hold, token, { flag: "wx" });
+      return;
+    } catch (cause) {
+      if ((cause as { code?: unknown }).code !== "EEXIST") {
+        throw new Error(`The file "${hold}" cannot be made.`, { cause });
+      }
+      if (performance.now() > endsAt) {
+        throw new Error(`The file "${hold}" is held by another process; remove it if there is none.`, {
+          cause,
+        });
+      }
+    }
+    if (await isStale(hold)) await rm(hold, { force: true });
+    else await new Promise((again) => setTimeout(again, HOLD_WAITS.look));
+  }
+}
+
+async function isStale(hold: string): Promise<boolean> {
+  try {
+    return Date.now() - (await stat(hold)).mtimeMs > HOLD_WAITS.stale;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,90 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { closeImported, type Extra, imported, OBJECT, serverOf } from "../../../test/import-raw-server.ts";
+import { createRawMcpServer } from "../../../test/raw-mcp-server.ts";
+import { createToolLock } from "./lock/tool-lock.ts";
+
+afterEach(async () => {
+  await closeImported();
+  vi.restoreAllMocks();
+});
+
+const CHANGED = "notifications/tools/list_changed";
+
+describe("McpSource", () => {
+  it("X-6 lists rarely under a storm of changes, and a refresh of one's own is soon done", async () => {
+    let lists = 0;
+    const server = createRawMcpServer({
+      "tools/list": async () => {
+        lists += 1;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        return { tools: [{ name: `t${lists}`, inputSchema: OBJECT }] };
+      },
+    });
+    const { source } = await imported(server);
+    const storm = setInterval(() => server.notify(CHANGED), 2);
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    expect(lists).toBeGreaterThanOrEqual(3);
+    expect(lists).toBeLessThanOrEqual(7);
+    const startedAt = performance.now();
+    await Promise.all([source.refresh(), source.refresh(), source.refresh()]);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    clearInterval(storm);
+    expect(source.operations.map(({ name }) => name)).toEqual([`t${lists}`]);
+  });
+
+  it("X-6 warns of noise once per kind and counts the rest", async () => {
+    const [first, ...others] = ["t0", "t1", "t2"];
+    const server = createRawMcpServer({
+      "tools/list": () => ({ tools: [{ name: first, inputSchema: OBJECT }] }),
+    });
+    const transport = server.transport();
+    const { source, warnings } = await imported({ transport: () => transport });
+    const hear = (message: unknown) => transport.onmessage?.(message as never);
+    for (let i = 0; i < 500; i++)
+      hear({ jsonrpc: "2.0", id: `zz${i}`, error: { code: 1, message: `e${i}` } });
+    for (const odd of others) hear(odd);
+    expect(warnings).toEqual(["An answer belongs to no request: e0", "A message is no JSON object."]);
+    expect(source.oddities).toBe(502);
+  });
+
+  it("X-4 loses no change to a listener that throws, and tells of it once", async () => {
+    const said = vi.spyOn(console, "warn").mockImplementation(() => {});
+    let name = "old";
+    const server = serverOf(() => [{ name, inputSchema: OBJECT }, { broken: name }]);
+    const throwing = (what: string) => () => {
+      throw new Error(`${what} has a bug`);
+    };
+    const { source, registry } = await imported(server, {
+      pin: { lock: createToolLock() },
+      onDefinitionChange: throwing("onDefinitionChange"),
+      onWarning: throwing("onWarning"),
+    } as Extra);
+    name = "new";
+    await source.refresh();
+    expect(registry.list().map(({ id }) => id)).toEqual(["raw.new"]);
+    name = "newer";
+    server.notify(CHANGED);
+    await expect.poll(() => registry.list().map(({ id }) => id)).toEqual(["raw.newer"]);
+    expect(said.mock.calls.flat()).toEqual([
+      "[waybill] onWarning threw, which is told once: onWarning has a bug",
+      "[waybill] onDefinitionChange threw, which is told once: onDefinitionChange has a bug",
+    ]);
+  });
+
+  it("X-6 names a tool that is too large without keeping it, and takes the others", async () => {
+    const big = { name: "big", inputSchema: OBJECT, description: "x".repeat(2_000) };
+    const server = serverOf(() => [
+      big,
+      { name: "small", inputSchema: OBJECT },
+      { description: "y".repeat(2_000) },
+    ]);
+    const { source, warnings } = await imported(server, { limits: { definitionBytes: 1_000 } } as Extra);
+    expect(source.operations.map(({ name }) => name)).toEqual(["small"]);
+    const reason = "Its definition is larger than 1000 bytes.";
+    expect(source.unusable).toEqual([
+      { tool: "big", reason },
+      { tool: "without a name", reason },
+    ]);
+    expect(warnings).toHaveLength(2);
+  });
+});

@@ -1,0 +1,81 @@
+import { CallError, toCallError } from "../../core/errors/errors.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import { type CallToolResult, RESULT_META_KEY } from "../../core/result/call-tool-result.ts";
+import type { EndedCall } from "../../core/result/ended-call.ts";
+import type { ResultFormat } from "../../core/result/result-format.ts";
+import { type CutOptions, withinInline, withoutWire } from "./big-result.ts";
+import { outputOf } from "./describe-tool.ts";
+import { withFacts, withOutcome } from "./outcome-meta.ts";
+import type { PeerRequest } from "./peer-request.ts";
+import { plainFormat, toErrorText } from "./plain-format.ts";
+import type { ServedTools } from "./served-tools.ts";
+import { shortenStream } from "./stream-result.ts";
+
+/** What a result is written for. */
+export interface ToResultOptions {
+  readonly served: ServedTools;
+  readonly request: PeerRequest;
+  readonly operation: AnyOperation;
+  readonly format: ResultFormat;
+}
+
+/** Writes a call that has ended as this peer takes it. */
+export async function toResult(call: EndedCall, options: ToResultOptions): Promise<CallToolResult> {
+  const { served, request, operation, format } = options;
+  const schema = outputOf(operation, format);
+  const written = withOutcome(await write(format, call), call);
+  const sent = isPlain(format)
+    ? await withinLimits(written, served, {
+        isPromised: schema !== undefined,
+        name: operation.id,
+        ...(operation.type === "subscription" && { shorten: shortenStream }),
+      })
+    : await ownPreview(written, served);
+  // An error has nothing to do with the schema of results.
+  const projected = request.project(sent, sent.isError === true ? undefined : schema);
+  const isWrapped = projected.structuredContent !== sent.structuredContent;
+  return isWrapped ? withFacts(projected, { wrapsResult: true }) : projected;
+}
+
+/** Cuts a result that is too long to send, where there is a store; one that the store does not take is a failed call. */
+export async function withinLimits(
+  result: CallToolResult,
+  { store, limits }: ServedTools,
+  options: Omit<CutOptions, "store" | "inlineCharacters">,
+): Promise<CallToolResult> {
+  if (store === undefined) return result;
+  try {
+    return await withinInline(result, { ...options, store, inlineCharacters: limits.inlineCharacters });
+  } catch (thrown) {
+    return toFailure(toCallError(thrown));
+  }
+}
+
+/** Whether a result is MCP's own and can be cut: envelopes would be broken by it, and have their own rules for what is long. */
+function isPlain(format: ResultFormat): boolean {
+  return format === plainFormat || format.name === "mcp";
+}
+
+/** A format that sent a preview has kept the whole: it does not travel in `_meta` either, and its link is one of the store's. */
+async function ownPreview(result: CallToolResult, { store }: ServedTools): Promise<CallToolResult> {
+  const facts = result._meta?.[RESULT_META_KEY];
+  if (!isPlainObject(facts) || facts["preview"] !== true) return result;
+  const link = result.content.findLast((block) => block.type === "resource_link");
+  if (link !== undefined) await store?.learn(link.uri);
+  return withoutWire(result);
+}
+
+/** A format does not throw; a result that cannot be written at all is a failed call. */
+async function write(format: ResultFormat, call: EndedCall): Promise<CallToolResult> {
+  try {
+    return await format.write(call);
+  } catch (thrown) {
+    const cause = toCallError(thrown);
+    return toFailure(new CallError("OUTPUT_INVALID", "The result cannot be written as JSON.", { cause }));
+  }
+}
+
+function toFailure(error: CallError): CallToolResult {
+  return withFacts(toErrorText(error), { outcome: "call-error", ...error.toJSON() });
+}

@@ -1,0 +1,179 @@
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { AjvJsonSchemaValidator } from "@modelcontextprotocol/client/validators/ajv";
+import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
+import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { AjvJsonSchemaValidator as FirstAjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/ajv";
+import { InMemoryTransport } from "@modelcontextprotocol/server";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type CompiledSchema, compileSchema } from "../src/core/schema/compile-schema.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject } from "../src/core/schema/json-schema.ts";
+import { createTieredEnvelopeSchema, createToolResponseEnvelopeSchema } from "../src/formats/index.ts";
+import { OperationRegistry } from "../src/index.ts";
+import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
+import type { McpServer } from "../src/mcp/server/mcp-server.ts";
+import { toServedOutput } from "../src/mcp/server/served-schema.ts";
+import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { runs, schemaCases } from "./arbitrary-schema.ts";
+import { AWKWARD } from "./awkward-schemas.ts";
+import { query } from "./make-operation.ts";
+import { HARDENED } from "./run-node.ts";
+import { STATUS, TIERED } from "./sample-results.ts";
+
+const OPEN_INPUT = { type: "object", properties: { any: true, none: false } };
+const INFO = { name: "peer", version: "1.0.0" };
+
+/** The clients with the validators they come with; where code must not be generated, with that of workers. */
+const VALIDATING = HARDENED ? { jsonSchemaValidator: new CfWorkerJsonSchemaValidator() } : {};
+const CLIENTS: readonly (readonly [name: string, connect: (server: McpServer) => Promise<Client>])[] = [
+  ["SDK 1", (server) => inMemory(server, new FirstClient(INFO, VALIDATING) as unknown as Client)],
+  ["SDK 2, 2025", (server) => inMemory(server, new Client(INFO, VALIDATING))],
+  ["SDK 2, 2026", overHttp],
+];
+
+async function inMemory(server: McpServer, client: Client): Promise<Client> {
+  const [here, there] = InMemoryTransport.createLinkedPair();
+  await server.open({ era: "legacy", stays: true }).connect(there);
+  await client.connect(here as never);
+  return client;
+}
+
+async function overHttp(server: McpServer): Promise<Client> {
+  const handler = createMcpHandler(server);
+  const client = new Client(INFO, { ...VALIDATING, versionNegotiation: { mode: { pin: "2026-07-28" } } });
+  const fetch = async (url: string | URL, init?: RequestInit) => await handler.fetch(new Request(url, init));
+  await client.connect(new StreamableHTTPClientTransport(new URL("http://localhost/mcp"), { fetch }));
+  return client;
+}
+
+function onWire(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}
+
+/** What the validators of both generations have in common. */
+interface Validator {
+  getValidator(
+    schema: never,
+  ): (value: unknown) => { readonly valid: boolean; readonly errorMessage?: string | undefined };
+}
+
+/** The validators of clients, made anew like theirs; those that generate code are left out where that is forbidden. */
+const VALIDATORS: readonly (readonly [name: string, era: "legacy" | "modern", make: () => Validator])[] = [
+  ...(HARDENED
+    ? []
+    : ([
+        ["SDK 1", "legacy", () => new FirstAjvJsonSchemaValidator()],
+        ["SDK 2, 2025", "legacy", () => new AjvJsonSchemaValidator()],
+        ["SDK 2, 2026", "modern", () => new AjvJsonSchemaValidator()],
+      ] as const)),
+  ["a worker, 2025", "legacy", () => new CfWorkerJsonSchemaValidator()],
+  ["a worker, 2026", "modern", () => new CfWorkerJsonSchemaValidator()],
+];
+
+/** How data is dressed, and what the whole of it looks like then. */
+const DRESSES: readonly (readonly [
+  format: string,
+  schema: (json: JsonSchemaObject) => JsonSchemaObject,
+  dress: (data: unknown) => unknown,
+])[] = [
+  ["plain", (json) => json, (data) => data],
+  ["status-envelope", (json) => createToolResponseEnvelopeSchema(json), (data) => ({ ...STATUS, data })],
+  ["tiered-envelope", (json) => createTieredEnvelopeSchema(json), (data) => ({ ...TIERED, data })],
+];
+
+describe.each(VALIDATORS)("the validator of %s", (_name, era, make) => {
+  it.each(DRESSES)(
+    "RE-30 X-4 accepts in the format %s every value that the real schema accepts",
+    (_format, toSchema, dress) => {
+      let accepted = 0;
+      fc.assert(
+        fc.property(schemaCases(false), ({ schema, values }) => {
+          const real = compileOrNone(schema);
+          if (real === undefined || !isObject(real.json)) return;
+          const good = values
+            .filter((value) => real.check(value) && !isBeyond(value))
+            .map((value) => onWire(dress(value)));
+          expectAccepted(toSchema(real.json), era, make(), good);
+          accepted += good.length;
+        }),
+        runs(150),
+      );
+      expect(accepted).toBeGreaterThan(100);
+    },
+  );
+
+  it.each(Object.entries(AWKWARD))(
+    "RE-30 X-4 takes %s, and the values that fit",
+    (_what, [schema, values]) => {
+      const real = compileSchema(schema);
+      expect(values.map((value) => real.check(value))).toEqual(values.map(() => true));
+      expectAccepted(real.json, era, make(), values.map(onWire));
+      for (const [, toSchema, dress] of DRESSES) {
+        expectAccepted(
+          toSchema(schema),
+          era,
+          make(),
+          values.map((value) => onWire(dress(value))),
+        );
+      }
+    },
+  );
+});
+
+describe.each(CLIENTS)("%s", (_name, connect) => {
+  it("RE-30 X-4 lists and calls every tool, whatever the schemas of the others say", async () => {
+    const entries = Object.values(AWKWARD).flatMap(([schema, values]) =>
+      values.map((value) => ({ schema, value })),
+    );
+    const operations = entries.map(({ schema, value }, at) =>
+      query(`odd.n${at}`, () => value, { inputSchema: OPEN_INPUT, outputSchema: schema }),
+    );
+    const server = toMcpServer(new OperationRegistry(operations));
+    const client = await connect(server);
+    try {
+      const { tools } = await client.listTools();
+      expect(tools).toHaveLength(entries.length);
+      for (const [at, { value }] of entries.entries()) {
+        const result = await client.callTool({ name: `odd_n${at}`, arguments: {} });
+        expect(result).not.toHaveProperty("isError");
+        expect([value, { result: value }]).toContainEqual(result.structuredContent);
+      }
+    } finally {
+      await client.close();
+      await server.close();
+    }
+  });
+});
+
+/** Values that validators cannot compare or divide rightly, whatever the schema: they call methods, and read digits. */
+function isBeyond(value: unknown): boolean {
+  return /"(?:constructor|toString|valueOf)":|\de\+\d/.test(JSON.stringify(value));
+}
+
+/** Schemas that no operation could have are of no interest. */
+function compileOrNone(schema: JsonSchema): CompiledSchema | undefined {
+  try {
+    return compileSchema(schema);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is served accepts the values, wrapped where results are. */
+function expectAccepted(
+  json: JsonSchema,
+  era: "legacy" | "modern",
+  validator: Validator,
+  values: readonly unknown[],
+): void {
+  const served = toServedOutput(json, era);
+  if (served === undefined) return;
+  const advertised = onWire(served);
+  const isWrapped = era === "legacy" && toServedOutput(json, "modern")?.["type"] !== "object";
+  const validate = validator.getValidator(advertised as never);
+  for (const value of values) {
+    const sent = isWrapped ? { result: value } : value;
+    const { valid, errorMessage } = validate(sent);
+    expect({ valid, errorMessage, sent, advertised: valid || advertised }).toMatchObject({ valid: true });
+  }
+}
