@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ROOT, runNode } from "../test/run-node.ts";
@@ -64,7 +65,8 @@ describe("the waybill command", () => {
       stdout: expect.stringContaining("Usage: waybill"),
       stderr: "",
     });
-    expect(await run("--version")).toEqual({ code: 0, stdout: "0.1.0\n", stderr: "" });
+    const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+    expect(await run("--version")).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
   });
 
   it.each([

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { PACKAGE_VERSION } from "./core/package-version.ts";
 import { runTour } from "./tour/run-tour.ts";
 
 const HELP = `Usage: waybill [tour] [options]
@@ -40,10 +40,6 @@ function parseRequest(args: string[]): Request {
   return { flags };
 }
 
-function version(): string {
-  return JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version;
-}
-
 async function main(args: string[]): Promise<number> {
   const request = parseRequest(args);
   if ("mistake" in request) {
@@ -52,7 +48,7 @@ async function main(args: string[]): Promise<number> {
   }
   const write = (text: string): void => void process.stdout.write(text);
   if (request.flags.has("help")) write(HELP);
-  else if (request.flags.has("version")) write(`${version()}\n`);
+  else if (request.flags.has("version")) write(`${PACKAGE_VERSION}\n`);
   else await runTour({ write, json: request.flags.has("json"), colors: wantsColors() });
   return 0;
 }

@@ -41,7 +41,7 @@ async function inMemory(server: McpServer, client: Client, options: PeerOptions)
 }
 
 /** A client of the first SDK, which speaks 2025 revisions alone. */
-export async function firstClient(server: McpServer, options: PeerOptions = {}): Promise<Client> {
+async function firstClient(server: McpServer, options: PeerOptions = {}): Promise<Client> {
   return await inMemory(server, new FirstClient(INFO, optionsOf(options)) as unknown as Client, options);
 }
 

@@ -162,7 +162,7 @@ function tools() {
     { name: "not a schema", inputSchema: 5 },
     {
       name: "deep",
-      inputSchema: JSON.parse('{"type":"object","properties":'.repeat(60) + "{}" + "}".repeat(60)),
+      inputSchema: JSON.parse(`${'{"type":"object","properties":'.repeat(60)}{}${"}".repeat(60)}`),
     },
     { name: "changing", description: `version ${lists}`, inputSchema: object },
     {

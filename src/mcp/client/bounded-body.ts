@@ -5,7 +5,7 @@ const CR = 13;
 export type OnTooLarge = () => void;
 
 /** What a body that is too large ends with. */
-export class BodyTooLarge extends Error {
+class BodyTooLarge extends Error {
   override readonly name = "BodyTooLarge";
 }
 

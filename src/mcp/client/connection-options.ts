@@ -34,7 +34,7 @@ export interface ReconnectOptions {
 export interface ConnectionSettings {
   /** The revisions to speak; "auto" asks the server, and falls back to 2025. @default "auto" */
   readonly protocol?: "auto" | "2025" | "2026" | undefined;
-  /** @default `{ name: "waybill", version: "0.1.0" }` */
+  /** @default `{ name: "waybill", … }` with the version of this package */
   readonly clientInfo?: { readonly name: string; readonly version: string } | undefined;
   /** The folders a server may be interested in. @default none */
   readonly roots?: readonly { readonly uri: string; readonly name?: string }[] | undefined;

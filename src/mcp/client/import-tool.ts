@@ -52,7 +52,7 @@ export interface ToolImport {
 }
 
 /** Why a tool cannot be used; a `TypeError`, because nothing about calls has gone wrong yet. */
-export class ToolRefusal extends TypeError {
+class ToolRefusal extends TypeError {
   override readonly name = "ToolRefusal";
 }
 

@@ -193,7 +193,7 @@ function noteOn(what: string, value: unknown): ToolNote | undefined {
 }
 
 /** What a notification tells of resources, prompts and logs; nothing for any other, or one that makes no sense. */
-export function toProviderEvent(
+function toProviderEvent(
   method: string,
   params: Readonly<Record<string, unknown>>,
 ): McpProviderEvent | undefined {

@@ -2,6 +2,7 @@ import { Client, type JSONRPCMessage } from "@modelcontextprotocol/client";
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
 import { CallError } from "../../core/errors/errors.ts";
 import { LONGEST_DELAY } from "../../core/execution/deadline.ts";
+import { PACKAGE_VERSION } from "../../core/package-version.ts";
 import type { McpConnectionOptions } from "./connection-options.ts";
 import type { McpLimits } from "./mcp-limits.ts";
 import { McpSession } from "./mcp-session.ts";
@@ -107,7 +108,7 @@ function createClient({ options }: SessionPlan, { isPipe }: Channel, legacy: boo
   const probe = { timeoutMs: isPipe ? PROBE_MS : Math.min(connectTimeoutMs, LONGEST_DELAY) };
   const mode =
     protocol === "2026" ? { pin: "2026-07-28" } : legacy || protocol === "2025" ? "legacy" : "auto";
-  return new Client(options.clientInfo ?? { name: "waybill", version: "0.1.0" }, {
+  return new Client(options.clientInfo ?? { name: "waybill", version: PACKAGE_VERSION }, {
     capabilities: CLIENT_CAPABILITIES,
     versionNegotiation: { mode, probe },
     // Never asked to check anything; the default one would be built on code made from strings.

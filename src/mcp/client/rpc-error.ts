@@ -21,7 +21,7 @@ export interface AskedOfServer {
 }
 
 /** JSON-RPC codes that say more than "it failed"; every other one is an `EXECUTION_ERROR`. */
-export const RPC_CODES: Readonly<Record<string, ErrorCode>> = {
+const RPC_CODES: Readonly<Record<string, ErrorCode>> = {
   "-32601": "OPERATION_NOT_FOUND",
   "-32602": "VALIDATION_ERROR",
   "-32002": "NOT_FOUND",

@@ -9,7 +9,7 @@ import { isEqual } from "../../core/schema/compare-values.ts";
 import { INPUT_META_KEY } from "../meta-keys.ts";
 import { inputOf } from "./describe-tool.ts";
 import { type Exchange, metadataOf } from "./exchange.ts";
-import { checkParamHeaders } from "./http-params.ts";
+import { checkParamHeaders, forgiveHeaders } from "./http-params.ts";
 import type { PeerRequest } from "./peer-request.ts";
 import { invalidParams, quoted } from "./protocol-errors.ts";
 import type { ServedTools } from "./served-tools.ts";
@@ -28,15 +28,36 @@ export async function callTool(
   const format = served.formatFor(request.context);
   const operation = served.table.find(name, request.identity);
   if (operation === undefined || operation.visibility === "internal") throw unknownTool(name);
-  checkParamHeaders(request.context, inputOf(operation).schema, params["arguments"]);
-  const isOddInput = request.context.mcpReq._meta?.[INPUT_META_KEY] === "wrapped";
-  const input = toInput(operation, params["arguments"], isOddInput);
+  const input = readInput({ served, request, operation, name, args: params["arguments"] });
   return await request.run("tools/call", name, async (run, exchange) => {
     const call = await endOperation({ served, request, run, exchange }, operation, input);
     if (isHidden(served, call)) throw unknownTool(name);
     if ("error" in call.outcome) request.assertCapable(call.outcome.error);
     return await toResult(call, { served, request, operation, format });
   });
+}
+
+interface AskedCall {
+  readonly served: ServedTools;
+  readonly request: PeerRequest;
+  readonly operation: AnyOperation;
+  readonly name: string;
+  readonly args: unknown;
+}
+
+/** Reads the input; what is wrong with it is not said of a tool that this caller may not see. */
+function readInput({ served, request, operation, name, args }: AskedCall): unknown {
+  try {
+    checkParamHeaders(request.context, inputOf(operation).schema, args);
+    const isOddInput = request.context.mcpReq._meta?.[INPUT_META_KEY] === "wrapped";
+    return toInput(operation, args, isOddInput);
+  } catch (thrown) {
+    const { identity } = request;
+    const isListed = served.executor.list({ identity }).some(({ id }) => id === operation.id);
+    if (isListed) throw thrown;
+    forgiveHeaders(request.context);
+    throw unknownTool(name);
+  }
 }
 
 /** One call on its way: what it runs on, for whom, and who listens. */

@@ -24,7 +24,7 @@ import type { ServedTools } from "./served-tools.ts";
 import { toResult, withinLimits } from "./to-result.ts";
 
 /** Calls in one batch, and how many of them run at a time. */
-export const BATCH_LIMITS = { calls: 50, concurrency: 8 } as const;
+const BATCH_LIMITS = { calls: 50, concurrency: 8 } as const;
 
 const MAX_FOUND = 100;
 const READ_ONLY = { readOnlyHint: true, openWorldHint: false };
@@ -32,7 +32,7 @@ const ID = { type: "string", description: "The id of an operation, as search giv
 const INPUT = { description: "The input of the operation, as describe says." };
 
 /** The tools of a catalogue: they find and call operations that are too many to list. */
-export const CATALOGUE_TOOLS = [
+const CATALOGUE_TOOLS = [
   tool("search", "Finds operations by words in their ids, titles, tags and descriptions.", {
     annotations: READ_ONLY,
     properties: {

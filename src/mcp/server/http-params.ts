@@ -37,6 +37,11 @@ export function checkParamHeaders(context: ServerContext, inputSchema: object, a
   throw new ProtocolError(HEADER_MISMATCH, message, { mismatch: { header: wrong.header } });
 }
 
+/** Takes back that the headers of a request were found to disagree, where that must not show. */
+export function forgiveHeaders(context: ServerContext): void {
+  if (context.http?.req !== undefined) disagreeing.delete(context.http.req);
+}
+
 /** Gives a response the status that headers which disagree with the body must get; the SDK answers such an error with 200. */
 export function withParamStatus(request: Request, response: Response): Response {
   if (!disagreeing.has(request)) return response;

@@ -132,19 +132,26 @@ export class HttpSessions {
     this.#kept.set(kept.session.id, kept);
   }
 
-  /** Makes room by ending the session that has been idle for longest, one of the same owner if there is any. */
+  /**
+   * Makes room by ending the session that has been idle for longest: one of the same owner if there is any, else one of whoever has
+   * most. Whoever has more than a fair share loses a busy one rather than that another owner cannot come in at all.
+   */
   #evict(owner: string): boolean {
-    let oldest: HttpSession | undefined;
-    for (const { session } of this.#kept.values()) {
-      if (!session.idle) continue;
-      oldest ??= session;
-      if (session.owner !== owner) continue;
-      oldest = session;
-      break;
-    }
-    if (oldest === undefined) return false;
-    this.#drop(oldest);
-    return true;
+    const sessions = [...this.#kept.values()].map(({ session }) => session);
+    const counts = new Map<string, number>();
+    for (const session of sessions) counts.set(session.owner, (counts.get(session.owner) ?? 0) + 1);
+    const [greedy = "", most = 0] = [...counts].reduce<readonly [string, number]>(
+      (found, each) => (each[1] > found[1] ? each : found),
+      ["", 0],
+    );
+    const isUnfair = greedy !== owner && most > sessions.length / (counts.size + (counts.has(owner) ? 0 : 1));
+    const victim =
+      sessions.find((session) => session.idle && session.owner === owner) ??
+      sessions.find((session) => session.idle && session.owner === greedy) ??
+      (isUnfair ? sessions.find((session) => session.owner === greedy) : undefined) ??
+      sessions.find((session) => session.idle);
+    if (victim !== undefined) this.#drop(victim);
+    return victim !== undefined;
   }
 
   #drop(session: HttpSession): void {

@@ -90,6 +90,9 @@ export class LocalProvider implements McpProvider {
   /** Being subscribed to what does not tell when it changes is hearing nothing. */
   async subscribeResource(uri: string): Promise<void> {
     const resource = this.#resources.get(uri);
+    if (resource === undefined && !this.#templates.some(({ matcher }) => matcher.match(uri) !== undefined)) {
+      throw new CallError("NOT_FOUND", "There is no such resource.");
+    }
     if (resource?.onUpdate === undefined || this.#followed.has(uri)) return;
     const tell = (): void => this.#tell({ type: "resource-updated", uri });
     this.#followed.set(uri, await guarded(() => resource.onUpdate?.(tell)));

@@ -4,6 +4,7 @@ import type { McpProvider, McpProviderOptions } from "../provider.ts";
 import type { McpPeer, McpServer } from "./mcp-server.ts";
 import type { Peer } from "./peer-request.ts";
 import type { OwnedResource, ResourceDirectory } from "./resource-directory.ts";
+import { MAX_URI } from "./uri-template.ts";
 
 /** Resources one peer may be subscribed to at a time. */
 export const MAX_SUBSCRIPTIONS = 1_000;
@@ -29,6 +30,7 @@ export class ResourceSubscriptions {
 
   /** Subscribes a peer. */
   async add(peer: Peer, uri: string, options: McpProviderOptions): Promise<void> {
+    if (uri.length > MAX_URI) throw new CallError("TOO_LARGE", "The address of a resource is too long.");
     const isNew = !peer.subscriptions.has(uri);
     if (isNew && peer.subscriptions.size >= MAX_SUBSCRIPTIONS) {
       throw new CallError(

@@ -1,5 +1,6 @@
 import type { Server, ServerCapabilities } from "@modelcontextprotocol/server";
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/server/validators/cf-worker";
+import { PACKAGE_VERSION } from "../../core/package-version.ts";
 import type { McpProvider } from "../provider.ts";
 import { callTool } from "./call-tool.ts";
 import { callCatalogue, listCatalogue } from "./catalogue.ts";
@@ -9,7 +10,6 @@ import { listTools } from "./list-tools.ts";
 import { LocalProvider } from "./local-provider.ts";
 import type { McpPeer, McpServer } from "./mcp-server.ts";
 import type { McpServerOptions } from "./mcp-server-options.ts";
-import { PACKAGE_VERSION } from "./package-version.ts";
 import { Peer, PeerRequest } from "./peer-request.ts";
 import { PromptDirectory } from "./prompt-directory.ts";
 import { invalidParams } from "./protocol-errors.ts";

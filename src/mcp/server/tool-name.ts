@@ -21,7 +21,7 @@ export function toToolName(id: string, { dots = false }: ToolNaming = {}): strin
 }
 
 /** The name without its namespace, for where nothing else has it; see `assignToolNames`. */
-export function toBareName(id: string, { dots = false }: ToolNaming = {}): string {
+function toBareName(id: string, { dots = false }: ToolNaming = {}): string {
   const name = id.slice(id.indexOf(".") + 1);
   return isFree(name, dots) ? name : hashedName(name, id, dots);
 }

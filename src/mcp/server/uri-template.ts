@@ -13,7 +13,8 @@ interface Part {
 
 const EXPRESSION = /\{([^{}]*)\}/g;
 const SUPPORTED = /^(\+?)([A-Za-z0-9_][A-Za-z0-9_.]*)$/;
-const MAX_URI = 65_536;
+/** Characters of an address; longer ones are nobody's. */
+export const MAX_URI = 65_536;
 
 /** Reads a template of RFC 6570, level 1 and `{+path}`; throws a `TypeError` for anything else. */
 export function parseUriTemplate(template: string): UriMatcher {
