@@ -7,7 +7,7 @@ import { answerRound, type InputSide, wantsInput } from "./input-rounds.ts";
 import type { McpRequestOptions, McpServerFacts } from "./mcp-connection.ts";
 import type { McpLimits } from "./mcp-limits.ts";
 import type { Channel, Loss } from "./open-channel.ts";
-import { hasMirroredParams, toOutgoingParams } from "./outgoing-params.ts";
+import { type ClientInfo, hasMirroredParams, toOutgoingParams } from "./outgoing-params.ts";
 import { RawRequest } from "./raw-request.ts";
 import { RAW_REQUEST, type RawTransport } from "./raw-transport.ts";
 import { RequestStop } from "./request-stop.ts";
@@ -31,6 +31,7 @@ export interface SessionParts {
   readonly limits: McpLimits;
   readonly roots: readonly { readonly uri: string; readonly name?: string }[];
   readonly serverName: string;
+  readonly clientInfo: ClientInfo;
 }
 
 /** One request, complete but for the connection. */
@@ -118,8 +119,10 @@ export class McpSession {
 
   async #run(request: SessionRequest, asked: AskedOfServer, stop: RequestStop): Promise<Params> {
     const { caller, logLevel } = request;
-    const { limits, roots } = this.#parts;
-    const first = toOutgoingParams(request.params, this.isModern ? { caller, logLevel } : undefined);
+    const { limits, roots, clientInfo } = this.#parts;
+    const { protocolVersion } = this.facts;
+    const modern = this.isModern ? { protocolVersion, clientInfo, caller, logLevel } : undefined;
+    const first = toOutgoingParams(request.params, modern);
     let params = first;
     for (let round = 0; ; round++) {
       const result = await this.#send(request, params, asked, stop);
@@ -169,7 +172,7 @@ export class McpSession {
   /** `callTool` knows how to mirror arguments in headers; everything else takes a shorter way. */
   #hand(request: RawRequest, given: Params, inputSchema: Params | undefined): Promise<unknown> {
     const { client, raw } = this.#parts;
-    if (!this.isModern && !raw.hasPerRequestStream && !raw.isClosed) return raw.ask(request, given);
+    if (!raw.hasPerRequestStream && !raw.isClosed) return raw.ask(request, given);
     const params: Params = { ...given, [RAW_REQUEST]: request };
     const options = { signal: request.signal, timeout: LONGEST_DELAY };
     if (this.isModern && request.method === "tools/call" && hasMirroredParams(inputSchema)) {

@@ -7,6 +7,7 @@ import type { McpConnectionOptions } from "./connection-options.ts";
 import type { McpLimits } from "./mcp-limits.ts";
 import { McpSession } from "./mcp-session.ts";
 import { type Channel, createChannel, type Loss } from "./open-channel.ts";
+import type { ClientInfo } from "./outgoing-params.ts";
 import { CLIENT_CAPABILITIES } from "./outgoing-params.ts";
 import { toPlainLine } from "./plain-line.ts";
 import { RawTransport } from "./raw-transport.ts";
@@ -77,7 +78,16 @@ async function openOnce(plan: SessionPlan, legacy: boolean, endsAt: number): Pro
   await connect(client, raw, channel, plan, endsAt);
   if (raw.isClosed) throw toConnectError(new Error("it closed at once"), true, channel.loss(), serverName);
   const roots = options.roots ?? [];
-  opening.session = new McpSession({ client, raw, channel, questions, limits, roots, serverName });
+  opening.session = new McpSession({
+    client,
+    raw,
+    channel,
+    questions,
+    limits,
+    roots,
+    serverName,
+    clientInfo: clientInfoOf(options),
+  });
   return opening.session;
 }
 
@@ -108,7 +118,7 @@ function createClient({ options }: SessionPlan, { isPipe }: Channel, legacy: boo
   const probe = { timeoutMs: isPipe ? PROBE_MS : Math.min(connectTimeoutMs, LONGEST_DELAY) };
   const mode =
     protocol === "2026" ? { pin: "2026-07-28" } : legacy || protocol === "2025" ? "legacy" : "auto";
-  return new Client(options.clientInfo ?? { name: "waybill", version: PACKAGE_VERSION }, {
+  return new Client(clientInfoOf(options), {
     capabilities: CLIENT_CAPABILITIES,
     versionNegotiation: { mode, probe },
     // Never asked to check anything; the default one would be built on code made from strings.
@@ -180,4 +190,8 @@ function toConnectError(error: unknown, isPipe: boolean, loss: Loss | undefined,
   const cause = loss?.cause === undefined ? error : new AggregateError([error, loss.cause], loss.reason);
   const why = loss?.reason ?? said.replace(/\.$/, "");
   return new CallError("UNAVAILABLE", `${server} could not be connected to: ${why}.`, { cause });
+}
+
+function clientInfoOf({ clientInfo }: McpConnectionOptions): ClientInfo {
+  return clientInfo ?? { name: "waybill", version: PACKAGE_VERSION };
 }

@@ -22,8 +22,16 @@ export const CLIENT_CAPABILITIES = {
   roots: { listChanged: true },
 } as const;
 
+/** What this client calls itself. */
+export interface ClientInfo {
+  readonly name: string;
+  readonly version: string;
+}
+
 /** What a modern request says about itself. */
 export interface RequestFacts {
+  readonly protocolVersion: string;
+  readonly clientInfo: ClientInfo;
   readonly caller: CallerSide | undefined;
   readonly logLevel: McpLogLevel | undefined;
 }
@@ -42,9 +50,11 @@ export function toOutgoingParams(params: Params | undefined, modern: RequestFact
   return rest;
 }
 
-function metaOf({ caller, logLevel }: RequestFacts): Params {
+function metaOf({ protocolVersion, clientInfo, caller, logLevel }: RequestFacts): Params {
   const { elicitation, sampling, roots } = CLIENT_CAPABILITIES;
   return {
+    [`${PREFIX}protocolVersion`]: protocolVersion,
+    [`${PREFIX}clientInfo`]: clientInfo,
     [`${PREFIX}clientCapabilities`]: {
       ...(caller?.elicit === undefined ? {} : { elicitation }),
       ...(caller?.sample === undefined ? {} : { sampling }),

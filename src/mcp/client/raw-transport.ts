@@ -98,7 +98,7 @@ export class RawTransport implements Transport {
   }
 
   /**
-   * Sends a request past the SDK, which has nothing to add where all requests share one channel and the revision is of 2025.
+   * Sends a request past the SDK, which has nothing to add where all requests share one channel.
    * Resolves when the request has ended or the channel is closed.
    */
   ask(request: RawRequest, params: Message): Promise<void> {
@@ -108,7 +108,7 @@ export class RawTransport implements Transport {
     this.#pending.set(id, { method, request });
     return new Promise((resolve, reject) => {
       request.onEnd = (isGivenUp) => {
-        if (isGivenUp) this.#cancel(id);
+        if (isGivenUp) this.#cancel(id, params["_meta"]);
         resolve();
       };
       this.#leftBehind.set(id, resolve);
@@ -141,8 +141,12 @@ export class RawTransport implements Transport {
     for (const tell of this.#leftBehind.values()) tell();
   }
 
-  #cancel(requestId: Id): void {
-    const params = { requestId, reason: "Nobody waits for it any more." };
+  #cancel(requestId: Id, meta: unknown): void {
+    const params = {
+      requestId,
+      reason: "Nobody waits for it any more.",
+      ...(isPlainObject(meta) && { _meta: meta }),
+    };
     this.#inner.send({ jsonrpc: "2.0", method: "notifications/cancelled", params }).catch(() => {});
   }
 
