@@ -8,17 +8,11 @@ export type {
 } from "./client/connection-options.ts";
 export { approveTools, type FromMcpOptions, fromMcp, type McpSource } from "./client/from-mcp.ts";
 export type { HttpConnectionOptions } from "./client/http-options.ts";
-export {
-  IMPORT_LIMITS,
-  type ImportLimits,
-  type ImportOptions,
-  type PinOptions,
-  type ServerLog,
-} from "./client/import-options.ts";
+export type { ImportLimits, ImportOptions, PinOptions, ServerLog } from "./client/import-options.ts";
 export type { DefinitionChange, DefinitionDifference } from "./client/lock/definition-diff.ts";
 export type { ToolDefinition } from "./client/lock/definition-hash.ts";
-export { LOCK_FILE_NAME, readLockFile, writeLockFile } from "./client/lock/lock-file.ts";
-export { type ApprovedTool, approve, createToolLock, type ToolLock } from "./client/lock/tool-lock.ts";
+export { LOCK_FILE_NAME } from "./client/lock/lock-file.ts";
+export { type ApprovedTool, createToolLock, type ToolLock } from "./client/lock/tool-lock.ts";
 export type { McpConnectionState, McpServerFacts } from "./client/mcp-connection.ts";
 export { MCP_LIMITS, type McpLimits } from "./client/mcp-limits.ts";
 export {
@@ -71,6 +65,10 @@ export type {
   ToolNaming,
 } from "./server/mcp-server-options.ts";
 export { type McpHttpServer, type ServeMcpHttpOptions, serveMcpHttp } from "./server/serve-http.ts";
-export { type ServeStdioOptions, type StdioConnection, serveStdio } from "./server/serve-stdio.ts";
+export {
+  type NodeStream,
+  type ServeStdioOptions,
+  type StdioConnection,
+  serveStdio,
+} from "./server/serve-stdio.ts";
 export { toMcpServer } from "./server/to-mcp-server.ts";
-export { toToolName } from "./server/tool-name.ts";

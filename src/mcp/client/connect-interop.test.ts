@@ -86,7 +86,9 @@ describe("servers of both SDKs on standard input and output", () => {
   it("Mcp: answers logging/setLevel itself where the revision has no such method", async () => {
     await withServer({ ...second, protocol: "2026" }, async (connection) => {
       expect(await connection.request("logging/setLevel", { level: "debug" })).toEqual({});
-      await expect(connection.request("ping", undefined)).rejects.toMatchObject({ code: "OPERATION_NOT_FOUND" });
+      await expect(connection.request("ping", undefined)).rejects.toMatchObject({
+        code: "OPERATION_NOT_FOUND",
+      });
     });
   });
 

@@ -20,7 +20,7 @@ export interface ImportLimits {
 }
 
 /** The limits in force where none are given. */
-export const IMPORT_LIMITS: ImportLimits = {
+const IMPORT_LIMITS: ImportLimits = {
   tools: 10_000,
   pages: 1_000,
   definitionBytes: 1_048_576,
@@ -36,8 +36,11 @@ export interface ServerLog {
   readonly data: unknown;
 }
 
-/** Where the approved definitions of tools are kept: a file that is read now and written by `approveTools`, or a lock at hand. */
-export type PinOptions = { readonly lockFile: string } | { readonly lock: ToolLock };
+/**
+ * Where the approved definitions of tools are kept: a file that is read now and written by `approveTools` (`true` for
+ * `waybill.lock.json` in the working folder), or a lock at hand.
+ */
+export type PinOptions = true | { readonly lockFile: string } | { readonly lock: ToolLock };
 
 /** How the tools of a server become operations. */
 export interface ImportOptions {

@@ -187,10 +187,6 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
     this.#listeners.clear();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
-
   #hear(event: McpConnectionEvent): void {
     if (event.type === "notification" && event.method === "notifications/tools/list_changed")
       this.#turns.soon();

@@ -1,4 +1,3 @@
-import { KeyObject } from "node:crypto";
 import {
   type CryptoKey,
   createLocalJWKSet,
@@ -8,6 +7,7 @@ import {
   type JSONWebKeySet,
   type JWK,
   type JWTVerifyGetKey,
+  type KeyObject,
 } from "jose";
 
 /** The keys tokens are signed with: the URL of a published set, a set, a key in one of three forms, or a shared secret. */
@@ -64,7 +64,7 @@ function createFinder(keys: BearerKeys): JWTVerifyGetKey {
     return () => secret;
   }
   if (isSet(keys)) return createLocalJWKSet(structuredClone(keys));
-  if (keys instanceof KeyObject || !("kty" in keys)) {
+  if (!("kty" in keys)) {
     const key = keys as CryptoKey | KeyObject;
     if (key.type === "private")
       throw new TypeError("keys must be public: a private key has no business here.");

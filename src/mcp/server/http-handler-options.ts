@@ -1,8 +1,9 @@
 import type { HttpAuthenticationOptions } from "./http-authentication.ts";
 import type { HttpGuardOptions } from "./http-guard.ts";
+import type { SessionEventLimits } from "./http-session-events.ts";
 
 /** Bounds of an MCP endpoint over HTTP. */
-export interface McpHandlerLimits {
+export interface McpHandlerLimits extends SessionEventLimits {
   /** Bytes of one posted body. @default 4_194_304 */
   readonly bodyBytes?: number | undefined;
   /** Sessions of 2025 clients; those that have been idle for longest make room. @default 1_000 */
@@ -30,7 +31,7 @@ const DEFAULTS = {
   sessionRequests: 1_000,
   subscriptions: 1_000,
   streamBytes: 4_194_304,
-} as const satisfies Required<McpHandlerLimits>;
+} as const satisfies Required<Omit<McpHandlerLimits, keyof SessionEventLimits>>;
 
 /** Reads the bounds of a handler; one that is not a whole number above 0 is a `TypeError`. */
 export function readHandlerBounds(

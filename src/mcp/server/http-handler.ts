@@ -14,7 +14,7 @@ import { createHttpGuard } from "./http-guard.ts";
 import { type McpHandlerOptions, readHandlerBounds } from "./http-handler-options.ts";
 import { withParamStatus } from "./http-params.ts";
 import { createRefusal, requestIdOf } from "./http-refusal.ts";
-import { readEventBounds, type SessionEventLimits } from "./http-session-events.ts";
+import { readEventBounds } from "./http-session-events.ts";
 import { HttpSessions } from "./http-sessions.ts";
 import { isEventStream, watchStream, withBody } from "./http-stream.ts";
 import type { McpPeer, McpServer } from "./mcp-server.ts";
@@ -58,10 +58,7 @@ const FAULT = "An MCP request over HTTP failed unexpectedly.";
 const CREDENTIALS = ["authorization", "cookie", "proxy-authorization"];
 
 /** Creates an MCP endpoint; put it behind any server that speaks `Request` and `Response`, or use `serveMcpHttp`. */
-export function createMcpHandler(
-  server: McpServer,
-  options: McpHandlerOptions & SessionEventLimits = {},
-): McpHandler {
+export function createMcpHandler(server: McpServer, options: McpHandlerOptions = {}): McpHandler {
   return new HttpHandler(server, options);
 }
 
@@ -80,7 +77,7 @@ class HttpHandler implements McpHandler {
   #running = 0;
   #closing: Promise<void> | undefined;
 
-  constructor(server: McpServer, options: McpHandlerOptions & SessionEventLimits) {
+  constructor(server: McpServer, options: McpHandlerOptions) {
     this.#server = server;
     this.#guard = createHttpGuard(options);
     this.#authentication = createAuthentication(options);

@@ -21,12 +21,17 @@ export interface StdioLimits {
   readonly subscriptions?: number | undefined;
 }
 
+/** A stream of Node, by what all of them have: users need no types of Node to name one. */
+export interface NodeStream {
+  on(event: string, listener: (...given: never[]) => void): unknown;
+}
+
 /** How operations are served over stdio. */
 export interface ServeStdioOptions {
   /** @default process.stdin */
-  readonly stdin?: Readable | undefined;
+  readonly stdin?: NodeStream | undefined;
   /** @default process.stdout */
-  readonly stdout?: Writable | undefined;
+  readonly stdout?: NodeStream | undefined;
   /** Who the client is: whoever starts a process is usually trusted with what it may do. @default that of the server's options */
   readonly identity?: Identity | undefined;
   readonly limits?: StdioLimits | undefined;
@@ -45,7 +50,9 @@ export interface StdioConnection {
 
 /** Serves one client, of 2025 or of 2026-07-28, over stdin and stdout, until stdin ends. */
 export function serveStdio(server: McpServer, options: ServeStdioOptions = {}): StdioConnection {
-  const { stdin = process.stdin, stdout = process.stdout, identity, limits = {} } = options;
+  const { identity, limits = {} } = options;
+  const stdin = (options.stdin ?? process.stdin) as Readable;
+  const stdout = (options.stdout ?? process.stdout) as Writable;
   const [messageBytes, unreadBytes, maxSubscriptions] = readLimits(limits);
   const warn = options.onWarning ?? ((message) => process.stderr.write(`${message}\n`));
   const write = stdout.write.bind(stdout) as (text: string) => boolean;

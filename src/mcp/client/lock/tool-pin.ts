@@ -2,7 +2,7 @@ import { CallError } from "../../../core/errors/errors.ts";
 import type { PinOptions } from "../import-options.ts";
 import type { DefinitionChange } from "./definition-diff.ts";
 import type { ToolDefinition } from "./definition-hash.ts";
-import { readLockFile, updateLockFile } from "./lock-file.ts";
+import { LOCK_FILE_NAME, readLockFile, updateLockFile } from "./lock-file.ts";
 import { approve, createToolLock, findChange, readToolLock, type ToolLock } from "./tool-lock.ts";
 
 /** Holds the tools of one server to what was approved of them. */
@@ -19,11 +19,12 @@ export class ToolPin {
 
   /** Reads what was approved; a file that is not there approves nothing. */
   static async open(namespace: string, pin: PinOptions): Promise<ToolPin> {
-    if ("lock" in pin) return new ToolPin(namespace, readToolLock(pin.lock), undefined);
-    if (typeof pin.lockFile !== "string" || pin.lockFile === "") {
-      throw new TypeError("pin must name a lockFile, or give a lock.");
+    if (pin !== true && "lock" in pin) return new ToolPin(namespace, readToolLock(pin.lock), undefined);
+    const file = pin === true ? LOCK_FILE_NAME : pin.lockFile;
+    if (typeof file !== "string" || file === "") {
+      throw new TypeError("pin must be true, name a lockFile, or give a lock.");
     }
-    return new ToolPin(namespace, (await readLockFile(pin.lockFile)) ?? createToolLock(), pin.lockFile);
+    return new ToolPin(namespace, (await readLockFile(file)) ?? createToolLock(), file);
   }
 
   get lock(): ToolLock {
