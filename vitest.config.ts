@@ -15,8 +15,17 @@ export default defineConfig(({ mode }) => {
           test: {
             ...shared,
             name: "core",
-            include: ["src/{core,formats,call,mcp}/**/*.test.ts"],
-            typecheck: { enabled: !hardened, include: ["src/{core,formats,call,mcp}/**/*.test-d.ts"] },
+            include: ["src/{core,formats,call}/**/*.test.ts"],
+            typecheck: { enabled: !hardened, include: ["src/{core,formats,call}/**/*.test-d.ts"] },
+          },
+        },
+        {
+          test: {
+            ...shared,
+            name: "mcp",
+            include: ["src/mcp/**/*.test.ts"],
+            // Many of these start a process and wait for it to end.
+            testTimeout: 30_000,
           },
         },
         {

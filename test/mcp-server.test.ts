@@ -95,6 +95,17 @@ describe.each(Object.entries(CLIENTS))("a server seen by %s", (kind, connect) =>
     },
   );
 
+  it("RE-30 a tool one may not see is as unknown as one that is not there, whatever is wrong with the call", async () => {
+    const client = await connect(toMcpServer(registry));
+    const say = async (name: string) => {
+      const asked = { method: "tools/call", params: { name, arguments: { input: 5, region: "eu" } } };
+      const error = (await rejection(client.request(asked as never))) as Error;
+      return error.message.replace(name, "it");
+    };
+    expect(await say("math_admin")).toBe(await say("math_nothing"));
+    await client.close();
+  });
+
   it("RE-30 shows and runs more for a caller who may do more", async () => {
     const identity = { subject: "ann", scopes: ["admin"] };
     const client = await connect(toMcpServer(registry), { identity });

@@ -92,6 +92,25 @@ describe("HttpSessions", () => {
     expect(await Promise.all(floods.map((id) => alive(id)))).toEqual([404, 200, 200]);
   });
 
+  it("Mcp: gives everybody a share: who holds all sessions open keeps nobody out, and cannot take theirs", async () => {
+    const { handler } = start({
+      sessions: 3,
+      authenticate: (request) => ({ subject: request.headers.get("x-user") ?? "flood" }),
+    });
+    const hold = (id: string) =>
+      handler.fetch(
+        new Request(ENDPOINT, { headers: { "mcp-session-id": id, accept: "text/event-stream" } }),
+      );
+    const floods = [await initialize(handler), await initialize(handler), await initialize(handler)];
+    const streams = await Promise.all(floods.map(hold));
+    const ann = { "x-user": "ann" };
+    const anns = await initialize(handler, ann);
+    expect((await handler.fetch(post(INITIALIZE))).status).toBe(503);
+    const status = await handler.fetch(post(call(2, "echo"), { "mcp-session-id": anns, ...ann }));
+    expect(status.status).toBe(200);
+    await Promise.all(streams.map((stream) => stream.body?.cancel()));
+  });
+
   it("Mcp: refuses a session too many when none is idle", async () => {
     const { handler } = start({ sessions: 2 });
     const ids = [await initialize(handler), await initialize(handler)];

@@ -133,23 +133,13 @@ export class HttpSessions {
   }
 
   /**
-   * Makes room by ending the session that has been idle for longest: one of the same owner if there is any, else one of whoever has
-   * most. Whoever has more than a fair share loses a busy one rather than that another owner cannot come in at all.
+   * Makes room by ending a session, the one that has been idle for longest first: one of the same owner, else, for an owner with less
+   * than a fair share, one of whoever has most, a busy one too if that is more than a fair share.
    */
   #evict(owner: string): boolean {
     const sessions = [...this.#kept.values()].map(({ session }) => session);
-    const counts = new Map<string, number>();
-    for (const session of sessions) counts.set(session.owner, (counts.get(session.owner) ?? 0) + 1);
-    const [greedy = "", most = 0] = [...counts].reduce<readonly [string, number]>(
-      (found, each) => (each[1] > found[1] ? each : found),
-      ["", 0],
-    );
-    const isUnfair = greedy !== owner && most > sessions.length / (counts.size + (counts.has(owner) ? 0 : 1));
     const victim =
-      sessions.find((session) => session.idle && session.owner === owner) ??
-      sessions.find((session) => session.idle && session.owner === greedy) ??
-      (isUnfair ? sessions.find((session) => session.owner === greedy) : undefined) ??
-      sessions.find((session) => session.idle);
+      sessions.find((session) => session.idle && session.owner === owner) ?? findGreedy(sessions, owner);
     if (victim !== undefined) this.#drop(victim);
     return victim !== undefined;
   }
@@ -179,4 +169,19 @@ export class HttpSessions {
 function isInitialize(body: unknown): boolean {
   const { method } = (body ?? {}) as { readonly method?: unknown };
   return method === "initialize";
+}
+
+/** Finds the session of the owner with most that is to go for an owner with less than a fair share; nothing for any other owner. */
+function findGreedy(sessions: readonly HttpSession[], owner: string): HttpSession | undefined {
+  const counts = new Map([[owner, 0]]);
+  for (const session of sessions) counts.set(session.owner, (counts.get(session.owner) ?? 0) + 1);
+  const fair = sessions.length / counts.size;
+  if ((counts.get(owner) ?? 0) >= fair) return undefined;
+  const most = Math.max(...counts.values());
+  const greedy = sessions.filter((session) => counts.get(session.owner) === most);
+  return (
+    greedy.find(({ idle }) => idle) ??
+    (most > fair ? greedy[0] : undefined) ??
+    sessions.find(({ idle }) => idle)
+  );
 }
