@@ -89,13 +89,15 @@ class NodeBuilder {
 
   /** The outermost resource wins, so a reference is settled when the root has its anchor or only one resource does. */
   settleDynamicReferences(root: SchemaResource): void {
+    const holders = new Map<string, number>();
+    for (const { dynamicNodes } of this.#index.resources()) {
+      for (const name of dynamicNodes.keys()) holders.set(name, (holders.get(name) ?? 0) + 1);
+    }
     for (const { dynamicRef } of this.#nodes.values()) {
       if (dynamicRef === undefined) continue;
-      const holders = [...this.#index.resources()].filter(({ dynamicNodes }) =>
-        dynamicNodes.has(dynamicRef.name),
-      );
       const outermost = root.dynamicNodes.get(dynamicRef.name);
-      dynamicRef.settled = outermost ?? (holders.length > 1 ? undefined : dynamicRef.target);
+      const isOnly = (holders.get(dynamicRef.name) ?? 0) <= 1;
+      dynamicRef.settled = outermost ?? (isOnly ? dynamicRef.target : undefined);
     }
   }
 

@@ -122,14 +122,14 @@ export class ResourceDirectory {
     const uris = new Set(content.map(linkedUri).filter((uri) => uri !== undefined));
     if (uris.size === 0) return content;
     const shared = await this.#sharedOf(owner, uris, options);
-    const isShared = (block: T): boolean => shared.has(linkedUri(block) ?? "");
-    this.#links.note(
-      namespace,
-      content.filter((block) => !isShared(block)),
+    const qualified = new Set(
+      [...uris].filter((uri) => shared.has(uri) || !this.#links.note(namespace, uri)),
     );
-    if (shared.size === 0) return content;
+    if (qualified.size === 0) return content;
     return content.map((block) =>
-      isShared(block) ? withLinkedUri(block, toProviderUri(owner, linkedUri(block) as string)) : block,
+      qualified.has(linkedUri(block) ?? "")
+        ? withLinkedUri(block, toProviderUri(owner, linkedUri(block) as string))
+        : block,
     );
   }
 

@@ -20,6 +20,7 @@ const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"] as const;
  */
 export class SchemaReferences {
   readonly #index = new SchemaIndex({}, SCHEMA_LIMITS, MODERN);
+  #holders: ReadonlyMap<string, number> | undefined;
   readonly #root: SchemaPlace;
   readonly #pointers = new Map<JsonSchema, string>();
   /** Schemas that are referred to where no pointer is safe, with the names of their new definitions. */
@@ -70,8 +71,18 @@ export class SchemaReferences {
     if (resource.dynamicAnchors.get(name) !== schema) return schema;
     const outermost = this.#root.resource.dynamicAnchors.get(name);
     if (outermost !== undefined) return outermost;
-    const holders = [...this.#index.resources()].filter(({ dynamicAnchors }) => dynamicAnchors.has(name));
-    return holders.length > 1 ? undefined : schema;
+    return (this.#holdersOfAnchors().get(name) ?? 0) > 1 ? undefined : schema;
+  }
+
+  /** How many resources have each dynamic anchor. */
+  #holdersOfAnchors(): ReadonlyMap<string, number> {
+    if (this.#holders !== undefined) return this.#holders;
+    const holders = new Map<string, number>();
+    for (const { dynamicAnchors } of this.#index.resources()) {
+      for (const name of dynamicAnchors.keys()) holders.set(name, (holders.get(name) ?? 0) + 1);
+    }
+    this.#holders = holders;
+    return holders;
   }
 
   #keepDefinitions(schema: JsonSchemaObject, pointer: string): void {

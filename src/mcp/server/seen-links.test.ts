@@ -1,24 +1,32 @@
 import { describe, expect, it } from "vitest";
-import { MAX_SEEN_LINKS, SeenLinks } from "./seen-links.ts";
+import { SEEN_LINKS, SeenLinks } from "./seen-links.ts";
 
-const link = (uri: unknown): object => ({ type: "resource_link", uri, name: "n" });
-
-describe("SeenLinks", () => {
-  it("Mcp: remembers links and embedded resources, and everyone who claims them", () => {
-    const links = new SeenLinks();
-    links.note("one", [link("x://a"), { type: "resource", resource: { uri: "x://b" } }, null, 7, link(7)]);
-    links.note("two", [link("x://a")]);
-    expect(links.namespacesOf("x://a")).toEqual(["one", "two"]);
-    expect(links.namespacesOf("x://b")).toEqual(["one"]);
-    expect(links.namespacesOf("x://c")).toEqual([]);
+describe("links that results held", () => {
+  it("Mcp: belong to whose result they were in, to several if several claim them", () => {
+    const seen = new SeenLinks();
+    expect(seen.note("a", "x://1")).toBe(true);
+    expect(seen.namespacesOf("x://1")).toEqual(["a"]);
+    expect(seen.note("b", "x://1")).toBe(true);
+    expect(seen.namespacesOf("x://1")).toEqual(["a", "b"]);
+    expect(seen.namespacesOf("x://2")).toEqual([]);
   });
 
-  it("Mcp: keeps as many as the limit and forgets the oldest with one more", () => {
-    const links = new SeenLinks();
-    for (let i = 0; i < MAX_SEEN_LINKS; i++) links.note("one", [link(`x://${i}`)]);
-    expect(links.namespacesOf("x://0")).toEqual(["one"]);
-    links.note("one", [link("x://new")]);
-    expect(links.namespacesOf("x://0")).toEqual([]);
-    expect(links.namespacesOf("x://1")).toEqual(["one"]);
+  it("Mcp: of one server are as many as there is room for, and no flood of another makes any be forgotten", () => {
+    const seen = new SeenLinks();
+    seen.note("good", "report://q3");
+    for (let i = 0; i < SEEN_LINKS.links; i += 1) expect(seen.note("evil", `x://${i}`)).toBe(true);
+    expect(seen.note("evil", "report://q3")).toBe(false);
+    expect(seen.note("evil", "x://0")).toBe(true);
+    expect(seen.namespacesOf("report://q3")).toEqual(["good"]);
+  });
+
+  it("Mcp: are not remembered when they are too long, one by one or together", () => {
+    const seen = new SeenLinks();
+    expect(seen.note("a", "x".repeat(SEEN_LINKS.length))).toBe(true);
+    expect(seen.note("a", "x".repeat(SEEN_LINKS.length + 1))).toBe(false);
+    const room = SEEN_LINKS.total / SEEN_LINKS.length - 1;
+    for (let i = 0; i < room; i += 1)
+      expect(seen.note("a", String(i).padEnd(SEEN_LINKS.length, "y"))).toBe(true);
+    expect(seen.note("a", "z")).toBe(false);
   });
 });

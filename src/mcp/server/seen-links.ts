@@ -1,32 +1,39 @@
-/** Links that results hold are remembered up to so many; the oldest go first. */
-export const MAX_SEEN_LINKS = 10_000;
+/** What is remembered of the links in one server's results. */
+export const SEEN_LINKS = {
+  links: 10_000,
+  /** Characters of one address. */
+  length: 8_192,
+  /** Characters of all of them. */
+  total: 4_194_304,
+} as const;
 
-/** Which server's results linked to an address that nobody lists. */
+interface Seen {
+  readonly uris: Set<string>;
+  characters: number;
+}
+
+/**
+ * Which server's results linked to an address that nobody lists. Each server has room of its own, and nothing is forgotten to
+ * make more: an address that a client holds must not come to lead to another server.
+ */
 export class SeenLinks {
-  readonly #namespaces = new Map<string, readonly string[]>();
+  readonly #seen = new Map<string, Seen>();
 
-  /** Remembers the addresses that blocks of a result name. */
-  note(namespace: string, content: readonly unknown[]): void {
-    for (const block of content) {
-      const uri = linkedUri(block);
-      if (uri === undefined) continue;
-      const known = this.#namespaces.get(uri) ?? [];
-      this.#namespaces.delete(uri);
-      this.#namespaces.set(uri, known.includes(namespace) ? known : [...known, namespace]);
-      if (this.#namespaces.size > MAX_SEEN_LINKS) this.#forgetOldest();
-    }
+  /** Remembers an address as a server's; false where there is no room left, and it has to be qualified instead. */
+  note(namespace: string, uri: string): boolean {
+    const seen = this.#seen.get(namespace) ?? { uris: new Set(), characters: 0 };
+    this.#seen.set(namespace, seen);
+    if (seen.uris.has(uri)) return true;
+    const { links, length, total } = SEEN_LINKS;
+    if (uri.length > length || seen.uris.size >= links || seen.characters + uri.length > total) return false;
+    seen.uris.add(uri);
+    seen.characters += uri.length;
+    return true;
   }
 
   /** Whose results linked to it; several where more than one claims it. */
   namespacesOf(uri: string): readonly string[] {
-    return this.#namespaces.get(uri) ?? [];
-  }
-
-  #forgetOldest(): void {
-    for (const oldest of this.#namespaces.keys()) {
-      this.#namespaces.delete(oldest);
-      return;
-    }
+    return [...this.#seen].filter(([, { uris }]) => uris.has(uri)).map(([namespace]) => namespace);
   }
 }
 
