@@ -13,7 +13,7 @@ export function isTooDeep(text: string, value: unknown, openings: number | undef
   if (text.length < HARMLESS_LENGTH) return false;
   const counted = openings === undefined ? 0 : countContainers(value, MAX_JSON_DEPTH);
   if (counted === TOO_DEEP) return true;
-  return counted !== openings && isTextDeeper(text, MAX_JSON_DEPTH);
+  return counted !== openings && isTextTooDeep(text);
 }
 
 /** Tells whether a value is nested more deeply than what is read; only for what JSON has been written of, which has no circle. */
@@ -67,16 +67,18 @@ function isOpening(code: number): boolean {
   return (code | CURLY) === OPENING;
 }
 
-/** Looks through text that is known to be JSON, character by character. */
-function isTextDeeper(text: string, levels: number): boolean {
+/** Tells whether text opens more objects and arrays than are read, one in another; it need not be JSON. */
+export function isTextTooDeep(text: string): boolean {
   let depth = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code === QUOTE) {
-      for (i++; text.charCodeAt(i) !== QUOTE; i++) if (text.charCodeAt(i) === BACKSLASH) i++;
+      for (i++; i < text.length && text.charCodeAt(i) !== QUOTE; i++) {
+        if (text.charCodeAt(i) === BACKSLASH) i++;
+      }
     } else if (isOpening(code)) {
       depth += 1;
-      if (depth > levels) return true;
+      if (depth > MAX_JSON_DEPTH) return true;
     } else if ((code | CURLY) === CLOSING) depth -= 1;
   }
   return false;

@@ -1,4 +1,4 @@
-import { MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
+import { isTextTooDeep } from "../../core/json/json-depth.ts";
 import { parseJsonText } from "../../core/json/json-text.ts";
 import { createRefusal } from "./http-refusal.ts";
 
@@ -20,7 +20,7 @@ export async function readPostedBody(request: Request, maxBytes: number): Promis
     return { refusal: createRefusal(413, `The body of the request is longer than ${maxBytes} bytes.`) };
   }
   try {
-    if (text.length >= LARGE_CHARACTERS && isDeeper(text, MAX_JSON_DEPTH)) throw new Error("too deep");
+    if (text.length >= LARGE_CHARACTERS && isTextTooDeep(text)) throw new Error("too deep");
     return { value: parseJsonText(text) };
   } catch {
     const message = "The body of the request is not JSON, or it is nested too deeply.";
@@ -50,26 +50,4 @@ async function countText(body: ReadableStream<Uint8Array>, maxBytes: number): Pr
   }
   pieces.push(decoder.decode());
   return pieces.join("");
-}
-
-const QUOTE = 34;
-const BACKSLASH = 92;
-const CURLY = 32;
-const OPENING = 123;
-const CLOSING = 125;
-
-/** Tells whether text opens more objects and arrays than that, one in another; it need not be JSON. */
-function isDeeper(text: string, levels: number): boolean {
-  let depth = 0;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === QUOTE) {
-      for (i++; i < text.length && text.charCodeAt(i) !== QUOTE; i++)
-        if (text.charCodeAt(i) === BACKSLASH) i++;
-    } else if ((code | CURLY) === OPENING) {
-      depth += 1;
-      if (depth > levels) return true;
-    } else if ((code | CURLY) === CLOSING) depth -= 1;
-  }
-  return false;
 }
