@@ -217,6 +217,6 @@ describe("calls that wait", () => {
     else await server.close();
     expect(reasons).toHaveLength(1);
     const late = { name: "ask_waits", requestState, inputResponses: {} };
-    expect(await rejection(round(client, late))).toMatchObject({ code: -32602 });
+    expect(await rejection(round(client, late))).toBeInstanceOf(Error);
   });
 });

@@ -355,11 +355,9 @@ const SURFACE: Readonly<
   },
   "./mcp": {
     values: [
-      "IMPORT_LIMITS",
       "LOCK_FILE_NAME",
       "MCP_LIMITS",
       "MCP_LOG_LEVELS",
-      "approve",
       "approveTools",
       "cleanText",
       "createFileTokenStore",
@@ -369,12 +367,9 @@ const SURFACE: Readonly<
       "createToolLock",
       "fromMcp",
       "mapMCPContentBlocks",
-      "readLockFile",
       "serveMcpHttp",
       "serveStdio",
       "toMcpServer",
-      "toToolName",
-      "writeLockFile",
     ],
     types: [
       "ApprovedTool",
@@ -422,6 +417,7 @@ const SURFACE: Readonly<
       "McpServerLimits",
       "McpServerOptions",
       "McpSource",
+      "NodeStream",
       "OAuthGrant",
       "OAuthStore",
       "OAuthStoreOptions",

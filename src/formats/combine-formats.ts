@@ -12,6 +12,7 @@ const STRUCTURED: ReadonlySet<string> = new Set(["mcp", "tiered-envelope", "stat
  */
 export function combineFormats(first: ResultFormat, ...others: readonly ResultFormat[]): ResultFormat {
   const formats = [first, ...others];
+  for (const format of formats) assertFormat(format);
   const rivals = formats.filter(({ name }) => STRUCTURED.has(name));
   if (rivals.length > 1) {
     const names = rivals.map(({ name }) => `"${name}"`).join(" and ");
@@ -32,6 +33,13 @@ export function combineFormats(first: ResultFormat, ...others: readonly ResultFo
       return undefined;
     },
   });
+}
+
+function assertFormat(format: unknown): void {
+  const { name, write, outputSchema } = (format ?? {}) as Partial<ResultFormat>;
+  if (typeof name === "string" && typeof write === "function" && typeof outputSchema === "function") return;
+  const hint = Array.isArray(format) ? "not in a list" : 'such as createResultFormat("tool-envelope")';
+  throw new TypeError(`combineFormats takes formats one by one, ${hint}: combineFormats(first, second).`);
 }
 
 function join(results: readonly CallToolResult[]): CallToolResult {

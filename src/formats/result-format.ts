@@ -7,11 +7,10 @@ import type { AnyOperation } from "../core/operation/operation-types.ts";
 import { type CallToolResult, RESULT_META_KEY } from "../core/result/call-tool-result.ts";
 import type { EndedCall } from "../core/result/ended-call.ts";
 import type { ResultFormat } from "../core/result/result-format.ts";
-import type { FormatName, ToolResult } from "../core/result/tool-result.ts";
+import { FORMAT_NAMES, type FormatName, type ToolResult } from "../core/result/tool-result.ts";
 import { toOperationSchema } from "../core/schema/any-schema.ts";
 import { fromEndedCall } from "./ended-call.ts";
 import { createDataSchema, type EnvelopeSchema } from "./envelope-schema.ts";
-import { codecOf } from "./formats.ts";
 import { previewResult, type ResultPreview } from "./preview/preview-result.ts";
 import { createToolResponseEnvelopeSchema } from "./status-envelope/response-schema.ts";
 import { type ExposeError, withSafeError } from "./tiered-envelope/safe-error.ts";
@@ -21,6 +20,8 @@ import { encodeResult } from "./transcode.ts";
 
 /** A format that rides in a tool result. */
 export type ToolFormat = Exclude<FormatName, "response-envelope">;
+
+const TOOL_FORMATS = FORMAT_NAMES.filter((name) => name !== "response-envelope").join(", ");
 
 /** How calls are written down. */
 export interface ResultFormatOptions {
@@ -40,6 +41,11 @@ export interface ResultFormatOptions {
 
 /** Makes a published format into what servers write results with; a name alone is enough. */
 export function createResultFormat(options: ToolFormat | ResultFormatOptions): ResultFormat {
+  if (typeof options !== "string" && !isPlainObject(options)) {
+    throw new TypeError(
+      `createResultFormat takes the name of a format, or an object with it: ${TOOL_FORMATS}.`,
+    );
+  }
   const settings: ResultFormatOptions = typeof options === "string" ? { format: options } : options;
   const { format } = settings;
   if ((format as string) === "response-envelope") {
@@ -47,7 +53,11 @@ export function createResultFormat(options: ToolFormat | ResultFormatOptions): R
       "A response envelope is no tool result; call execute() for one, or choose another format.",
     );
   }
-  codecOf(format);
+  if (!FORMAT_NAMES.includes(format)) {
+    throw new TypeError(
+      `There is no format ${JSON.stringify(format) ?? "undefined"}; there are ${TOOL_FORMATS}.`,
+    );
+  }
   if (settings.preview !== undefined && format !== "status-envelope") {
     throw new TypeError(`There are no previews in the format "${format}"; choose "status-envelope".`);
   }

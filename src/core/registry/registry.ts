@@ -66,6 +66,7 @@ export class OperationRegistry<const Ops extends readonly AnyOperation[] = reado
 
   /** Adds all operations or, when one of them cannot be, none; follows the changes of a source until told to stop. */
   registerAll(from: OperationSource, options?: RegisterOptions): () => void {
+    assertSource(from);
     this.#add(Symbol.iterator in from ? from : from.operations, options, from);
     const stop = from.onChange?.((changes) => applySourceChanges(this.#core, from, changes));
     return stop ?? (() => {});
@@ -160,5 +161,16 @@ export class OperationRegistry<const Ops extends readonly AnyOperation[] = reado
       entries.set(entry.id, entry);
     }
     this.#core.announce([...entries.values()].map((entry) => table.put(entry)));
+  }
+}
+
+function assertSource(from: unknown): void {
+  const { operations, then } = Object(from) as { readonly operations?: unknown; readonly then?: unknown };
+  if (typeof then === "function") {
+    throw new TypeError("registerAll takes operations, not a promise of them: registerAll(await source).");
+  }
+  const held: unknown = Symbol.iterator in Object(from) ? from : operations;
+  if (typeof held !== "object" || held === null || !(Symbol.iterator in held)) {
+    throw new TypeError("registerAll takes a list of operations, or a source that holds one.");
   }
 }

@@ -24,14 +24,24 @@ const LISTS = {
 /** Waits between attempts to listen again: doubled each time, and never longer than half a minute. */
 const AGAIN_MS = { first: 500, most: 30_000 } as const;
 
+/** How long a server may take to acknowledge a subscription. */
+const ACKNOWLEDGE_MS = 30_000;
+
+/** How long a new connection waits for that: most servers are faster, and their lists need no second look. */
+const FIRST_WAIT_MS = 1_000;
+
 /** Keeps `subscriptions/listen` open for as long as a session lives, and opens it again when it ends. */
 export class ChangeListener {
   readonly #session: McpSession;
   readonly #onGap: OnGap;
   #open: Subscription | undefined;
+  /** What waits to be acknowledged; what nobody waits for gives way to what somebody does. */
+  #opening: { readonly stop: AbortController; readonly isAwaited: boolean } | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #delay: number = AGAIN_MS.first;
   #stopped = false;
+  /** Whether changes may have been missed that nobody was told of. */
+  #isBehind = false;
   #turn: Promise<void> = Promise.resolve();
 
   constructor(session: McpSession, onGap: OnGap) {
@@ -39,35 +49,76 @@ export class ChangeListener {
     this.#onGap = onGap;
   }
 
+  /** Starts to listen, and waits no longer than a second or `mostMs` for it: no server holds up its connection with it. */
+  async start(uris: readonly string[], mostMs: number, onFailure: (error: unknown) => void): Promise<void> {
+    const listening = this.#listen(uris, false).catch((error: unknown) => {
+      if (!this.#stopped && !isGivenWay(error)) onFailure(error);
+    });
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(
+        () => {
+          this.#isBehind = true;
+          resolve();
+        },
+        Math.min(mostMs, FIRST_WAIT_MS),
+      );
+    });
+    await Promise.race([listening, late]);
+    clearTimeout(timer);
+  }
+
   /** Listens to what the server offers and to these resources from now on; rejects where the server does not take it. */
   listen(uris: readonly string[]): Promise<void> {
-    const next = this.#turn.catch(() => {}).then(() => this.#replace(uris));
-    this.#turn = next;
-    return next;
+    if (this.#opening?.isAwaited === false) this.#opening.stop.abort(new GivenWay());
+    return this.#listen(uris, true);
   }
 
   stop(): void {
     this.#stopped = true;
     clearTimeout(this.#timer);
+    this.#opening?.stop.abort();
     void this.#open?.close().catch(() => {});
     this.#open = undefined;
   }
 
-  async #replace(uris: readonly string[]): Promise<void> {
+  #listen(uris: readonly string[], isAwaited: boolean): Promise<void> {
+    const next = this.#turn.catch(() => {}).then(() => this.#replace(uris, isAwaited));
+    this.#turn = next;
+    return next;
+  }
+
+  async #replace(uris: readonly string[], isAwaited: boolean): Promise<void> {
     if (this.#stopped) return;
     clearTimeout(this.#timer);
-    const filter = toFilter(this.#session.facts.capabilities, uris);
     const old = this.#open;
-    if (Object.keys(filter).length === 0) this.#open = undefined;
-    else this.#open = await this.#session.client.listen(filter, { timeout: 30_000 });
+    const opened = await this.#subscribe(uris, isAwaited);
+    if (this.#stopped) {
+      void opened?.close().catch(() => {});
+      return;
+    }
+    this.#open = opened;
     void old?.close().catch(() => {});
-    const opened = this.#open;
     void opened?.closed.then(() => this.#again(opened, uris));
+    if (this.#isBehind) this.#tellGap();
+  }
+
+  async #subscribe(uris: readonly string[], isAwaited: boolean): Promise<Subscription | undefined> {
+    const filter = toFilter(this.#session.facts.capabilities, uris);
+    if (Object.keys(filter).length === 0) return undefined;
+    const stop = new AbortController();
+    this.#opening = { stop, isAwaited };
+    try {
+      return await this.#session.client.listen(filter, { timeout: ACKNOWLEDGE_MS, signal: stop.signal });
+    } finally {
+      this.#opening = undefined;
+    }
   }
 
   #again(ended: Subscription | undefined, uris: readonly string[]): void {
     if (this.#stopped || this.#open !== ended) return;
     this.#open = undefined;
+    this.#isBehind = true;
     this.#retry(uris);
   }
 
@@ -75,23 +126,28 @@ export class ChangeListener {
     const delay = this.#delay;
     this.#delay = Math.min(delay * 2, AGAIN_MS.most);
     this.#timer = setTimeout(() => {
-      this.listen(uris).then(
-        () => this.#tellGap(),
-        () => {
-          if (!this.#stopped) this.#retry(uris);
-        },
-      );
+      this.#listen(uris, false).catch((error: unknown) => {
+        if (!this.#stopped && !isGivenWay(error)) this.#retry(uris);
+      });
     }, delay);
     this.#timer.unref?.();
   }
 
   #tellGap(): void {
+    this.#isBehind = false;
     this.#delay = AGAIN_MS.first;
     const { capabilities } = this.#session.facts;
     for (const list of Object.keys(LISTS)) {
       if (offersChanges(capabilities, list)) this.#onGap(`notifications/${list}/list_changed`);
     }
   }
+}
+
+/** Why an attempt was dropped that nobody waited for: one that somebody waits for takes its place. */
+class GivenWay extends Error {}
+
+function isGivenWay(error: unknown): boolean {
+  return error instanceof GivenWay;
 }
 
 function toFilter(capabilities: Readonly<Record<string, unknown>>, uris: readonly string[]): ListenedTo {

@@ -1,7 +1,9 @@
 import type { Transport } from "@modelcontextprotocol/client";
-import type { McpLogLevel } from "../provider.ts";
-import type { HttpConnectionOptions } from "./http-options.ts";
-import type { McpLimits } from "./mcp-limits.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { checkDelay, checkOption } from "../option-checks.ts";
+import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
+import { checkHttpOptions, type HttpConnectionOptions } from "./http-options.ts";
+import { type McpLimits, toMcpLimits } from "./mcp-limits.ts";
 import { toPlainLine } from "./plain-line.ts";
 
 /** A server that is started as a child process. */
@@ -53,12 +55,25 @@ export interface ConnectionSettings {
 export type McpConnectionOptions = ConnectionSettings &
   (StdioConnectionOptions | HttpConnectionOptions | CustomConnectionOptions);
 
-/** Names the server for people: the command, or the host; never arguments, paths or queries, which may hold secrets. */
-export function nameServer(options: McpConnectionOptions): string {
-  if ("command" in options) return `MCP server "${toPlainLine(String(options.command), 120)}"`;
-  if (!("url" in options)) return "The MCP server";
-  const url = URL.canParse(options.url) ? new URL(options.url).host : "of a malformed URL";
-  return `MCP server ${toPlainLine(url, 120)}`;
+/**
+ * Names the server for people: its namespace, and the command or the host; never arguments, paths or queries, which may hold
+ * secrets.
+ */
+export function nameServer(
+  options: McpConnectionOptions & { readonly namespace?: string | undefined },
+): string {
+  const place = placeOf(options);
+  const { namespace } = options;
+  if (namespace === undefined) return place === undefined ? "The MCP server" : `MCP server ${place}`;
+  const shown = "command" in options ? toPlainLine(options.command, 120) : place;
+  return `MCP server "${namespace}"${shown === undefined ? "" : ` (${shown})`}`;
+}
+
+function placeOf(options: McpConnectionOptions): string | undefined {
+  if ("command" in options) return `"${toPlainLine(String(options.command), 120)}"`;
+  if (!("url" in options)) return undefined;
+  const text = String(options.url);
+  return toPlainLine(URL.canParse(text) ? new URL(text).host : "of a malformed URL", 120);
 }
 
 /** Refuses options that cannot work with a `TypeError`. */
@@ -67,19 +82,50 @@ export function checkConnectionOptions(options: McpConnectionOptions): void {
   if (kinds.length !== 1) {
     throw new TypeError(`An MCP connection takes one of command, url and transport; it has ${kinds.length}.`);
   }
-  checkDelay("timeoutMs", options.timeoutMs);
-  checkDelay("connectTimeoutMs", options.connectTimeoutMs);
-  if (options.reconnect) {
-    checkDelay("reconnect.initialMs", options.reconnect.initialMs);
-    checkDelay("reconnect.maxMs", options.reconnect.maxMs);
-    const { factor } = options.reconnect;
-    if (factor !== undefined && !(Number.isFinite(factor) && factor >= 1)) {
-      throw new TypeError(`reconnect.factor must be a number from 1 on; it is ${String(factor)}.`);
-    }
+  if ("command" in options) checkCommand(options);
+  else if ("url" in options) checkHttpOptions(options);
+  else if (typeof options.transport !== "function") {
+    throw new TypeError("transport must be a function that makes a transport.");
   }
+  checkSettings(options);
+  checkReconnect(options.reconnect);
 }
 
-function checkDelay(name: string, value: number | undefined): void {
-  if (value === undefined || (typeof value === "number" && value >= 0)) return;
-  throw new TypeError(`${name} must be a number of milliseconds, 0 or more; it is ${String(value)}.`);
+function checkCommand({ command, args }: StdioConnectionOptions): void {
+  if (typeof command !== "string" || command === "")
+    throw new TypeError("command must be the name of a program.");
+  const isStrings = Array.isArray(args) && args.every((arg) => typeof arg === "string");
+  checkOption("args", args, "a list of strings", isStrings);
+}
+
+const PROTOCOLS: readonly unknown[] = ["auto", "2025", "2026"];
+
+function checkSettings(options: ConnectionSettings): void {
+  const { protocol, roots, logLevel, clientInfo, limits } = options;
+  if (protocol !== undefined && !PROTOCOLS.includes(protocol)) {
+    const year = /^(2025|2026)-\d\d-\d\d$/.exec(String(protocol))?.[1];
+    const hint = year === undefined ? "" : `; write "${year}"`;
+    throw new TypeError(`protocol must be "auto", "2025" or "2026"${hint}.`);
+  }
+  checkDelay("timeoutMs", options.timeoutMs);
+  checkDelay("connectTimeoutMs", options.connectTimeoutMs);
+  const levels = `one of ${MCP_LOG_LEVELS.map((level) => `"${level}"`).join(", ")}`;
+  checkOption("logLevel", logLevel, levels, MCP_LOG_LEVELS.includes(logLevel as McpLogLevel));
+  const isRoots = Array.isArray(roots) && roots.every((root) => typeof root?.uri === "string");
+  checkOption("roots", roots, "a list of objects with a uri", isRoots);
+  const { name, version }: Record<string, unknown> = isPlainObject(clientInfo) ? clientInfo : {};
+  const isNamed = typeof name === "string" && typeof version === "string";
+  checkOption("clientInfo", clientInfo, "an object with a name and a version", isNamed);
+  checkOption("limits", limits, "an object", isPlainObject(limits));
+  toMcpLimits(limits);
+}
+
+function checkReconnect(reconnect: ConnectionSettings["reconnect"]): void {
+  checkOption("reconnect", reconnect, "an object or false", reconnect === false || isPlainObject(reconnect));
+  if (!reconnect) return;
+  checkDelay("reconnect.initialMs", reconnect.initialMs);
+  checkDelay("reconnect.maxMs", reconnect.maxMs);
+  const { factor } = reconnect;
+  const isFactor = typeof factor === "number" && Number.isFinite(factor) && factor >= 1;
+  checkOption("reconnect.factor", factor, "a number from 1 on", isFactor);
 }

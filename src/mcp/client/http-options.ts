@@ -1,3 +1,5 @@
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { checkOption, describeValue } from "../option-checks.ts";
 import type { OAuthStore } from "./oauth-store.ts";
 
 /** A value, or how to get one each time it is needed. */
@@ -5,7 +7,7 @@ export type Given<T> = T | (() => T | Promise<T>);
 
 /** A server behind streamable HTTP. */
 export interface HttpConnectionOptions {
-  readonly url: string;
+  readonly url: string | URL;
   /** Sent with every request to the server, and to nobody else. @default none */
   readonly headers?: Given<Readonly<Record<string, string>>> | undefined;
   /** A token for `Authorization: Bearer`. @default none */
@@ -25,13 +27,41 @@ export const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i;
 const RESERVED =
   /^(?:host|content-length|content-type|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|accept|last-event-id|mcp-.*)$/i;
 
+/** Refuses options that cannot work with a `TypeError`, which shows no secret. */
+export function checkHttpOptions(options: HttpConnectionOptions): void {
+  const { headers, bearer, auth, fetch } = options;
+  toServerUrl(options);
+  const isHeaders = isPlainObject(headers) || typeof headers === "function";
+  checkOption("headers", headers, "an object of strings, or a function that gives one", isHeaders);
+  if (isPlainObject(headers)) toSafeHeaders(headers);
+  if (bearer !== undefined && typeof bearer !== "function") toToken(bearer);
+  if (auth !== undefined && bearer !== undefined) {
+    throw new TypeError("An MCP connection takes bearer or auth, not both.");
+  }
+  checkOption("auth", auth, "made by createOAuthStore()", typeof auth === "object" && auth !== null);
+  checkOption("fetch", fetch, "a function", typeof fetch === "function");
+}
+
+/** Takes a token that can stand in a header; any other is a `TypeError` that does not show it. */
+export function toToken(bearer: unknown): string {
+  if (typeof bearer !== "string") {
+    throw new TypeError(
+      `bearer must be a string or a function that gives one; it is ${describeValue(bearer)}.`,
+    );
+  }
+  if (!/^[\x21-\x7e]+$/.test(bearer)) {
+    throw new TypeError(
+      "bearer must be a token that can stand in a header: visible ASCII without white space.",
+    );
+  }
+  return bearer;
+}
+
 /** Reads the URL; plain http to another machine, credentials in it, or another scheme are a `TypeError`. */
 export function toServerUrl(options: HttpConnectionOptions): URL {
-  if (!URL.canParse(options.url)) throw new TypeError("The url of an MCP server must be an absolute URL.");
-  const url = new URL(options.url);
-  if (url.protocol !== "https:" && url.protocol !== "http:") {
-    throw new TypeError(`The url of an MCP server must be https or http; it is ${url.protocol}`);
-  }
+  const text = String(options.url);
+  assertScheme(text);
+  const url = new URL(text);
   if (url.username !== "" || url.password !== "") {
     throw new TypeError("The url of an MCP server must not hold credentials; use bearer or headers.");
   }
@@ -39,6 +69,19 @@ export function toServerUrl(options: HttpConnectionOptions): URL {
     throw new TypeError(`Plain http to ${url.host} could be read on the way; use https, or set allowHttp.`);
   }
   return url;
+}
+
+function assertScheme(text: string): void {
+  if (/^https?:/i.test(text) && URL.canParse(text)) return;
+  // "localhost:3000" reads as a URL of the scheme "localhost:".
+  const guess = /^[\w.-]+(?::\d{1,5})?(?:\/|$)/.test(text) ? `http://${text}` : "";
+  if (URL.canParse(guess)) {
+    const { host, hostname } = new URL(guess);
+    const scheme = LOOPBACK.test(hostname) ? "http" : "https";
+    throw new TypeError(`The url of an MCP server needs a scheme; write ${scheme}://${host}.`);
+  }
+  if (!URL.canParse(text)) throw new TypeError("The url of an MCP server must be an absolute URL.");
+  throw new TypeError(`The url of an MCP server must be https or http; it is ${new URL(text).protocol}`);
 }
 
 /** Checks headers before they are sent: names and values that HTTP allows, and none that the transport owns. */

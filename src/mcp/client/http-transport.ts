@@ -4,9 +4,20 @@ import {
   StreamableHTTPClientTransport,
   type Transport,
 } from "@modelcontextprotocol/client";
+import { CallError } from "../../core/errors/errors.ts";
 import { boundBody } from "./bounded-body.ts";
-import { type HttpConnectionOptions, resolveGiven, toSafeHeaders, toServerUrl } from "./http-options.ts";
+import {
+  checkHttpOptions,
+  type Given,
+  type HttpConnectionOptions,
+  resolveGiven,
+  toSafeHeaders,
+  toServerUrl,
+  toToken,
+} from "./http-options.ts";
 import { createOAuthAuthorizer, isTooNarrow, noteRefusal, type OAuthAuthorizer } from "./oauth-authorizer.ts";
+import { toPlainLine } from "./plain-line.ts";
+import { TokenRefused } from "./sdk-error.ts";
 
 /** What the transport tells beyond its messages. */
 export interface HttpTransportWatcher {
@@ -32,11 +43,7 @@ export function createHttpTransport(
   watcher: HttpTransportWatcher,
 ): HttpTransport {
   const url = toServerUrl(options);
-  if (typeof options.headers === "object") toSafeHeaders(options.headers);
-  if (typeof options.bearer === "string") toSafeHeaders({ authorization: `Bearer ${options.bearer}` });
-  if (options.auth !== undefined && options.bearer !== undefined) {
-    throw new TypeError("An MCP connection takes bearer or auth, not both.");
-  }
+  checkHttpOptions(options);
   return new StreamableHTTPClientTransport(url, {
     ...toAuthorized(options, url, createFetch(options, url, maxBytes, watcher)),
     redirectPolicy: "same-origin",
@@ -63,7 +70,30 @@ function toAuthorized(
     const authorizer = createOAuthAuthorizer(auth, { serverUrl, fetch });
     return { fetch: withWiderTokens(fetch, serverUrl, authorizer), authProvider: authorizer };
   }
-  return bearer === undefined ? { fetch } : { fetch, authProvider: { token: () => resolveGiven(bearer) } };
+  if (bearer === undefined) return { fetch };
+  const onUnauthorized = async ({ response }: { readonly response: Response }) => {
+    throw await toRefusal(response);
+  };
+  return { fetch, authProvider: { token: () => askForToken(bearer), onUnauthorized } };
+}
+
+async function askForToken(bearer: Given<string>): Promise<string> {
+  const token: unknown = await resolveGiven(bearer);
+  try {
+    return toToken(token);
+  } catch (cause) {
+    const what = cause instanceof Error ? cause.message : "bearer gives no token.";
+    throw new CallError("UNAUTHENTICATED", what, { cause });
+  }
+}
+
+/** Characters of what a server says of a token that are kept. */
+const REFUSAL_LENGTH = 300;
+
+async function toRefusal(response: Response): Promise<TokenRefused> {
+  const challenge = response.headers.get("www-authenticate") ?? "";
+  const body = await response.text().catch(() => "");
+  return new TokenRefused(toPlainLine(`${challenge} ${body.slice(0, 2_000)}`, REFUSAL_LENGTH));
 }
 
 /** Sends a request again that was refused for its scope alone, once there is a token with more. */

@@ -1,4 +1,6 @@
+import { isPlainObject } from "../../core/json/json-value.ts";
 import { assertNamespace } from "../names.ts";
+import { checkOption } from "../option-checks.ts";
 import { guardCallback } from "./guard-callback.ts";
 import { type ImportOptions, toImportLimits } from "./import-options.ts";
 import { ImportedProvider } from "./imported-provider.ts";
@@ -26,6 +28,7 @@ export async function importServer(
   }
   const source = new McpSource({ connection, tools, provider, pin, warn });
   await source.refresh();
+  warnOfUnlisted(tools, options, warn);
   return source;
 }
 
@@ -37,6 +40,44 @@ export function checkImportOptions(options: ImportOptions): void {
     throw new TypeError("A pin needs a namespace, under which the lock keeps the tools of this server.");
   }
   toImportLimits(options.limits);
+  checkReading(options);
+  checkCallbacks(options);
+  checkPin(pin);
+}
+
+const POLICIES: readonly unknown[] = ["off", "warn", "strict"];
+
+function checkReading({ outputPolicy, schemas, pagers, reader, ...flags }: ImportOptions): void {
+  checkOption("outputPolicy", outputPolicy, '"off", "warn" or "strict"', POLICIES.includes(outputPolicy));
+  checkOption("schemas", schemas, "an object of schemas by name of tool", isPlainObject(schemas));
+  checkOption("pagers", pagers, "an object of pagers by name of tool", isPlainObject(pagers));
+  checkOption("reader", reader, "made by createResultReader()", typeof reader?.read === "function");
+  for (const name of ["keepIds", "recoverJson", "unwrapResult"] as const) {
+    checkOption(name, flags[name], "true or false", typeof flags[name] === "boolean");
+  }
+}
+
+function checkCallbacks(options: ImportOptions): void {
+  for (const name of ["filter", "onWarning", "onLog", "onDefinitionChange"] as const) {
+    checkOption(name, options[name], "a function", typeof options[name] === "function");
+  }
+}
+
+function checkPin(pin: unknown): void {
+  const { lockFile, lock }: Record<string, unknown> = isPlainObject(pin) ? pin : {};
+  const isFile = typeof lockFile === "string" && lockFile !== "" && lock === undefined;
+  const isLock = isPlainObject(lock) && lockFile === undefined;
+  checkOption("pin", pin, "true, { lockFile } or { lock }", pin === true || isFile || isLock);
+}
+
+/** A misspelt name would leave a tool without its schema or pager, and nobody the wiser. */
+function warnOfUnlisted({ now }: ToolSet, options: ImportOptions, warn: (message: string) => void): void {
+  const listed = new Set([...now.tools.keys(), ...now.filtered, ...now.unusable.map(({ tool }) => tool)]);
+  for (const option of ["schemas", "pagers"] as const) {
+    for (const name of Object.keys(options[option] ?? {})) {
+      if (!listed.has(name)) warn(`${option} names the tool "${name}", which the server does not list.`);
+    }
+  }
 }
 
 function warningOf({ namespace, onWarning }: ImportOptions): (message: string, cause?: unknown) => void {

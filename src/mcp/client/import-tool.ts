@@ -111,12 +111,12 @@ function toPlan(
   { reader, recoverJson }: ImportOptions,
 ): ToolPlan {
   const declared = new Set(facts?.errors?.map(({ code }) => code));
-  const { output: schema, isWrapped: wrapped, mayWrap } = schemas;
+  const { output: schema, isWrapped: wrapped, mayWrap, isServed } = schemas;
   return {
     name,
     inputSchema: schemas.listedInput,
     wrapsInput: schemas.wrapsInput,
-    reading: { tool: name, reader, recoverJson, schema, wrapped, mayWrap, declared },
+    reading: { tool: name, reader, recoverJson, schema, wrapped, mayWrap, isServed, declared },
     definition,
     streams: facts?.type === "subscription",
   };

@@ -1,6 +1,7 @@
-import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
+import type { MCPResponseMeta, ResponseEnvelope } from "../../core/envelope/envelope.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ChangeListener, RegistryChange } from "../../core/registry/executor.ts";
+import { checkRequestOptions } from "../option-checks.ts";
 import type {
   McpCompletion,
   McpCompletionRequest,
@@ -29,6 +30,9 @@ import type {
 } from "./mcp-connection.ts";
 import { Oddities } from "./oddities.ts";
 import type { McpCallOptions, ToolSet } from "./tool-set.ts";
+
+/** What a tool answers is always from MCP. */
+type ToolEnvelope = ResponseEnvelope & { readonly meta: MCPResponseMeta };
 
 /** What a source is made of; `fromMcp` puts it together. */
 export interface McpSourceParts {
@@ -112,8 +116,9 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
   }
 
   /** Calls a tool by its exact name, listed or not; the result is not checked against any schema. */
-  call(toolName: string, input?: unknown, options?: McpCallOptions): Promise<ResponseEnvelope> {
-    return this.#parts.tools.call(toolName, input, options);
+  async call(toolName: string, input?: unknown, options?: McpCallOptions): Promise<ToolEnvelope> {
+    checkRequestOptions(options);
+    return (await this.#parts.tools.call(toolName, input, options)) as ToolEnvelope;
   }
 
   /** Lists the tools again now, or right after the listing under way, as a server that tells of no changes needs it. */
@@ -126,6 +131,9 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
     const { pin, tools } = this.#parts;
     if (pin === undefined) throw new TypeError("There is no lock to approve tools in; give fromMcp a pin.");
     const definitions: ToolDefinition[] = [];
+    if (typeof toolNames === "string" || typeof (toolNames ?? [])[Symbol.iterator] !== "function") {
+      throw new TypeError(`The tools to approve must be a list of names, such as ["read_file"].`);
+    }
     for (const name of toolNames ?? tools.now.tools.keys()) {
       const tool = tools.now.tools.get(name);
       if (tool === undefined) throw new TypeError(`There is no tool "${name}" to approve.`);

@@ -4,12 +4,15 @@ import type { McpConnectionOptions } from "./connection-options.ts";
 import { createHttpTransport, type HttpTransport } from "./http-transport.ts";
 import type { McpLimits } from "./mcp-limits.ts";
 import { toPlainLine } from "./plain-line.ts";
+import { lastWordsIn } from "./stderr-tail.ts";
 import { createStdioTransport, type StdioTransport } from "./stdio-transport.ts";
 
 /** Why a channel is no more: a sentence for people, and what helps to find out. */
 export interface Loss {
   readonly reason: string;
   readonly cause?: unknown;
+  /** What the process said last, on one short line; for whoever started it, and for no wire. */
+  readonly lastWords?: string;
 }
 
 /** A transport, and what is known of how it ended. */
@@ -60,8 +63,10 @@ function toProcessChannel(transport: StdioTransport, watcher: ChannelWatcher): C
     isPipe: true,
     loss: () => {
       const tail = toPlainLine(transport.stderrTail.slice(-2_000), 2_000);
-      const cause = tail === "" ? {} : { cause: new Error(`It last said: ${tail}`) };
-      return { reason: describeExit(transport), ...cause };
+      const reason = describeExit(transport);
+      if (tail === "") return { reason };
+      const lastWords = lastWordsIn(transport.stderrTail);
+      return { reason, cause: new Error(`It last said: ${tail}`), lastWords };
     },
     close: () => transport.close(),
   };

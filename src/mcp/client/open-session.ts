@@ -1,4 +1,4 @@
-import { Client, type JSONRPCMessage } from "@modelcontextprotocol/client";
+import { Client, type JSONRPCMessage, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
 import { CallError } from "../../core/errors/errors.ts";
 import { LONGEST_DELAY } from "../../core/execution/deadline.ts";
@@ -21,6 +21,8 @@ export interface SessionPlan {
   readonly limits: McpLimits;
   /** Asks for the 2025 revisions at once, as the server is known not to speak a later one. */
   readonly legacy: boolean;
+  /** Nobody uses the connection yet: whoever makes it may hear what a process said last. */
+  readonly isFirst: boolean;
   readonly signal: AbortSignal;
   readonly watcher: SessionWatcher;
 }
@@ -76,7 +78,7 @@ async function openOnce(plan: SessionPlan, legacy: boolean, endsAt: number): Pro
   const client = createClient(plan, channel, legacy);
   client.onerror = (error) => noteError(plan, opening, error);
   await connect(client, raw, channel, plan, endsAt);
-  if (raw.isClosed) throw toConnectError(new Error("it closed at once"), true, channel.loss(), serverName);
+  if (raw.isClosed) throw toConnectError(new Error("it closed at once"), true, channel.loss(), plan);
   const roots = options.roots ?? [];
   opening.session = new McpSession({
     client,
@@ -151,7 +153,7 @@ async function connect(
     if (raw.closedOnProbe && ended.failure === undefined && (options.protocol ?? "auto") === "auto") {
       throw new EndedOnProbe();
     }
-    throw ended.failure ?? toConnectError(error, channel.isPipe, loss, serverName);
+    throw ended.failure ?? toConnectError(error, channel.isPipe, loss, plan);
   } finally {
     ended.stop();
   }
@@ -184,12 +186,42 @@ function whenEnded(signal: AbortSignal, endsAt: number, server: string) {
 }
 
 /** A first failure names what it is about: a command that is missing, a process that ended, a host that does not answer. */
-function toConnectError(error: unknown, isPipe: boolean, loss: Loss | undefined, server: string): CallError {
-  if (!isPipe) return fromSdkError(error, { method: "for a connection", server });
-  const said = toPlainLine(error instanceof Error ? error.message : String(error), 300);
+function toConnectError(
+  error: unknown,
+  isPipe: boolean,
+  loss: Loss | undefined,
+  plan: SessionPlan,
+): CallError {
+  const { serverName: server, isFirst } = plan;
+  const isTooOld = isOlderServer(error, plan);
+  if (!isPipe && !isTooOld) return fromSdkError(error, { method: "for a connection", server });
   const cause = loss?.cause === undefined ? error : new AggregateError([error, loss.cause], loss.reason);
-  const why = loss?.reason ?? said.replace(/\.$/, "");
-  return new CallError("UNAVAILABLE", `${server} could not be connected to: ${why}.`, { cause });
+  const why = isTooOld
+    ? 'it does not speak 2026-07-28; leave protocol out, or set it to "2025"'
+    : (startFailureIn(error, plan) ?? loss?.reason ?? reasonIn(error));
+  const said = isFirst && loss?.lastWords ? `; it last said: ${loss.lastWords.replace(/\.$/, "")}` : "";
+  return new CallError("UNAVAILABLE", `${server} could not be connected to: ${why}${said}.`, { cause });
+}
+
+/** The server answered, but not that it speaks the one revision that was asked for. */
+function isOlderServer(error: unknown, { options }: SessionPlan): boolean {
+  if (options.protocol !== "2026" || !(error instanceof SdkError)) return false;
+  return error.code === SdkErrorCode.EraNegotiationFailed && error.message.includes("did not offer pinned");
+}
+
+/** What `spawnChild` says of a program that cannot be run; the SDK may have wrapped it. */
+function startFailureIn(error: unknown, { options }: SessionPlan): string | undefined {
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    if (!at.message.startsWith("Cannot start ")) continue;
+    const said = reasonIn(at);
+    const isLine = "command" in options && /\s/.test(options.command) && said.endsWith("(ENOENT)");
+    return isLine ? `${said}; command is the program alone, what follows it goes into args` : said;
+  }
+  return undefined;
+}
+
+function reasonIn(error: unknown): string {
+  return toPlainLine(error instanceof Error ? error.message : String(error), 300).replace(/\.$/, "");
 }
 
 function clientInfoOf({ clientInfo }: McpConnectionOptions): ClientInfo {

@@ -208,8 +208,9 @@ export class RawTransport implements Transport {
     }
     const { method, request } = this.#pending.get(id) as { method: string; request: RawRequest | undefined };
     this.#pending.delete(id);
-    if (request === undefined) this.#answeredSdk(id, method, message);
-    else if (Object.hasOwn(message, "result")) {
+    const isError = isFailedAnswer(message);
+    if (request === undefined) this.#answeredSdk(id, method, message, isError);
+    else if (!isError) {
       request.settle(this.#toOutcome(method, message["result"]));
       if (!isOwn(id)) this.#forward({ jsonrpc: "2.0", id, result: standInFor(method) });
     } else {
@@ -229,13 +230,13 @@ export class RawTransport implements Transport {
     return { kind: "failure", failure };
   }
 
-  #answeredSdk(id: Id, method: string, message: Message): void {
+  #answeredSdk(id: Id, method: string, message: Message, isError: boolean): void {
+    const { error, result, ...rest } = message;
     const isHandshake = method === "initialize" || method === "server/discover";
-    if (!isHandshake || !Object.hasOwn(message, "result")) {
-      this.#forward({ ...message, id });
+    if (isError || !isHandshake) {
+      this.#forward({ ...rest, id, ...(isError ? { error } : { result }) });
       return;
     }
-    const result = message["result"];
     if (isPlainObject(result)) this.handshake = { method, result };
     this.#forward({ jsonrpc: "2.0", id, result: standInForHandshake(method, result) });
   }
@@ -266,6 +267,11 @@ export class RawTransport implements Transport {
 
 function isOwn(id: Id): boolean {
   return typeof id === "number" && id >= FIRST_OWN_ID;
+}
+
+/** An answer that has both an error and a result has failed; some servers write `"error": null` beside every result. */
+function isFailedAnswer(message: Message): boolean {
+  return !Object.hasOwn(message, "result") || (Object.hasOwn(message, "error") && message["error"] !== null);
 }
 
 function toNumber(id: unknown): number | undefined {

@@ -27,6 +27,8 @@ export interface ResultReading {
   readonly wrapped?: boolean | undefined;
   /** Whether a result may say that itself: Waybill serves the tool, and there is no schema that says otherwise. @default false */
   readonly mayWrap?: boolean | undefined;
+  /** Whether Waybill serves the tool: then a result that was cut may say where the whole is. @default false */
+  readonly isServed?: boolean | undefined;
   /** Codes the operation declares. @default none */
   readonly declared?: ReadonlySet<string> | undefined;
 }

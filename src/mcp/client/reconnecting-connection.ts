@@ -1,5 +1,6 @@
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { LONGEST_DELAY, monotonicNow } from "../../core/execution/deadline.ts";
+import { checkRequestOptions } from "../option-checks.ts";
 import { Backoff } from "./backoff.ts";
 import { ChangeListener } from "./change-listener.ts";
 import { type McpConnectionOptions, nameServer } from "./connection-options.ts";
@@ -78,6 +79,7 @@ export class ReconnectingConnection implements McpConnection {
     params: Params | undefined,
     options: McpRequestOptions = {},
   ): Promise<Params> {
+    checkRequestOptions(options);
     const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs ?? 60_000;
     const startedAt = monotonicNow();
     if (this.#session === undefined && this.#attempt !== undefined) {
@@ -194,6 +196,7 @@ export class ReconnectingConnection implements McpConnection {
       serverName: this.#serverName,
       limits: this.#limits,
       legacy: this.#isLegacy,
+      isFirst: this.#facts === undefined,
       signal: this.#closing.signal,
       watcher: {
         onNotification: (method, params) => this.#emit({ type: "notification", method, params }),
@@ -220,7 +223,8 @@ export class ReconnectingConnection implements McpConnection {
       this.#changes?.stop();
       const onGap = (method: string) => this.#emit({ type: "notification", method, params: {} });
       this.#changes = new ChangeListener(session, onGap);
-      await this.#changes.listen(this.#wishes.uris).catch((error: unknown) => this.#noteFailure(error));
+      const mostMs = this.#options.connectTimeoutMs ?? 30_000;
+      await this.#changes.start(this.#wishes.uris, mostMs, (error) => this.#noteFailure(error));
       return;
     }
     const failures = await this.#wishes.restore(session, this.#options.connectTimeoutMs ?? 30_000);

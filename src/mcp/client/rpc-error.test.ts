@@ -44,7 +44,9 @@ describe("JSON-RPC errors", () => {
   it("RE-23 says what is wrong with an input in the server's words, cleaned and bounded", () => {
     const error = { code: -32602, message: `\u001b[2J${"x".repeat(10_000)}`, data: { "\u200bk": "\u202ev" } };
     const made = fromRpcError(error, { method: "tools/call", server });
-    expect(made.message).toBe("MCP server x answered tools/call with an error (-32602).");
+    expect(made.message).toBe(
+      `MCP server x answered tools/call with an error (-32602): ${"x".repeat(300)}….`,
+    );
     const details = made.details as { message: string; data: unknown };
     expect(details.message).toHaveLength(501);
     expect(details.data).toEqual({ k: "v" });
@@ -56,12 +58,15 @@ describe("JSON-RPC errors", () => {
       fromRpcError({ code, message }, { method: "tools/call", params: { name }, server }).message;
     expect(told(-32602, "get_x", "Unknown tool: get_x")).toBe('MCP server x does not know the tool "get_x".');
     expect(told(-32601, "get_x")).toBe('MCP server x does not know the tool "get_x".');
-    expect(told(-32602, "get_x")).toBe('MCP server x does not take this input for the tool "get_x".');
+    expect(told(-32602, "get_x", "\u001b[1mq is\nmissing.")).toBe(
+      'MCP server x does not take this input for the tool "get_x": q is missing.',
+    );
+    expect(told(-32602, "get_x", "")).toBe('MCP server x does not take this input for the tool "get_x".');
     expect(told(-32000, "g\u202e")).toBe(
       'MCP server x answered a call of the tool "g" with an error (-32000).',
     );
     expect(told(-32602, "n".repeat(10_000)).length).toBeLessThan(300);
-    expect(told(-32602, 7)).toBe("MCP server x answered tools/call with an error (-32602).");
+    expect(told(-32602, 7)).toBe("MCP server x answered tools/call with an error (-32602): m.");
   });
 
   it("RE-23 makes a CallError of anything that stands where an error should", () => {

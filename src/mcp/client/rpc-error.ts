@@ -45,7 +45,7 @@ export function toRpcError(value: unknown): RpcError {
 
 /**
  * Turns a JSON-RPC error into a `CallError`. The server's words stay in `cause`; where they say how to correct the input they are
- * in `details` too, cleaned and bounded.
+ * in the message and in `details` too, cleaned and bounded.
  */
 export function fromRpcError(error: RpcError, asked: AskedOfServer): CallError {
   const code = codeOf(error, asked);
@@ -56,14 +56,19 @@ export function fromRpcError(error: RpcError, asked: AskedOfServer): CallError {
   });
 }
 
+/** Characters of the server's words in a message. */
+const SAID_LENGTH = 300;
+
 function describe(code: ErrorCode, error: RpcError, { method, params, server }: AskedOfServer): string {
   const tool = method === "tools/call" ? toPlainLine(params?.["name"], 200) : "";
-  if (tool === "") return `${server} answered ${method} with an error (${error.code}).`;
+  const words = code === "VALIDATION_ERROR" ? toPlainLine(error.message, SAID_LENGTH).replace(/\.$/, "") : "";
+  const why = words === "" ? "" : `: ${words}`;
+  if (tool === "") return `${server} answered ${method} with an error (${error.code})${why}.`;
   switch (code) {
     case "OPERATION_NOT_FOUND":
       return `${server} does not know the tool "${tool}".`;
     case "VALIDATION_ERROR":
-      return `${server} does not take this input for the tool "${tool}".`;
+      return `${server} does not take this input for the tool "${tool}"${why}.`;
     default:
       return `${server} answered a call of the tool "${tool}" with an error (${error.code}).`;
   }

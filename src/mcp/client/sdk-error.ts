@@ -14,7 +14,8 @@ import { type AskedOfServer, codeOfStatus, fromRpcError, toRpcError } from "./rp
 
 /** Turns what the SDK or its transport threw into a `CallError` that names the method and the server. */
 export function fromSdkError(error: unknown, asked: AskedOfServer): CallError {
-  if (isCallError(error)) return error;
+  const own = callErrorIn(error);
+  if (own !== undefined) return own;
   const rpc = rpcErrorIn(error);
   if (rpc !== undefined) return fromRpcError(rpc, asked);
   const { code, what, details } = describe(error);
@@ -32,6 +33,17 @@ export function isSessionGone(error: unknown): boolean {
   return error.status === 400 && /\bsession\b/i.test(text.slice(0, 2_000));
 }
 
+/** The server does not take the token it was sent; the message is what it said of it, cleaned. */
+export class TokenRefused extends UnauthorizedError {}
+
+/** What our own side threw may come wrapped. */
+function callErrorIn(error: unknown): CallError | undefined {
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    if (isCallError(at)) return at;
+  }
+  return undefined;
+}
+
 interface Described {
   readonly code: ErrorCode;
   readonly what: string;
@@ -46,6 +58,8 @@ const AUTHENTICATE: Described = {
 function describe(error: unknown): Described {
   if (error instanceof InsufficientScopeError)
     return { code: "ACCESS_DENIED", what: "the token's scope is not enough" };
+  if (error instanceof TokenRefused)
+    return { code: "UNAUTHENTICATED", what: "it refused the token; it may be wrong or expired" };
   if (error instanceof SdkHttpError) return describeStatus(error.status);
   if (
     error instanceof UnauthorizedError ||
@@ -64,9 +78,24 @@ function describe(error: unknown): Described {
   return { code: "UNAVAILABLE", what: reasonOf(error) };
 }
 
+/** What to look at first, by HTTP status. */
+const STATUS_HINTS: Readonly<Record<number, string>> = {
+  401: "give it a bearer or auth, or check the headers",
+  404: "check the path of the url",
+  405: "check the path of the url",
+};
+
+/** What to look at first, by the code of a network failure. */
+const NETWORK_HINTS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nothing listens there; check that the server runs, and the host and port of the url",
+  ENOTFOUND: "there is no such host; check the url",
+  EAI_AGAIN: "the host could not be looked up; check the url and the network",
+};
+
 function describeStatus(status: number): Described {
   const code = codeOfStatus(status);
-  return { code, what: `it answered with HTTP status ${status}`, details: { status } };
+  const hint = Object.hasOwn(STATUS_HINTS, status) ? `; ${STATUS_HINTS[status]}` : "";
+  return { code, what: `it answered with HTTP status ${status}${hint}`, details: { status } };
 }
 
 function describeSdk(error: SdkError): Described {
@@ -87,7 +116,8 @@ function reasonOf(error: unknown): string {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
     const code = (at as NodeJS.ErrnoException).code;
     if (typeof code === "string" && /^[A-Z][A-Z0-9_]{2,40}$/.test(code) && !(at instanceof SdkError)) {
-      return `the connection failed (${code})`;
+      const hint = Object.hasOwn(NETWORK_HINTS, code) ? `: ${NETWORK_HINTS[code]}` : "";
+      return `the connection failed (${code})${hint}`;
     }
   }
   return "the connection failed";

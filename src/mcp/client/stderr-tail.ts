@@ -1,4 +1,5 @@
 import { StringDecoder } from "node:string_decoder";
+import { toPlainLine } from "./plain-line.ts";
 import { toVisibleText } from "./visible-text.ts";
 
 /** Settings of `createStderrTail`. */
@@ -74,4 +75,16 @@ function lastChars(text: string, chars: number): string {
   const tail = text.slice(text.length - chars);
   const first = tail.charCodeAt(0);
   return first >= 0xdc00 && first <= 0xdfff ? tail.slice(1) : tail;
+}
+
+/** Lines that say nothing by themselves: blank or indented ones, as those of stacks are, closing brackets, the version of Node. */
+const SAYS_NOTHING = /^(?:\s|$|[)\]}^]|Node\.js v\d)/;
+/** Characters that are looked at, and those that are told. */
+const LAST_WORDS = { read: 16_384, told: 199 } as const;
+
+/** Finds the last line that says something, in at most 200 characters; empty where nothing was said. */
+export function lastWordsIn(text: string): string {
+  const lines = text.slice(-LAST_WORDS.read).split("\n");
+  const line = lines.findLast((one) => !SAYS_NOTHING.test(one)) ?? lines.findLast((one) => one.trim() !== "");
+  return toPlainLine(line, LAST_WORDS.told);
 }

@@ -15,6 +15,8 @@ export interface ToolSchemas {
   readonly isWrapped: boolean;
   /** Whether a result may say that of itself, because no schema tells. */
   readonly mayWrap: boolean;
+  /** Whether Waybill serves the tool. */
+  readonly isServed: boolean;
   /** When the input is the member `input` of the arguments. */
   readonly wrapsInput: WrapsInput;
   /** The input schema as listed. */
@@ -54,9 +56,9 @@ export function toToolSchemas(tool: Readonly<Record<string, unknown>>, setting: 
   const output = vetted("outputSchema", schema, "output", notes);
   const listed = tool["inputSchema"];
   const listedInput = isObject(listed) ? listed : undefined;
-  const mayWrap =
-    served !== undefined && tool["outputSchema"] === undefined && options.unwrapResult !== false;
-  return { input, output, isWrapped, mayWrap, wrapsInput, listedInput, notes };
+  const isServed = served !== undefined;
+  const mayWrap = isServed && tool["outputSchema"] === undefined && options.unwrapResult !== false;
+  return { input, output, isWrapped, mayWrap, isServed, wrapsInput, listedInput, notes };
 }
 
 /** Waybill serves an operation that declares no input with a schema for any object: MCP wants one. */

@@ -1,5 +1,6 @@
 import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
+import { monotonicNow } from "../../core/execution/deadline.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
 import type { Metadata, OperationContext } from "../../core/operation/operation-context.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
@@ -14,6 +15,7 @@ import type { ToolPin } from "./lock/tool-pin.ts";
 import type { McpConnection, McpRequestOptions } from "./mcp-connection.ts";
 import { readToolResult } from "./read-tool-result.ts";
 import { ToolStream } from "./stream-tool.ts";
+import { withWhole } from "./whole-result.ts";
 
 /** What a call of a tool by its exact name may be told. */
 export interface McpCallOptions {
@@ -135,7 +137,13 @@ export class ToolSet {
     const { name, inputSchema, wrapsInput, reading, definition } = plan;
     if (definition !== undefined) this.#given.pin?.assertApproved(definition);
     const request = { ...call, tool: name, inputSchema, wrapsInput };
-    return readToolResult(await callTool(this.#given.connection, request, options), reading);
+    const { connection, warn } = this.#given;
+    const until = options.timeoutMs === undefined ? undefined : monotonicNow() + options.timeoutMs;
+    const result = await callTool(connection, request, options);
+    if (!reading.isServed || plan.streams) return readToolResult(result, reading);
+    const timeoutMs = until === undefined ? undefined : Math.max(0, until - monotonicNow());
+    const fetching = { tool: name, request: { signal: options.signal, timeoutMs }, warn };
+    return readToolResult(await withWhole(connection, result, fetching), reading);
   }
 
   /** Says once what is wrong with a tool, however often it is listed. */

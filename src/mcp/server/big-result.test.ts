@@ -60,10 +60,13 @@ describe("withinInline", () => {
     expect(kept).toHaveLength(1);
   });
 
-  it("RE-30 does not send in _meta what it has cut", async () => {
-    const { cut } = cutting();
+  it("RE-30 does not send in _meta what it has cut, but where it is", async () => {
+    const { cut, kept } = cutting();
     const _meta = { "x/y": 1, "dev.waybill/result": { wire: LONG } };
     const result = await cut({ content: [text(JSON.stringify(LONG))], structuredContent: LONG, _meta });
-    expect(result._meta).toEqual({ "x/y": 1 });
+    const facts = { stored: "x://1", storedWire: "x://2" };
+    expect(result._meta).toEqual({ "x/y": 1, "dev.waybill/result": facts });
+    expect(result.content.filter(({ type }) => type === "resource_link")).toHaveLength(1);
+    expect(kept[1]).toMatchObject({ text: JSON.stringify(LONG), mimeType: "application/json" });
   });
 });

@@ -7,6 +7,7 @@ import {
   textOf,
 } from "../../core/result/call-tool-result.ts";
 import type { ResultEntry, ResultStore, StoredResult } from "../../core/result/result-store.ts";
+import { withFacts } from "./outcome-meta.ts";
 
 /** Characters of a result that is too long to send, shown in its place. */
 const PREVIEW_CHARACTERS = 2_000;
@@ -26,7 +27,8 @@ export interface CutOptions {
 
 /**
  * Puts a long result into the store and sends its beginning and a link. Structured content that a schema announces goes whole:
- * clients throw away a result without it, and a cut of it would be other data; where none is announced it is left out.
+ * clients throw away a result without it, and a cut of it would be other data; where none is announced it is left out. Where the
+ * whole is, and its wire form where JSON is not all of it, `_meta` says for programs that put the data together again.
  */
 export async function withinInline(result: CallToolResult, options: CutOptions): Promise<CallToolResult> {
   const { store, inlineCharacters, name } = options;
@@ -52,7 +54,20 @@ export async function withinInline(result: CallToolResult, options: CutOptions):
     ...(data !== undefined && { structuredContent: data as Record<string, unknown> }),
     content: [...[...shown, stored.map(toNote).join("\n")].map(textBlock), ...others, ...stored.map(toLink)],
   };
-  return isWhole && structuredContent !== undefined ? cut : withoutWire(cut);
+  if (isWhole && structuredContent !== undefined) return cut;
+  const wire = await putWire(result, options);
+  const facts = { ...(!isWhole && { stored: stored.at(-1)?.uri }), ...(wire && { storedWire: wire.uri }) };
+  return Object.keys(facts).length === 0 ? withoutWire(cut) : withFacts(withoutWire(cut), facts);
+}
+
+/** Keeps the wire form of data, which nobody but a program would read. */
+async function putWire(
+  result: CallToolResult,
+  { store, name }: CutOptions,
+): Promise<StoredResult | undefined> {
+  const facts = result._meta?.[RESULT_META_KEY];
+  if (!isPlainObject(facts) || !Object.hasOwn(facts, "wire")) return undefined;
+  return await store.put({ text: JSON.stringify(facts["wire"]), mimeType: "application/json", name });
 }
 
 /** Leaves out the wire form of data, which is as long as the data. */

@@ -1,6 +1,9 @@
+import { checkOption } from "../option-checks.ts";
+import { checkOptionsObject } from "./check-server-options.ts";
 import type { HttpAuthenticationOptions } from "./http-authentication.ts";
 import type { HttpGuardOptions } from "./http-guard.ts";
 import type { SessionEventLimits } from "./http-session-events.ts";
+import { showBound } from "./served-tools.ts";
 
 /** Bounds of an MCP endpoint over HTTP. */
 export interface McpHandlerLimits extends SessionEventLimits {
@@ -33,6 +36,28 @@ const DEFAULTS = {
   streamBytes: 4_194_304,
 } as const satisfies Required<Omit<McpHandlerLimits, keyof SessionEventLimits>>;
 
+const NAMES = Object.keys({
+  ...DEFAULTS,
+  events: true,
+  eventBytes: true,
+  allEventBytes: true,
+  hosts: true,
+  origins: true,
+  auth: true,
+  authenticate: true,
+  onWarning: true,
+} satisfies Record<keyof McpHandlerOptions, unknown>);
+
+/** Throws a `TypeError` for options that cannot work, or are none; `more` are options of whoever passes them on. */
+export function checkHandlerOptions(options: McpHandlerOptions, more: readonly string[] = []): void {
+  checkOptionsObject(options, [...NAMES, ...more]);
+  const { auth, authenticate, onWarning } = options;
+  const isAuth = typeof auth === "object" && auth !== null;
+  checkOption("auth", auth, "an object with an audience and keys", isAuth);
+  checkOption("authenticate", authenticate, "a function", typeof authenticate === "function");
+  checkOption("onWarning", onWarning, "a function", typeof onWarning === "function");
+}
+
 /** Reads the bounds of a handler; one that is not a whole number above 0 is a `TypeError`. */
 export function readHandlerBounds(
   options: McpHandlerLimits,
@@ -41,7 +66,7 @@ export function readHandlerBounds(
   for (const name of Object.keys(DEFAULTS) as (keyof typeof DEFAULTS)[]) {
     const value = options[name] ?? DEFAULTS[name];
     if (!Number.isSafeInteger(value) || value < 1) {
-      throw new TypeError(`${name} must be a whole number, 1 or more.`);
+      throw new TypeError(`${name} must be a whole number, 1 or more; it is ${showBound(value)}.`);
     }
     bounds[name] = value;
   }

@@ -8,10 +8,11 @@ import {
   type Server,
 } from "@modelcontextprotocol/server";
 import type { Identity } from "../../core/access/identity.ts";
+import { checkServer } from "./check-server-options.ts";
 import { createAuthentication } from "./http-authentication.ts";
 import { readPostedBody } from "./http-body.ts";
 import { createHttpGuard } from "./http-guard.ts";
-import { type McpHandlerOptions, readHandlerBounds } from "./http-handler-options.ts";
+import { checkHandlerOptions, type McpHandlerOptions, readHandlerBounds } from "./http-handler-options.ts";
 import { withParamStatus } from "./http-params.ts";
 import { createRefusal, requestIdOf } from "./http-refusal.ts";
 import { readEventBounds } from "./http-session-events.ts";
@@ -59,6 +60,8 @@ const CREDENTIALS = ["authorization", "cookie", "proxy-authorization"];
 
 /** Creates an MCP endpoint; put it behind any server that speaks `Request` and `Response`, or use `serveMcpHttp`. */
 export function createMcpHandler(server: McpServer, options: McpHandlerOptions = {}): McpHandler {
+  checkServer(server, "createMcpHandler");
+  checkHandlerOptions(options);
   return new HttpHandler(server, options);
 }
 
@@ -102,7 +105,7 @@ class HttpHandler implements McpHandler {
   }
 
   async fetch(request: Request, info: McpRequestInfo = {}): Promise<Response> {
-    if (this.#closing !== undefined) {
+    if (this.#closing !== undefined || this.#server.isClosed === true) {
       return createRefusal(503, "The server is closing.", { headers: { connection: "close" } });
     }
     const refusal = this.#guard.check(request);

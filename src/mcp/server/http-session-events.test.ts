@@ -1,18 +1,7 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import fc from "fast-check";
-import { afterEach, describe, expect, it } from "vitest";
-import {
-  call,
-  ENDPOINT,
-  type HeaderFields,
-  INITIALIZE,
-  initialize,
-  post,
-  until,
-} from "../../../test/mcp-requests.ts";
-import { createSmallMcpServer } from "../../../test/small-mcp-server.ts";
-import { createMcpHandler, type McpHandler } from "./http-handler.ts";
-import { isEventId, readEventBounds, SessionEvents } from "./http-session-events.ts";
+import { describe, expect, it } from "vitest";
+import { EventBudget, readEventBounds, readEventId, SessionEvents } from "./http-session-events.ts";
 
 const note = (n: number): JSONRPCMessage => ({ jsonrpc: "2.0", method: "n", params: { n } });
 const BYTES = JSON.stringify(note(0)).length;
@@ -39,7 +28,7 @@ describe("SessionEvents", () => {
   });
 
   it("Mcp: keeps as many messages as allowed, and one more makes the oldest go", async () => {
-    const events = new SessionEvents({ events: 3, eventBytes: 1_000_000 });
+    const events = new SessionEvents(readEventBounds({ events: 3 }));
     const first = await events.storeEvent("a", {} as JSONRPCMessage);
     for (let n = 0; n < 3; n++) await events.storeEvent("a", note(n));
     expect(await replay(events, first)).toEqual([note(0), note(1), note(2)]);
@@ -53,10 +42,21 @@ describe("SessionEvents", () => {
       [2 * BYTES - 1, 1],
       [BYTES - 1, 0],
     ] as const) {
-      const events = new SessionEvents({ events: 10, eventBytes });
+      const events = new SessionEvents(readEventBounds({ eventBytes }));
       await events.storeEvent("a", note(0));
       await events.storeEvent("a", note(1));
       expect(events.size).toBe(kept);
+    }
+  });
+
+  it("Mcp: lets a message that cannot be kept drive nothing out", async () => {
+    for (const limits of [{ eventBytes: 2 * BYTES }, { allEventBytes: 2 * BYTES }]) {
+      const events = new SessionEvents(readEventBounds(limits));
+      const first = await events.storeEvent("a", {} as JSONRPCMessage);
+      await events.storeEvent("a", note(0));
+      await events.storeEvent("a", { jsonrpc: "2.0", method: "x".repeat(2 * BYTES) });
+      await events.storeEvent("a", note(1));
+      expect(await replay(events, first)).toEqual([note(0), note(1)]);
     }
   });
 
@@ -70,132 +70,77 @@ describe("SessionEvents", () => {
   });
 
   it("Mcp: refuses limits that are none, and knows ids from anything else", () => {
-    for (const bad of [{ events: 0 }, { eventBytes: 1.5 }, { events: Number.NaN }]) {
+    for (const bad of [{ events: 0 }, { eventBytes: 1.5 }, { allEventBytes: 0 }, { events: Number.NaN }]) {
       expect(() => readEventBounds(bad)).toThrow(TypeError);
     }
-    expect(isEventId("1:_GET_stream")).toBe(true);
+    expect(readEventId("1:_GET_stream")).toEqual({ place: 1, stream: "_GET_stream" });
     for (const text of ["", "1", ":a", "x:a", "1:", "1:a b", `${"9".repeat(16)}:a`, `1:${"a".repeat(65)}`]) {
-      expect(isEventId(text)).toBe(false);
+      expect(readEventId(text)).toBeUndefined();
     }
   });
+
+  it("Mcp: knows the streams it gave ids for, running ones for ever and as many ended ones as it keeps messages", async () => {
+    const events = new SessionEvents(readEventBounds({ events: 2 }));
+    const opening = {} as JSONRPCMessage;
+    const answer: JSONRPCMessage = { jsonrpc: "2.0", id: 1, result: {} };
+    await events.storeEvent("running", opening);
+    for (const stream of ["a", "b", "c"]) {
+      await events.storeEvent(stream, opening);
+      await events.storeEvent(stream, answer);
+    }
+    const known = (stream: string) => events.knows({ place: 1, stream });
+    expect(["running", "a", "b", "c", "d"].map(known)).toEqual([true, false, true, true, false]);
+    expect([7, 8].map((place) => events.knows({ place, stream: "c" }))).toEqual([true, false]);
+  });
 });
 
-const open: McpHandler[] = [];
-afterEach(async () => {
-  for (const handler of open.splice(0)) await handler.close();
-});
+describe("EventBudget", () => {
+  const share = (budget: EventBudget, owner: string) =>
+    new SessionEvents(readEventBounds({}), { owner, budget });
 
-async function start(options?: Parameters<typeof createMcpHandler>[1]) {
-  const small = createSmallMcpServer();
-  const handler = createMcpHandler(small, options);
-  open.push(handler);
-  const session: HeaderFields = {
-    "mcp-session-id": await initialize(handler),
-    "mcp-protocol-version": "2025-11-25",
-  };
-  const slow = (id: number, ms: number) => {
-    const message = call(id, "slow", { ms });
-    const params = { ...message.params, _meta: { progressToken: id } };
-    return handler.fetch(post({ ...message, params }, session));
-  };
-  const resume = (last: string) =>
-    handler.fetch(
-      new Request(ENDPOINT, {
-        headers: { ...session, accept: "text/event-stream", "last-event-id": last },
+  it("Mcp: keeps as many bytes of all sessions as allowed, and one too few makes the oldest go of who has most", async () => {
+    for (const [max, kept] of [
+      [4 * BYTES, [2, 1, 1]],
+      [4 * BYTES - 1, [1, 1, 1]],
+    ] as const) {
+      const budget = new EventBudget(max);
+      const bob = share(budget, "bob");
+      const anns = [share(budget, "ann"), share(budget, "ann")] as const;
+      await bob.storeEvent("b", note(0));
+      const first = await anns[0].storeEvent("a", {} as JSONRPCMessage);
+      await anns[0].storeEvent("a", note(1));
+      await anns[1].storeEvent("a", note(2));
+      await anns[0].storeEvent("a", note(3));
+      expect([...anns, bob].map(({ size }) => size)).toEqual(kept);
+      expect((await replay(anns[0], first)).at(-1)).toEqual(note(3));
+      expect(budget.bytes).toBe(kept.reduce((sum, size) => sum + size * BYTES, 0));
+    }
+  });
+
+  it("Mcp: gives back the room of messages that went for another reason, and of sessions that ended", async () => {
+    const budget = new EventBudget(10 * BYTES);
+    const events = new SessionEvents(readEventBounds({ events: 1 }), { owner: "ann", budget });
+    await events.storeEvent("a", note(0));
+    await events.storeEvent("a", note(1));
+    expect(budget.bytes).toBe(BYTES);
+    events.close();
+    await events.storeEvent("a", note(2));
+    expect([events.size, budget.bytes]).toEqual([0, 0]);
+  });
+
+  it("Mcp: never holds more than allowed, whoever keeps what", async () => {
+    const steps = fc.array(fc.tuple(fc.nat(3), fc.nat(60)), { maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(steps, async (list) => {
+        const budget = new EventBudget(300);
+        const all = ["a", "a", "b", "c"].map((owner) => share(budget, owner));
+        for (const [at, size] of list) {
+          await all[at]?.storeEvent("s", { jsonrpc: "2.0", method: "x".repeat(size) });
+          expect(budget.bytes).toBeLessThanOrEqual(300);
+        }
+        for (const each of all) each.close();
+        expect(budget.bytes).toBe(0);
       }),
     );
-  return { small, handler, session, slow, resume };
-}
-
-/** Reads one piece of a stream, and leaves. */
-async function firstOf(response: Response): Promise<string> {
-  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
-  const { value } = await reader.read();
-  await reader.cancel();
-  return new TextDecoder().decode(value);
-}
-const idOf = (text: string): string => /^id: (.*)$/m.exec(text)?.[1] ?? "";
-
-describe("a stream that broke", () => {
-  it("Mcp: begins with an event to come back to, and says when", async () => {
-    const { slow } = await start();
-    expect(await firstOf(await slow(2, 20))).toMatch(/^id: \d+:[\w-]+\nretry: 1000\ndata: \n\n/);
-  });
-
-  it("Mcp: begins so for a client that named its revision only once", async () => {
-    const { handler } = await start();
-    const params = { ...INITIALIZE.params, protocolVersion: "2025-11-25" };
-    const opened = await handler.fetch(post({ ...INITIALIZE, params }));
-    await opened.text();
-    const session = { "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" };
-    const answer = await handler.fetch(post(call(2, "slow", { ms: 20 }), session));
-    expect(await answer.text()).toMatch(/^id: \d+:[\w-]+\nretry: 1000\ndata: \n\n/);
-  });
-
-  it("Mcp: gives the rest to a client that comes back while the call runs", async () => {
-    const { slow, resume, small } = await start();
-    const id = idOf(await firstOf(await slow(2, 150)));
-    const text = await (await resume(id)).text();
-    expect(text).toContain("notifications/progress");
-    expect(text).toContain('"text":"done"');
-    expect(small.aborted).toBe(0);
-  });
-
-  it("Mcp: gives the rest to a client that comes back when the call has ended", async () => {
-    const { slow, resume, small } = await start();
-    const id = idOf(await firstOf(await slow(2, 20)));
-    await until(() => small.running === 0);
-    const text = await (await resume(id)).text();
-    expect(text).toContain('"text":"done"');
-    expect(await (await resume(idOf(text.slice(text.lastIndexOf("id:"))))).text()).toBe("");
-  });
-
-  it("Mcp: takes over from a connection that nobody has seen breaking", async () => {
-    const { slow, resume } = await start();
-    const first = await slow(2, 150);
-    const reader = (first.body as ReadableStream<Uint8Array>).getReader();
-    const id = idOf(new TextDecoder().decode((await reader.read()).value));
-    expect(await (await resume(id)).text()).toContain('"text":"done"');
-  });
-
-  it("Mcp: gives nothing for an id of nobody's, and refuses what is none", async () => {
-    const { resume } = await start();
-    expect(await (await resume("1:nobody")).text()).toBe("");
-    expect((await resume("nonsense")).status).toBe(400);
-  });
-
-  it("Mcp: gives what was missed of the stream that stays open", async () => {
-    const { small, handler, session, resume } = await start();
-    small.emit({ kind: "tools_list_changed" });
-    const stream = await handler.fetch(
-      new Request(ENDPOINT, { headers: { ...session, accept: "text/event-stream" } }),
-    );
-    small.emit({ kind: "tools_list_changed" });
-    const id = idOf(await firstOf(stream));
-    expect(id).toBe("1:_GET_stream");
-    small.emit({ kind: "tools_list_changed" });
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(await firstOf(await resume(id))).toContain("id: 2:_GET_stream");
-  });
-
-  it("Mcp: keeps nothing of what was answered at once", async () => {
-    const { handler, session } = await start();
-    const text = await (await handler.fetch(post(call(2, "echo", { text: "x" }), session))).text();
-    expect(text.match(/^id: /gm)).toHaveLength(1);
-  });
-
-  it("Mcp: ends calls whose client has left when the session has been idle for long enough", async () => {
-    const { slow, small } = await start({ sessionIdleMs: 100 });
-    await firstOf(await slow(2, 20_000));
-    await new Promise((resolve) => setTimeout(resolve, 40));
-    expect([small.running, small.aborted]).toEqual([1, 0]);
-    await until(() => small.aborted === 1);
-  });
-
-  it("Mcp: makes room for others of sessions in which only such calls run", async () => {
-    const { handler, slow, small } = await start({ sessions: 1 });
-    await firstOf(await slow(2, 20_000));
-    await initialize(handler);
-    await until(() => small.aborted === 1);
   });
 });

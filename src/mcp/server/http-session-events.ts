@@ -1,28 +1,55 @@
 import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";
 
-/** Bounds of what a session keeps for clients whose stream broke. */
+/** Bounds of what sessions keep for clients whose stream broke. */
 export interface SessionEventLimits {
   /** Messages of one session that are kept to be sent again; the oldest go first. @default 1_000 */
   readonly events?: number | undefined;
   /** Bytes of these messages, as JSON; the oldest go first. @default 4_194_304 */
   readonly eventBytes?: number | undefined;
+  /** The same of all sessions together; the oldest of the owner with most go first. @default 67_108_864 */
+  readonly allEventBytes?: number | undefined;
 }
 
 /** The same, with nothing left open. */
 export type SessionEventBounds = Readonly<Record<keyof SessionEventLimits, number>>;
 
-interface Kept {
+/** Where an event stands in its session, and the stream it went over. */
+export interface EventPlace {
+  readonly place: number;
   readonly stream: string;
+}
+
+/** Whose events they are, and what they share with those of other sessions. */
+export interface SessionEventsOptions {
+  /** @default "" */
+  readonly owner?: string;
+  /** @default one of its own */
+  readonly budget?: EventBudget;
+}
+
+interface Kept extends EventPlace {
   readonly json: string;
   readonly bytes: number;
 }
 
-/** Where an event stands in its session, then the stream it went over. */
+interface Share {
+  bytes: number;
+  /** Oldest first, of all sessions of the owner. */
+  readonly kept: Map<Kept, SessionEvents>;
+}
+
+/** The stream of the SDK for what nobody asked for. */
+export const STANDING_STREAM = "_GET_stream";
+
+/** Bytes of a message that leaves in one write, right behind the event that opens its stream. */
+const ONE_WRITE_BYTES = 16_384;
+
 const EVENT_ID = /^(\d{1,15}):([\w-]{1,64})$/;
 
 /** Reads the bounds; one that is not a whole number above 0 is a `TypeError`. */
-export function readEventBounds({ events = 1_000, eventBytes = 4_194_304 }: SessionEventLimits) {
-  const bounds: SessionEventBounds = { events, eventBytes };
+export function readEventBounds(limits: SessionEventLimits): SessionEventBounds {
+  const { events = 1_000, eventBytes = 4_194_304, allEventBytes = 67_108_864 } = limits;
+  const bounds: SessionEventBounds = { events, eventBytes, allEventBytes };
   for (const [name, value] of Object.entries(bounds)) {
     if (!Number.isSafeInteger(value) || value < 1) {
       throw new TypeError(`${name} must be a whole number, 1 or more.`);
@@ -31,21 +58,72 @@ export function readEventBounds({ events = 1_000, eventBytes = 4_194_304 }: Sess
   return bounds;
 }
 
-/** Tells whether a client names an event that a session could have sent. */
-export function isEventId(text: string): boolean {
-  return EVENT_ID.test(text);
+/** Reads the id of an event; nothing for what no session could have sent. */
+export function readEventId(text: string): EventPlace | undefined {
+  const [, place, stream] = EVENT_ID.exec(text) ?? [];
+  return stream === undefined ? undefined : { place: Number(place), stream };
+}
+
+/** The bytes that all sessions together may keep: whoever keeps most makes room. */
+export class EventBudget {
+  readonly #maxBytes: number;
+  readonly #shares = new Map<string, Share>();
+  #bytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** How many bytes are kept. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Counts what a session of an owner keeps, and has the oldest dropped until all is within bounds. */
+  add(owner: string, kept: Kept, events: SessionEvents): void {
+    const share = this.#shares.get(owner) ?? { bytes: 0, kept: new Map() };
+    this.#shares.set(owner, share);
+    share.kept.set(kept, events);
+    share.bytes += kept.bytes;
+    this.#bytes += kept.bytes;
+    while (this.#bytes > this.#maxBytes) this.#dropOldest();
+  }
+
+  /** Forgets what is no longer kept. */
+  remove(owner: string, kept: Kept): void {
+    const share = this.#shares.get(owner);
+    if (share?.kept.delete(kept) !== true) return;
+    share.bytes -= kept.bytes;
+    this.#bytes -= kept.bytes;
+    if (share.kept.size === 0) this.#shares.delete(owner);
+  }
+
+  #dropOldest(): void {
+    let most: Share | undefined;
+    for (const share of this.#shares.values()) if (share.bytes > (most?.bytes ?? 0)) most = share;
+    const [oldest] = most?.kept ?? [];
+    if (oldest !== undefined) oldest[1].drop(oldest[0]);
+  }
 }
 
 /** The latest messages of one session, as text: what a handler does later to what it returned changes nothing. */
 export class SessionEvents implements EventStore {
   readonly #bounds: SessionEventBounds;
+  readonly #owner: string;
+  readonly #budget: EventBudget;
   /** By place, oldest first. */
   readonly #kept = new Map<number, Kept>();
+  /** Streams with an id to come back to: those without an answer yet, and the latest of the others. */
+  readonly #open = new Set<string>();
+  readonly #answered = new Set<string>();
   #bytes = 0;
   #place = 0;
+  #closed = false;
 
-  constructor(bounds: SessionEventBounds) {
+  constructor(bounds: SessionEventBounds, options: SessionEventsOptions = {}) {
     this.#bounds = bounds;
+    this.#owner = options.owner ?? "";
+    this.#budget = options.budget ?? new EventBudget(bounds.allEventBytes);
   }
 
   /** How many messages are kept. */
@@ -53,11 +131,40 @@ export class SessionEvents implements EventStore {
     return this.#kept.size;
   }
 
-  /** Keeps a message and gives the id it is sent under. The empty one with which the SDK opens a stream only marks a place. */
-  async storeEvent(stream: string, message: JSONRPCMessage): Promise<string> {
+  /** Tells whether a stream has an id to come back to and waits for its answer. */
+  isOpen(stream: string): boolean {
+    return this.#open.has(stream);
+  }
+
+  /** Tells whether an id is one that was given here, as far as that is remembered. */
+  knows({ place, stream }: EventPlace): boolean {
+    if (place > this.#place) return false;
+    if (this.#open.has(stream) || this.#answered.has(stream)) return true;
+    return [...this.#kept.values()].some((event) => event.stream === stream);
+  }
+
+  /**
+   * Keeps a message, or the JSON of it if that is at hand, and gives the id it is sent under. The empty one with which the SDK opens
+   * a stream only marks a place.
+   */
+  async storeEvent(stream: string, message: JSONRPCMessage, json?: string): Promise<string> {
     this.#place += 1;
-    if ("jsonrpc" in message) this.#keep(stream, JSON.stringify(message));
-    return `${this.#place}:${stream}`;
+    const place = this.#place;
+    this.#open.add(stream);
+    if (isAnswer(message)) this.markAnswered(stream);
+    if ("jsonrpc" in message) this.#keep({ place, stream }, json ?? JSON.stringify(message));
+    return `${place}:${stream}`;
+  }
+
+  /** Remembers that the answer went over a stream. One without an id to come back to need not be remembered. */
+  markAnswered(stream: string): void {
+    if (!this.#open.delete(stream)) return;
+    this.#answered.delete(stream);
+    this.#answered.add(stream);
+    for (const oldest of this.#answered) {
+      if (this.#answered.size <= this.#bounds.events) return;
+      this.#answered.delete(oldest);
+    }
   }
 
   /** Sends again what went over the stream of an event after it, as far as it is still kept. */
@@ -65,22 +172,62 @@ export class SessionEvents implements EventStore {
     id: string,
     { send }: { send: (id: string, message: JSONRPCMessage) => Promise<void> },
   ): Promise<string> {
-    const [, place, stream = ""] = EVENT_ID.exec(id) ?? [];
+    const { place = 0, stream = "" } = readEventId(id) ?? {};
     for (const [at, event] of [...this.#kept]) {
-      if (event.stream !== stream || at <= Number(place)) continue;
+      if (event.stream !== stream || at <= place) continue;
       await send(`${at}:${stream}`, JSON.parse(event.json) as JSONRPCMessage);
     }
     return stream;
   }
 
-  #keep(stream: string, json: string): void {
-    const bytes = Buffer.byteLength(json);
-    this.#kept.set(this.#place, { stream, json, bytes });
-    this.#bytes += bytes;
-    for (const [at, event] of this.#kept) {
-      if (this.#kept.size <= this.#bounds.events && this.#bytes <= this.#bounds.eventBytes) return;
-      this.#kept.delete(at);
-      this.#bytes -= event.bytes;
-    }
+  /** Keeps a message no longer. */
+  drop(event: Kept): void {
+    if (this.#kept.get(event.place) !== event) return;
+    this.#kept.delete(event.place);
+    this.#bytes -= event.bytes;
+    this.#budget.remove(this.#owner, event);
   }
+
+  /** Drops everything, and keeps nothing from now on. */
+  close(): void {
+    this.#closed = true;
+    for (const event of this.#kept.values()) this.drop(event);
+  }
+
+  #keep(at: EventPlace, json: string): void {
+    const bytes = Buffer.byteLength(json);
+    // What cannot be kept at all drives nothing else out.
+    if (this.#closed || bytes > Math.min(this.#bounds.eventBytes, this.#bounds.allEventBytes)) return;
+    const kept: Kept = { ...at, json, bytes };
+    this.#kept.set(at.place, kept);
+    this.#bytes += bytes;
+    for (const event of this.#kept.values()) {
+      if (this.#kept.size <= this.#bounds.events && this.#bytes <= this.#bounds.eventBytes) break;
+      this.drop(event);
+    }
+    this.#budget.add(this.#owner, kept, this);
+  }
+}
+
+/** What is kept for clients that come back, and what is not worth keeping. */
+export class WorthwhileEvents extends SessionEvents {
+  /** Whether the message that is sent right now will not be asked for again, unless it is cut on its way. */
+  passing = false;
+  /** Whether the client has ever opened the stream for what nobody asked for. */
+  isStanding = false;
+
+  override async storeEvent(stream: string, message: JSONRPCMessage): Promise<string> {
+    if (stream === STANDING_STREAM && !this.isStanding) return "";
+    if (!this.passing) return await super.storeEvent(stream, message);
+    // A client that has an id to come back to does so when the connection breaks amid the answer.
+    const json = this.isOpen(stream) ? JSON.stringify(message) : "";
+    if (Buffer.byteLength(json) > ONE_WRITE_BYTES) return await super.storeEvent(stream, message, json);
+    this.markAnswered(stream);
+    return "";
+  }
+}
+
+/** Tells whether a message ends a request. */
+function isAnswer(message: JSONRPCMessage): boolean {
+  return "result" in message || "error" in message;
 }

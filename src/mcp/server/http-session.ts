@@ -9,13 +9,26 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import { createRefusal, requestIdOf } from "./http-refusal.ts";
-import { isEventId, type SessionEventBounds, SessionEvents } from "./http-session-events.ts";
+import {
+  type EventBudget,
+  readEventId,
+  type SessionEventBounds,
+  STANDING_STREAM,
+  WorthwhileEvents,
+} from "./http-session-events.ts";
 import { isEventStream, watchStream, withBody } from "./http-stream.ts";
 
 /** Bounds of one session. */
 export interface SessionBounds extends SessionEventBounds {
   readonly sessionRequests: number;
   readonly streamBytes: number;
+}
+
+/** Whose session it is, its bounds, and what it shares with other sessions. */
+export interface SessionOptions {
+  readonly owner: string;
+  readonly bounds: SessionBounds;
+  readonly budget: EventBudget;
 }
 
 /** What a session tells whoever keeps it. */
@@ -29,21 +42,8 @@ export interface SessionListeners {
 /** How long a client waits before it comes back for the rest of a stream, in milliseconds. */
 const RETRY_MS = 1_000;
 
-/** The stream of the SDK for what nobody asked for. */
-const STANDING_STREAM = "_GET_stream";
-
-/** What is kept for clients that come back, and what is not worth keeping. */
-class WorthwhileEvents extends SessionEvents {
-  /** Whether the message that is sent right now will not be asked for again. */
-  passing = false;
-  /** Whether the client has ever opened the stream for what nobody asked for. */
-  isStanding = false;
-
-  override async storeEvent(stream: string, message: JSONRPCMessage): Promise<string> {
-    if (this.passing || (stream === STANDING_STREAM && !this.isStanding)) return "";
-    return await super.storeEvent(stream, message);
-  }
-}
+/** Streams that a client may read at a time, besides those that answer what it posts. */
+const MAX_READERS = 8;
 
 /** The transport of the SDK, which says when a request was answered and when it closed. */
 class WatchedTransport extends WebStandardStreamableHTTPServerTransport {
@@ -101,21 +101,25 @@ export class HttpSession {
   readonly #pending = new Map<RequestId, boolean>();
   /** Those that came alone and whose client has seen nothing of the response yet, and those that were called off. */
   readonly #passing = new Set<RequestId>();
+  /** Who reads which stream that a client came back to, or the one for what nobody asked for. */
+  readonly #readers = new Map<Request, string>();
   #exchanges = 0;
   #ended = false;
 
-  constructor(server: Server, owner: string, bounds: SessionBounds, listeners: SessionListeners) {
+  constructor(server: Server, listeners: SessionListeners, options: SessionOptions) {
+    const { owner, bounds, budget } = options;
     this.owner = owner;
     this.#server = server;
     this.#bounds = bounds;
     this.#listeners = listeners;
-    this.#events = new WorthwhileEvents(bounds);
+    this.#events = new WorthwhileEvents(bounds, { owner, budget });
     this.#transport = new WatchedTransport(this.id, this.#events, () => listeners.opened(this));
     this.#transport.isPassing = (id) => this.#passing.has(id);
     this.#transport.onAnswer = (id) => this.#pending.delete(id);
     this.#transport.onEnd = () => {
       if (this.#ended) return;
       this.#ended = true;
+      this.#events.close();
       listeners.ended(this);
     };
   }
@@ -149,7 +153,7 @@ export class HttpSession {
     try {
       return await this.#exchange(request, body, ids, authInfo);
     } catch (thrown) {
-      this.#settle(ids);
+      this.#settle(request, ids);
       throw thrown;
     } finally {
       for (const id of ids) this.#passing.delete(id);
@@ -169,11 +173,11 @@ export class HttpSession {
     // What has been answered by now is complete, and watching it would cost more than the answer did.
     const isComplete = ids.length > 0 && !ids.some((id) => this.#pending.has(id));
     if (isComplete || response.body === null || !isEventStream(response)) {
-      this.#settle(ids);
+      this.#settle(request, ids);
       return response;
     }
     // Leaving is not cancelling: the call goes on, and the client may come back for the rest.
-    const watched = watchStream(response.body, this.#bounds.streamBytes, () => this.#rest());
+    const watched = watchStream(response.body, this.#bounds.streamBytes, () => this.#rest(request));
     return withBody(response, watched);
   }
 
@@ -209,21 +213,33 @@ export class HttpSession {
   }
 
   /** Looks at who wants to read what nobody asked for, or the rest of a stream. */
-  #admitReader({ method, headers }: Request): Response | undefined {
-    if (method !== "GET") return undefined;
-    const last = headers.get("last-event-id");
-    if (last === null || last === "") this.#events.isStanding = true;
-    else if (!isEventId(last)) return createRefusal(400, "The Last-Event-ID is none of this session's.");
+  #admitReader(request: Request): Response | undefined {
+    if (request.method !== "GET") return undefined;
+    const last = request.headers.get("last-event-id") ?? "";
+    const event = readEventId(last);
+    if (last !== "" && (event === undefined || !this.#events.knows(event))) {
+      return createRefusal(400, "The Last-Event-ID is none of this session's.");
+    }
+    const { stream } = event ?? { stream: STANDING_STREAM };
+    // Whoever comes back to a stream takes it over.
+    const read = new Set(this.#readers.values()).add(stream);
+    if (read.size > MAX_READERS) {
+      const message = `More than ${MAX_READERS} streams of this session are being read.`;
+      return createRefusal(429, message, { headers: { "retry-after": "1" } });
+    }
+    if (last === "") this.#events.isStanding = true;
+    this.#readers.set(request, stream);
     return undefined;
   }
 
   /** Ends an exchange whose requests have all been answered, or have never run. */
-  #settle(ids: readonly RequestId[]): void {
+  #settle(request: Request, ids: readonly RequestId[]): void {
     for (const id of ids) this.#pending.delete(id);
-    this.#rest();
+    this.#rest(request);
   }
 
-  #rest(): void {
+  #rest(request: Request): void {
+    this.#readers.delete(request);
     this.#exchanges -= 1;
     this.#listeners.rested(this);
   }

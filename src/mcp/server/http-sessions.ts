@@ -1,6 +1,7 @@
 import { type AuthInfo, isInitializeRequest } from "@modelcontextprotocol/server";
 import { createRefusal, requestIdOf } from "./http-refusal.ts";
 import { HttpSession, type SessionBounds } from "./http-session.ts";
+import { EventBudget } from "./http-session-events.ts";
 import type { McpPeer, McpServer } from "./mcp-server.ts";
 import { ownerOf } from "./peer-identity.ts";
 
@@ -29,6 +30,7 @@ interface Kept {
 export class HttpSessions {
   readonly #server: McpServer;
   readonly #bounds: SessionsBounds;
+  readonly #budget: EventBudget;
   /** Least recently used first. */
   readonly #kept = new Map<string, Kept>();
   #timer: NodeJS.Timeout | undefined;
@@ -37,6 +39,7 @@ export class HttpSessions {
   constructor(server: McpServer, bounds: SessionsBounds) {
     this.#server = server;
     this.#bounds = bounds;
+    this.#budget = new EventBudget(bounds.allEventBytes);
   }
 
   /** How many sessions there are. */
@@ -102,15 +105,16 @@ export class HttpSessions {
     let kept = false;
     try {
       const server = this.#server.open({ era: "legacy", identity, stays: true });
-      session = new HttpSession(server, owner, this.#bounds, {
-        opened: (opened) => {
+      const listeners = {
+        opened: (opened: HttpSession) => {
           kept = true;
           this.#opening -= 1;
           this.#keep(opened);
         },
-        rested: (rested) => this.#touch(this.#kept.get(rested.id)),
-        ended: (ended) => this.#kept.delete(ended.id),
-      });
+        rested: (rested: HttpSession) => this.#touch(this.#kept.get(rested.id)),
+        ended: (ended: HttpSession) => this.#kept.delete(ended.id),
+      };
+      session = new HttpSession(server, listeners, { owner, bounds: this.#bounds, budget: this.#budget });
       await session.start();
       return await session.serve(request, body, authInfo);
     } finally {

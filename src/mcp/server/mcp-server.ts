@@ -23,10 +23,15 @@ export interface McpPeer {
 
 /** Operations, resources and prompts ready to be served to MCP clients; `serveStdio` and `createMcpHandler` do that. */
 export interface McpServer {
-  /** Makes a server of the SDK with everything in it, for one peer; it is closed by whoever asked for it. */
+  /** Whether `close` was called: then nobody new is served, and over HTTP the answer is 503. @default false */
+  readonly isClosed?: boolean;
+  /** Makes a server of the SDK with everything in it, for one peer; it is closed by whoever asked for it. Throws once closed. */
   open(peer: McpPeer): Server;
   /** Returns how to stop listening. */
   onEvent(listener: (event: McpServerEvent) => void): () => void;
-  /** Ends what waits and stops following changes; the executor and the providers go on. */
+  /**
+   * Refuses new peers from now on, ends those there are with what runs for them, and stops following changes. The executor, the
+   * providers and whatever listens (`serveMcpHttp`) go on until they are closed themselves.
+   */
   close(): Promise<void>;
 }

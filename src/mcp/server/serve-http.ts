@@ -1,9 +1,11 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
+import { checkOption } from "../option-checks.ts";
 import { isMetadataPath } from "./bearer.ts";
+import { checkServer } from "./check-server-options.ts";
 import { createMcpHandler, type McpHandler } from "./http-handler.ts";
-import type { McpHandlerOptions } from "./http-handler-options.ts";
+import { checkHandlerOptions, type McpHandlerOptions } from "./http-handler-options.ts";
 import { createRefusal } from "./http-refusal.ts";
 import type { McpServer } from "./mcp-server.ts";
 
@@ -27,6 +29,7 @@ export interface McpHttpServer {
   close(options?: { /** @default 10_000 */ readonly timeoutMs?: number | undefined }): Promise<void>;
 }
 
+const LISTENING = ["port", "host", "path", "unsafeOpen"] satisfies (keyof ServeMcpHttpOptions)[];
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
 /** Times in which a client must have sent its headers, and all of its request, in milliseconds. */
@@ -37,7 +40,14 @@ export async function serveMcpHttp(
   server: McpServer,
   options: ServeMcpHttpOptions = {},
 ): Promise<McpHttpServer> {
-  const { port = 0, host = "127.0.0.1", path = "/mcp", unsafeOpen = false } = options;
+  checkServer(server, "serveMcpHttp");
+  checkHandlerOptions(options, LISTENING);
+  const { port = 0, host = "127.0.0.1", path = "/mcp", unsafeOpen = false, ...handling } = options;
+  const isPort = Number.isInteger(port) && port >= 0 && port <= 65_535;
+  checkOption("port", port, "a whole number from 0 to 65535", isPort);
+  checkOption("host", host, "a string", typeof host === "string");
+  checkOption("path", path, "a string", typeof path === "string");
+  checkOption("unsafeOpen", unsafeOpen, "true or false", typeof unsafeOpen === "boolean");
   if (!path.startsWith("/")) throw new TypeError('path must begin with "/".');
   const authenticated = options.auth !== undefined || options.authenticate !== undefined;
   if (!LOOPBACK.test(host) && !authenticated && !unsafeOpen) {
@@ -45,7 +55,7 @@ export async function serveMcpHttp(
       `Others can reach ${host}: give auth or authenticate, or unsafeOpen if everybody may call everything.`,
     );
   }
-  const handler = createMcpHandler(server, options);
+  const handler = createMcpHandler(server, handling);
   const http = createServer(TIMEOUTS, createListener(handler, path, options.auth !== undefined));
   try {
     await listen(http, port, host);

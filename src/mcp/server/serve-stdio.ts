@@ -7,8 +7,11 @@ import type {
 } from "@modelcontextprotocol/server";
 import { serveStdio as serveSdkStdio } from "@modelcontextprotocol/server/stdio";
 import type { Identity } from "../../core/access/identity.ts";
+import { checkOption } from "../option-checks.ts";
+import { checkOptionsObject, checkServer } from "./check-server-options.ts";
 import type { McpServer } from "./mcp-server.ts";
 import { HeldResources, listenedResources, MAX_SUBSCRIPTIONS } from "./resource-subscriptions.ts";
+import { showBound } from "./served-tools.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
 /** Bounds of one connection over stdio. */
@@ -50,6 +53,9 @@ export interface StdioConnection {
 
 /** Serves one client, of 2025 or of 2026-07-28, over stdin and stdout, until stdin ends. */
 export function serveStdio(server: McpServer, options: ServeStdioOptions = {}): StdioConnection {
+  checkServer(server, "serveStdio");
+  if (server.isClosed === true) throw new Error("This MCP server is closed: make another with toMcpServer.");
+  checkStdioOptions(options);
   const { identity, limits = {} } = options;
   const stdin = (options.stdin ?? process.stdin) as Readable;
   const stdout = (options.stdout ?? process.stdout) as Writable;
@@ -145,6 +151,27 @@ function guardStdout(stdout: Writable): () => void {
   };
 }
 
+const NAMES = Object.keys({
+  stdin: true,
+  stdout: true,
+  identity: true,
+  limits: true,
+  guardStdout: true,
+  onWarning: true,
+} satisfies Record<keyof ServeStdioOptions, true>);
+
+function checkStdioOptions(options: ServeStdioOptions): void {
+  checkOptionsObject(options, NAMES);
+  const { stdin, stdout, identity, limits, guardStdout, onWarning } = options;
+  checkOption("stdin", stdin, "a stream to read from", typeof stdin?.on === "function");
+  checkOption("stdout", stdout, "a stream to write to", typeof stdout?.on === "function");
+  checkOption("identity", identity, "an object with a subject", typeof identity?.subject === "string");
+  checkOption("guardStdout", guardStdout, "true or false", typeof guardStdout === "boolean");
+  checkOption("onWarning", onWarning, "a function", typeof onWarning === "function");
+  if (limits === undefined) return;
+  checkOptionsObject(limits, ["messageBytes", "unreadBytes", "subscriptions"], "limits.");
+}
+
 function readLimits(limits: StdioLimits): readonly [number, number, number] {
   return [
     readBound("messageBytes", limits.messageBytes, 10_485_760),
@@ -156,5 +183,5 @@ function readLimits(limits: StdioLimits): readonly [number, number, number] {
 function readBound(name: string, value: number | undefined, standard: number): number {
   if (value === undefined) return standard;
   if (Number.isSafeInteger(value) && value > 0) return value;
-  throw new TypeError(`${name} must be a whole number, 1 or more.`);
+  throw new TypeError(`${name} must be a whole number, 1 or more; it is ${showBound(value)}.`);
 }

@@ -1,6 +1,8 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import type { ResultFormat } from "../../core/result/result-format.ts";
+import { describeValue } from "../option-checks.ts";
 import type { McpProviderOptions } from "../provider.ts";
+import { checkOptionsObject } from "./check-server-options.ts";
 import type { McpServerLimits, McpServerOptions } from "./mcp-server-options.ts";
 import { plainFormat } from "./plain-format.ts";
 import { invalidParams, quoted } from "./protocol-errors.ts";
@@ -64,15 +66,21 @@ export function serveTools(
 
 /** Fills in defaults; throws a `TypeError` for a bound that is none. */
 export function readLimits(given: McpServerLimits = {}): ServerLimits {
+  checkOptionsObject(given, Object.keys(DEFAULT_LIMITS), "limits.");
   const limits: Record<string, number> = { ...DEFAULT_LIMITS };
   for (const name of Object.keys(DEFAULT_LIMITS) as (keyof McpServerLimits)[]) {
     const value = given[name];
     if (value === undefined) continue;
     const least = name === "pageSize" ? 1 : 0;
     if (!Number.isSafeInteger(value) || value < least || (name === "waitingMs" && value > MAX_MS)) {
-      throw new TypeError(`limits.${name} must be an integer from ${least}, and is ${value}.`);
+      throw new TypeError(`limits.${name} must be an integer from ${least}, and is ${showBound(value)}.`);
     }
     limits[name] = value;
   }
   return limits as ServerLimits;
+}
+
+/** Shows what was given for a bound, texts in quotes. */
+export function showBound(value: unknown): string {
+  return typeof value === "string" ? JSON.stringify(value.slice(0, 80)) : describeValue(value);
 }

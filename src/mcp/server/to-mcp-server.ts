@@ -5,6 +5,7 @@ import type { McpProvider } from "../provider.ts";
 import { callTool } from "./call-tool.ts";
 import { callCatalogue, listCatalogue } from "./catalogue.ts";
 import { ChangeFeed } from "./change-feed.ts";
+import { checkExecutor, checkServerOptions } from "./check-server-options.ts";
 import { handleRequest } from "./handle-request.ts";
 import { listTools } from "./list-tools.ts";
 import { LocalProvider } from "./local-provider.ts";
@@ -35,6 +36,8 @@ const VALIDATOR = new CfWorkerJsonSchemaValidator();
 
 /** Makes the operations of an executor ready to be served to MCP clients, with resources and prompts beside them. */
 export function toMcpServer(executor: ServedExecutor, options: McpServerOptions = {}): McpServer {
+  checkExecutor(executor);
+  checkServerOptions(options);
   return new SharedServer(executor, options);
 }
 
@@ -48,6 +51,9 @@ class SharedServer implements McpServer {
   readonly #capabilities: ServerCapabilities;
   readonly #answers: readonly (readonly [string, Answer])[];
   readonly #warned = new Set<string>();
+  /** Those of peers that stay, and those that answer a request. */
+  readonly #open = new Set<Server>();
+  #isClosed = false;
 
   constructor(executor: ServedExecutor, options: McpServerOptions) {
     this.#options = options;
@@ -75,7 +81,12 @@ class SharedServer implements McpServer {
     this.#answers = Object.entries(this.#allAnswers(served));
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   open(mcpPeer: McpPeer): Server {
+    if (this.#isClosed) throw new Error("This MCP server is closed: make another one with toMcpServer.");
     const { name = "waybill", title, version = PACKAGE_VERSION, instructions, identity } = this.#options;
     const info = { name, version, ...(title !== undefined && { title }) };
     const server = new RawServer(info, {
@@ -89,7 +100,8 @@ class SharedServer implements McpServer {
       handleRequest(
         server,
         method,
-        (params, context) => answer(params, new PeerRequest(peer, context, this.#waiting, waitingMs)),
+        (params, context) =>
+          this.#running(server, answer(params, new PeerRequest(peer, context, this.#waiting, waitingMs))),
         (cause) => this.#warn(`Answering ${method} failed unexpectedly.`, cause),
       );
     }
@@ -102,6 +114,9 @@ class SharedServer implements McpServer {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled([...this.#open].map((server) => server.close()));
+    this.#open.clear();
     this.#waiting.close();
     this.#feed.close();
     this.#tools.table.close();
@@ -110,10 +125,23 @@ class SharedServer implements McpServer {
   /** A peer that stays hears of changes until its server closes. */
   #follow(peer: Peer): void {
     this.#feed.add(peer);
+    this.#open.add(peer.server);
     peer.server.onclose = () => {
+      this.#open.delete(peer.server);
       this.#feed.remove(peer);
       this.#subscriptions.drop(peer).catch(() => {});
     };
+  }
+
+  /** A server for one request is open while it answers; nobody says when one that was never used is given up. */
+  async #running<T>(server: Server, answer: T | Promise<T>): Promise<T> {
+    if (this.#open.has(server)) return await answer;
+    this.#open.add(server);
+    try {
+      return await answer;
+    } finally {
+      this.#open.delete(server);
+    }
   }
 
   #allAnswers(served: ServedProviders): Readonly<Record<string, Answer>> {

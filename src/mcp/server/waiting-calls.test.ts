@@ -56,14 +56,20 @@ describe("WaitingCalls", () => {
     await server.close();
   });
 
-  it("X-4 gives each of several callers a quarter of the places, and no more", async () => {
+  it("X-4 refuses no caller while places are free, whoever else waits", async () => {
     const { server, wait } = start(8);
     expect(await wait(BOB)).toBe("waits");
-    expect(await times(2, () => wait(ANN))).toEqual(["waits", "waits"]);
+    expect(await times(7, () => wait(ANN))).toEqual(Array(7).fill("waits"));
     expect(await wait(ANN)).toBe("RESOURCE_EXHAUSTED");
-    expect(await wait(undefined)).toBe("waits");
+    await server.close();
+  });
+
+  it("X-4 keeps a quarter of the places for each of several callers once all are taken, and no more", async () => {
+    const { server, wait } = start(8);
     expect(await wait(BOB)).toBe("waits");
-    expect(await wait(BOB)).toBe("RESOURCE_EXHAUSTED");
+    expect(await times(7, () => wait(ANN))).toEqual(Array(7).fill("waits"));
+    expect(await times(2, () => wait(BOB))).toEqual(["waits", "RESOURCE_EXHAUSTED"]);
+    expect(await times(3, () => wait(undefined))).toEqual(["waits", "waits", "RESOURCE_EXHAUSTED"]);
     await server.close();
   });
 

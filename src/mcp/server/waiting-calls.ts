@@ -20,7 +20,7 @@ export interface CallBinding {
   readonly owner: string;
 }
 
-/** How many calls may wait, and for how long. Where several owners have calls that wait, each has a quarter of the places. */
+/** How many calls may wait, and for how long. Once all places are taken, an owner with less than a quarter of them gets one of whoever has more. */
 export interface WaitingLimits {
   readonly calls: number;
   readonly ms: number;
@@ -140,12 +140,10 @@ export class WaitingCalls {
     return parked.call;
   }
 
-  /** An owner with less than its share finds room as long as another has more than that. */
+  /** A free place is anybody's; where there is none, an owner with less than its share gets that of one who has more. */
   #hasRoom(owner: string): boolean {
-    const own = this.#counts.get(owner) ?? 0;
-    const isFull = this.#parked.size >= this.#limits.calls;
-    if (own < this.#share) return !isFull || this.#greediest() !== undefined;
-    return !isFull && own === this.#parked.size;
+    if (this.#parked.size < this.#limits.calls) return true;
+    return (this.#counts.get(owner) ?? 0) < this.#share && this.#greediest() !== undefined;
   }
 
   /** Whoever has the most calls that wait, if that is more than its share. */

@@ -1,8 +1,8 @@
-import { existsSync } from "node:fs";
-import { lstat, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import { existsSync, unlinkSync } from "node:fs";
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { rejection } from "../../../../test/make-operation.ts";
 import { HOLD_WAITS, holdFile } from "./file-hold.ts";
 import { readLockFile, updateLockFile, writeLockFile } from "./lock-file.ts";
@@ -22,6 +22,19 @@ afterEach(() => rm(folder, { recursive: true }));
 const namesOf = (lock: ToolLock | undefined, namespace: string) =>
   Object.keys(lock?.servers[namespace] ?? {});
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Makes a hold, and dates it back. */
+async function leaveBehind(make: () => Promise<unknown>): Promise<void> {
+  await make();
+  const longAgo = new Date(Date.now() - HOLD_WAITS.stale - 1_000);
+  await utimes(`${path}.hold`, longAgo, longAgo);
+}
+
+/** The modules once more, which know of each other no more than processes do. */
+async function asAnotherProcess(): Promise<typeof updateLockFile> {
+  vi.resetModules();
+  return (await import("./lock-file.ts")).updateLockFile;
+}
 
 describe("approvals in one file", () => {
   it("Mcp: are all kept, however many are made at once, through one pin or several", async () => {
@@ -49,11 +62,48 @@ describe("approvals in one file", () => {
   });
 
   it("Mcp: do not wait for a process that is gone", async () => {
-    await writeFile(`${path}.hold`, "a process long gone");
-    const longAgo = new Date(Date.now() - HOLD_WAITS.stale - 1_000);
-    await utimes(`${path}.hold`, longAgo, longAgo);
+    await leaveBehind(() => writeFile(`${path}.hold`, "a process long gone"));
     await updateLockFile(path, () => createToolLock("a", [{ name: "t" }]));
     expect(await readdir(folder)).toEqual(["waybill.lock.json"]);
+  });
+
+  it("Mcp: are made again when another process takes over, ten times and no more", async () => {
+    let made = 0;
+    const losing = (times: number) => (known: ToolLock | undefined) => {
+      made += 1;
+      if (made <= times) unlinkSync(`${path}.hold`);
+      return approve(known ?? createToolLock(), "a", [{ name: "mine" }]);
+    };
+    expect(namesOf(await updateLockFile(path, losing(9)), "a")).toEqual(["mine"]);
+    expect(made).toBe(10);
+    made = 0;
+    expect(String(await rejection(updateLockFile(path, losing(10))))).toContain("cannot be written");
+    expect(made).toBe(10);
+    expect(await readdir(folder)).toEqual(["waybill.lock.json"]);
+  });
+
+  it("Mcp: are all kept though several processes find at once what another left behind", async () => {
+    const updates: (typeof updateLockFile)[] = [];
+    for (let i = 0; i < 6; i++) updates.push(await asAnotherProcess());
+    const all: string[] = [];
+    for (let round = 0; round < 10; round++) {
+      await leaveBehind(() => writeFile(`${path}.hold`, "a process long gone"));
+      const names = updates.map((_, i) => `r${round}t${i}`);
+      all.push(...names);
+      await Promise.all(
+        updates.map((update, i) =>
+          update(path, (lock = createToolLock()) => approve(lock, "a", [{ name: names[i] ?? "" }])),
+        ),
+      );
+    }
+    expect(namesOf(await readLockFile(path), "a")).toEqual(all.sort());
+    expect(await readdir(folder)).toEqual(["waybill.lock.json"]);
+  });
+
+  it("Mcp: say what is in the way where a hold that was left behind is no file", async () => {
+    await leaveBehind(() => mkdir(`${path}.hold`));
+    const failure = await rejection(updateLockFile(path, () => createToolLock()));
+    expect(String(failure)).toContain(`The file "${path}.hold" was left behind, and cannot be removed.`);
   });
 
   it("Mcp: change nothing once another process has taken over", async () => {
@@ -75,7 +125,7 @@ describe("approvals in one file", () => {
     const next = updateLockFile(path, () => createToolLock("a", [{ name: "t" }]));
     expect(String(await rejection(failed))).toContain("no");
     expect(namesOf(await next, "a")).toEqual(["t"]);
-    const nowhere = updateLockFile(join(folder, "no/such"), () => createToolLock());
+    const nowhere = holdFile(join(folder, "no/such"), async () => {});
     expect(String(await rejection(nowhere))).toContain("cannot be made");
   });
 

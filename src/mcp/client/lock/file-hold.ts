@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { readFile, rm, stat, writeFile } from "node:fs/promises";
+import { link, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 
 /** How one process waits for another that changes the same file, in milliseconds. */
@@ -12,12 +12,17 @@ export const HOLD_WAITS = {
   most: 30_000,
 } as const;
 
+/** Another process took this one for gone; what was to be done under the hold has to be done again. */
+export class HoldLost extends Error {
+  override readonly name = "HoldLost";
+}
+
 /** Who is next, within this process, by file. */
 const turns = new Map<string, Promise<unknown>>();
 
 /**
- * Runs something while nobody else, here or in another process, may change a file. `assertHeld` throws where another process took
- * this one for gone, and has to be asked right before the change is made.
+ * Runs something while nobody else, here or in another process, may change a file. `assertHeld` throws `HoldLost` where another
+ * process took this one for gone, and has to be asked right before the change is made.
  */
 export async function holdFile<T>(
   path: string,
@@ -41,7 +46,7 @@ async function runHeld<T>(file: string, run: (assertHeld: () => Promise<void>) =
   const isOurs = async () => (await readFile(hold, "utf8").catch(() => "")) === token;
   try {
     return await run(async () => {
-      if (!(await isOurs())) throw new Error(`"${hold}" was taken over by another process.`);
+      if (!(await isOurs())) throw new HoldLost(`"${hold}" was taken over by another process.`);
     });
   } finally {
     if (await isOurs()) await rm(hold, { force: true });
@@ -64,15 +69,34 @@ async function take(hold: string, token: string): Promise<void> {
         });
       }
     }
-    if (await isStale(hold)) await rm(hold, { force: true });
-    else await new Promise((again) => setTimeout(again, HOLD_WAITS.look));
+    if (!(await removeStale(hold))) await new Promise((again) => setTimeout(again, HOLD_WAITS.look));
   }
 }
 
-async function isStale(hold: string): Promise<boolean> {
+/**
+ * Removes a hold that was left behind; tells whether it did. Between the look and the removal others may have removed it too, and
+ * one of them may have taken a new one: it is moved aside first, looked at again, and put back where it is not the one that was meant.
+ */
+async function removeStale(hold: string): Promise<boolean> {
   try {
-    return Date.now() - (await stat(hold)).mtimeMs > HOLD_WAITS.stale;
-  } catch {
-    return false;
+    const left = await look(hold);
+    if (Date.now() - left.mtimeMs <= HOLD_WAITS.stale) return false;
+    const aside = `${hold}.${randomUUID()}`;
+    await rename(hold, aside);
+    const moved = await look(aside);
+    const isMeant = moved.token === left.token && moved.mtimeMs === left.mtimeMs;
+    // Where it cannot be put back, its owner finds that it is lost, and starts again.
+    if (!isMeant) await link(aside, hold).catch(() => {});
+    await rm(aside, { force: true });
+    return isMeant;
+  } catch (cause) {
+    if ((cause as { code?: unknown }).code === "ENOENT") return false;
+    throw new Error(`The file "${hold}" was left behind, and cannot be removed.`, { cause });
   }
+}
+
+async function look(hold: string): Promise<{ readonly token: string; readonly mtimeMs: number }> {
+  const found = await stat(hold);
+  if (!found.isFile()) throw new Error("It is no file.");
+  return { token: await readFile(hold, "utf8"), mtimeMs: found.mtimeMs };
 }

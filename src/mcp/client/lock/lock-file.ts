@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { parseJsonText } from "../../../core/json/json-text.ts";
 import type { JsonValue } from "../../../core/json/json-value.ts";
 import { canonicalJson } from "./definition-hash.ts";
-import { holdFile } from "./file-hold.ts";
+import { HoldLost, holdFile } from "./file-hold.ts";
 import { readToolLock, type ToolLock } from "./tool-lock.ts";
 
 /** The name of the file by convention. */
@@ -11,6 +12,9 @@ export const LOCK_FILE_NAME = "waybill.lock.json";
 
 /** Bytes of a lock file that are read. */
 const MAX_LOCK_BYTES = 268_435_456;
+
+/** How often a change is made that others interrupt. */
+const MAX_CHANGES = 10;
 
 /** Reads a lock; nothing where there is no such file, an `Error` that says why where it cannot be read. */
 export async function readLockFile(path: string): Promise<ToolLock | undefined> {
@@ -41,11 +45,29 @@ export async function updateLockFile(
   path: string,
   change: (lock: ToolLock | undefined) => ToolLock,
 ): Promise<ToolLock> {
-  return await holdFile(await toRealPath(path), async (assertHeld) => {
-    const lock = change(await readLockFile(path));
-    await replaceFile(path, lock, assertHeld);
-    return lock;
-  });
+  for (let made = 1; ; made++) {
+    try {
+      await assertFolder(path);
+      return await holdFile(await toRealPath(path), async (assertHeld) => {
+        const lock = change(await readLockFile(path));
+        await replaceFile(path, lock, assertHeld);
+        return lock;
+      });
+    } catch (error) {
+      const isLost = error instanceof Error && error.cause instanceof HoldLost;
+      if (!isLost || made >= MAX_CHANGES) throw error;
+    }
+  }
+}
+
+async function assertFolder(path: string): Promise<void> {
+  const folder = dirname(path);
+  const isFolder = await stat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (isFolder) return;
+  throw new Error(`The lock file "${path}" cannot be written: there is no folder "${folder}".`);
 }
 
 async function replaceFile(path: string, lock: ToolLock, assertReady: () => Promise<void>): Promise<void> {
@@ -57,6 +79,8 @@ async function replaceFile(path: string, lock: ToolLock, assertReady: () => Prom
     await writeFile(draft, text, { flag: "wx" });
     await assertReady();
     await rename(draft, target);
+    // Whoever took over meanwhile may have read the file before, and write it without this change.
+    await assertReady();
   } catch (cause) {
     await rm(draft, { force: true });
     throw new Error(`The lock file "${path}" cannot be written.`, { cause });

@@ -1,0 +1,95 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { rejection } from "../../../test/make-operation.ts";
+import { scriptedOptions } from "../../../test/mcp-servers/scripted-connection.ts";
+import { type FromMcpOptions, fromMcp } from "./from-mcp.ts";
+import { lastWordsIn } from "./stderr-tail.ts";
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close();
+});
+
+async function listen(answer: RequestListener): Promise<URL> {
+  const server = createServer(answer);
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`);
+}
+
+async function failure(options: unknown): Promise<Error & { code: string }> {
+  return (await rejection(
+    fromMcp({ namespace: "files", ...(options as object) } as FromMcpOptions),
+  )) as never;
+}
+
+describe("a first connection that fails", () => {
+  it("Mcp: says how the process ended and what it last said", async () => {
+    const script = 'throw new Error("\\u001b[31mAPI_KEY is required")';
+    const { code, message } = await failure({ command: process.execPath, args: ["-e", script] });
+    expect(code).toBe("UNAVAILABLE");
+    expect(message).toBe(
+      `MCP server "files" (${process.execPath}) could not be connected to: its process exited with code 1; it last said: Error: API_KEY is required.`,
+    );
+  });
+
+  it("Mcp: says that there is no such command, and where arguments go", async () => {
+    const missing = await failure({ command: "no-such-command-at-all" });
+    expect(missing.message).toContain("there is no such command");
+    expect(missing.message).not.toContain("args");
+    const line = await failure({ command: "node x.js" });
+    expect(line.message).toContain("command is the program alone, what follows it goes into args.");
+  });
+
+  it("Mcp: says that an older server does not speak 2026-07-28", async () => {
+    const { message } = await failure({ ...scriptedOptions("legacy").options, protocol: "2026" });
+    expect(message).toContain('it does not speak 2026-07-28; leave protocol out, or set it to "2025".');
+  });
+
+  it.each(["wrong", () => "wrong"])(
+    "Mcp: says that the token was refused, with the words in the cause",
+    async (bearer) => {
+      const url = await listen((_, response) => {
+        response.writeHead(401, { "www-authenticate": 'Bearer error="invalid_token"' });
+        response.end("\u001b[31mthe token is expired");
+      });
+      const error = await failure({ url, bearer });
+      expect(error).toMatchObject({ code: "UNAUTHENTICATED" });
+      expect(error.message).toBe(
+        `MCP server "files" (${url.host}) could not be asked for a connection: it refused the token; it may be wrong or expired.`,
+      );
+      expect(String(error.cause)).toContain('error="invalid_token" the token is expired');
+    },
+  );
+
+  it("Mcp: says what to check where no token was given, the path is wrong, or nothing listens", async () => {
+    const without = await failure({ url: await listen((_, response) => response.writeHead(401).end()) });
+    expect(without.code).toBe("UNAUTHENTICATED");
+    expect(without.message).toContain("give it a bearer or auth, or check the headers");
+    const url = await listen((_, response) => response.writeHead(404).end());
+    const astray = await failure({ url: String(url) });
+    expect(astray.message).toContain(`(${url.host})`);
+    expect(astray.message).toContain("HTTP status 404; check the path of the url");
+    await new Promise((resolve) => servers.at(-1)?.close(resolve));
+    const refused = await failure({ url });
+    expect(refused.message).toContain(`(${url.host})`);
+    expect(refused.message).toContain("nothing listens there; check that the server runs");
+  });
+});
+
+describe("last words", () => {
+  it.each([
+    ["", ""],
+    ["one\ntwo\n", "two"],
+    [
+      "x.js:1\nthrow e\n^\n\nError: no key\n    at x.js:1 {\n  code: 1\n}\n\nNode.js v20.1.0\n",
+      "Error: no key",
+    ],
+    ["  all indented\n  twice\n", "twice"],
+    [`${"y".repeat(199)}`, "y".repeat(199)],
+    [`${"y".repeat(200)}`, `${"y".repeat(199)}…`],
+  ])("Mcp: are the last line that says something (%#)", (text, words) => {
+    expect(lastWordsIn(text)).toBe(words);
+  });
+});
