@@ -3,12 +3,10 @@ import { CallError } from "../../core/errors/errors.ts";
 import { isValueTooDeep } from "../../core/json/json-depth.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { toPlainLine } from "./plain-line.ts";
+import { markOf, toOutgoing } from "./raw-mark.ts";
 import type { RawOutcome, RawRequest } from "./raw-request.ts";
 import { toRpcError } from "./rpc-error.ts";
 import { standInFor, standInForHandshake } from "./stand-ins.ts";
-
-/** Marks the params of a request whose answer is kept as it comes; JSON leaves symbols out, and it is taken off before. */
-export const RAW_REQUEST = Symbol("raw request");
 
 type Message = Readonly<Record<string, unknown>>;
 type Id = number | string;
@@ -281,21 +279,6 @@ function toNumber(id: unknown): number | undefined {
 
 function isId(value: unknown): value is Id {
   return typeof value === "number" || typeof value === "string";
-}
-
-function markOf(params: unknown): RawRequest | undefined {
-  return (params as { [RAW_REQUEST]?: RawRequest } | undefined)?.[RAW_REQUEST];
-}
-
-/** Takes the mark off, and puts the id first, where whoever reads the text finds it. */
-function toOutgoing(id: Id, method: string, marked: Message, request: RawRequest): JSONRPCMessage {
-  const params: Record<string | symbol, unknown> = { ...marked };
-  delete params[RAW_REQUEST];
-  if (request.onProgress !== undefined) {
-    params["_meta"] = { ...(isPlainObject(params["_meta"]) ? params["_meta"] : {}), progressToken: id };
-  }
-  const hasParams = Object.keys(params).length > 0;
-  return { jsonrpc: "2.0", id, method, ...(hasParams ? { params } : {}) } as JSONRPCMessage;
 }
 
 function streamEnded(method: string): CallError {

@@ -1,6 +1,7 @@
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { LONGEST_DELAY, monotonicNow } from "../../core/execution/deadline.ts";
 import { checkRequestOptions } from "../option-checks.ts";
+import { tellAll } from "../tell-all.ts";
 import { Backoff } from "./backoff.ts";
 import { ChangeListener } from "./change-listener.ts";
 import { type McpConnectionOptions, nameServer } from "./connection-options.ts";
@@ -293,12 +294,6 @@ export class ReconnectingConnection implements McpConnection {
   }
 
   #emit(event: McpConnectionEvent): void {
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(event);
-      } catch {
-        // A listener that throws is no reason to stop reading.
-      }
-    }
+    tellAll(this.#listeners, event);
   }
 }

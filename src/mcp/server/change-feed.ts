@@ -1,5 +1,6 @@
 import type { McpProvider, McpProviderEvent } from "../provider.ts";
 import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
+import { tellAll } from "../tell-all.ts";
 import { isHeard } from "./exchange.ts";
 import type { McpServerEvent } from "./mcp-server.ts";
 import { ownerOf } from "./peer-identity.ts";
@@ -113,13 +114,7 @@ export class ChangeFeed {
   }
 
   #emit(event: McpServerEvent): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(event);
-      } catch {
-        // One listener's trouble is not another's.
-      }
-    }
+    tellAll(this.#listeners, event);
   }
 }
 
