@@ -92,8 +92,12 @@ function fillIn(request) {
 /** The suite tells the secret of this client, and not to whom it belongs. */
 async function findIssuer() {
   const { origin, pathname } = new URL(url);
-  const response = await fetch(`${origin}/.well-known/oauth-protected-resource${pathname}`);
-  return (await response.json()).authorization_servers[0];
+  const places = [pathname, ""].map((path) => `${origin}/.well-known/oauth-protected-resource${path}`);
+  for (const place of places) {
+    const response = await fetch(place);
+    if (response.ok) return (await response.json()).authorization_servers[0];
+  }
+  throw new Error("The server names no authorization server.");
 }
 
 async function createAuth() {
@@ -110,7 +114,7 @@ async function createAuth() {
   return createOAuthStore({
     redirectUrl: "http://localhost:3000/callback",
     clientMetadataUrl: "https://conformance-test.local/client-metadata.json",
-    ...(clientId !== undefined && { clientId, clientSecret, issuer }),
+    ...(clientId !== undefined && { clientId, clientSecret, issuer: issuer ?? (await findIssuer()) }),
     // The authorization server of the suite asks nobody and sends back at once.
     onAuthorize: async (address) => {
       const response = await fetch(address, { redirect: "manual" });
