@@ -184,7 +184,15 @@ const plain = around(
 );
 
 const facts = fc.option(
-  some({ durationMs: fc.nat(), code: word, message: word, details: json, cursor: word, attempts: fc.nat() }),
+  some({
+    durationMs: fc.nat(),
+    code: word,
+    message: word,
+    details: json,
+    cursor: word,
+    event: word,
+    attempts: fc.nat(),
+  }),
   { nil: undefined },
 );
 const knownBlocks = blocks.map((list) => list.filter(({ type }) => type !== "hologram"));

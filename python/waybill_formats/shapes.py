@@ -191,6 +191,7 @@ _is_facts = _shape(
         "violations": _list_of(_shape({"pointer": _is_string, "expected": _is_string, "found": _is_string})),
         "sequence": _is_finite,
         "cursor": _is_string,
+        "event": _is_string,
         "page": _shape({}, {"next": _is_string}),
         "code": _is_string,
         "message": _is_string,

@@ -69,6 +69,7 @@ const Facts = Type.Object({
   ),
   sequence: Type.Optional(Type.Number()),
   cursor: Type.Optional(Type.String()),
+  event: Type.Optional(Type.String()),
   page: Type.Optional(Type.Object({ next: Type.Optional(Type.String()) })),
   code: Type.Optional(Type.String()),
   message: Type.Optional(Type.String()),

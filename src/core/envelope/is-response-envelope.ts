@@ -111,6 +111,7 @@ const isFacts = shape(
     violations: listOf(shape({ pointer: isString, expected: isString, found: isString })),
     sequence: isNumber,
     cursor: isString,
+    event: isString,
     page: shape({}, { next: isString }),
     code: isString,
     message: isString,

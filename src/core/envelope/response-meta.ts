@@ -65,6 +65,8 @@ export interface ResultFacts {
   readonly sequence?: number;
   /** Where a subscription can be taken up again. */
   readonly cursor?: string;
+  /** The name of the event a yield came as, where it has one of its own. */
+  readonly event?: string;
   readonly page?: PageFacts;
   /** Why the operation said no, for programs. */
   readonly code?: string;

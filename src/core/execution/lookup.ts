@@ -34,6 +34,8 @@ export function refusalOf(
   if (entry === undefined) return notFound(id);
   const denied = entry.access?.refusal(scope.identity, input);
   if (denied !== undefined) return entry.internal ? turnDown(denied, id) : denied;
+  const fault = entry.ready ? undefined : entry.prepare();
+  if (fault !== undefined) return turnDown(fault, id);
   const upgrade = entry.tiers?.refusal(scope.identity, input);
   if (upgrade !== undefined) return upgrade;
   return entry.streams === (way === "subscribe") ? undefined : wrongWay(entry);

@@ -1,6 +1,7 @@
 import { AccessRule } from "../access/access.ts";
 import { HeldIdentity } from "../access/identity.ts";
 import { TierRule } from "../access/tier.ts";
+import { CallError } from "../errors/errors.ts";
 import { assertErrorDeclaration, assertOperation } from "../operation/operation.ts";
 import type { AnyOperation, ErrorDeclaration, OutputPolicy } from "../operation/operation-types.ts";
 import type { AnySchema, OperationSchema } from "../schema/any-schema.ts";
@@ -23,66 +24,91 @@ export interface KnownError {
 const NO_ERRORS: ReadonlyMap<string, KnownError> = new Map();
 const ANYTHING: AnySchema = Object.freeze({});
 
-/** An operation read once and compiled when it is registered: what every call of it works with. */
+/** Parts of an operation that a source may work out when they are first asked for. */
+const LAZY_FIELDS = ["inputSchema", "outputSchema", "errors"] as const;
+
+/**
+ * An operation read once and compiled when it is registered: what every call of it works with. One whose schemas are accessors is
+ * compiled when it is first called, so that a source of thousands costs nothing for those nobody calls.
+ */
 export class OperationEntry {
   readonly id: string;
   readonly operation: AnyOperation;
   readonly handler: AnyOperation["handler"];
-  readonly input: OperationSchema;
+  input!: OperationSchema;
   /** Absent when the output is not looked at: policy off, or a schema that says nothing. */
-  readonly output: OperationSchema | undefined;
+  output: OperationSchema | undefined;
   /** The output schema brings its own parser, which may have to be waited for. */
-  readonly parsesOutput: boolean;
+  parsesOutput = false;
   readonly strict: boolean;
   /** The handler gets filled and parsed input; a remote one gets it as given. */
   readonly local: boolean;
-  readonly fillsDefaults: boolean;
+  fillsDefaults = false;
   readonly streams: boolean;
   readonly internal: boolean;
   readonly access: AccessRule | undefined;
   /** Absent when every plan may use all of it. */
-  readonly tiers: TierRule | undefined;
+  tiers: TierRule | undefined;
   /** Whom calls of the handler run as, if not the caller. */
   readonly authority: HeldIdentity | undefined;
-  readonly errors: ReadonlyMap<string, KnownError>;
+  errors: ReadonlyMap<string, KnownError> = NO_ERRORS;
   readonly settings: EntrySettings;
   /** Where it came from, whose changes it follows. */
   readonly source: OperationSource | undefined;
+  /** Whether its schemas are compiled; `prepare` sees to it. */
+  ready = false;
+  #fault: CallError | undefined;
 
   constructor(operation: AnyOperation, settings: EntrySettings, source?: OperationSource) {
     assertOperation(operation);
     const { id, access, authority } = operation;
-    const policy = operation.outputPolicy ?? settings.outputPolicy;
     this.id = id;
     this.operation = operation;
     this.settings = settings;
     this.source = source;
     this.handler = operation.handler;
-    this.input = this.#compile("inputSchema", operation.inputSchema, "input");
-    const output = this.#compile("outputSchema", operation.outputSchema, "output");
-    this.output = policy === "off" || !output.meaningful ? undefined : output;
-    this.parsesOutput = this.output?.validate !== undefined;
-    this.strict = policy === "strict";
+    this.strict = (operation.outputPolicy ?? settings.outputPolicy) === "strict";
     this.local = (operation.source ?? "local") === "local";
-    this.fillsDefaults = this.local && this.input.hasDefaults;
     this.streams = operation.type === "subscription";
     this.internal = operation.visibility === "internal";
     this.access = access === undefined ? undefined : new AccessRule(access, id);
-    const { tier, features } = operation;
-    this.tiers =
-      tier === undefined && features === undefined
-        ? undefined
-        : new TierRule(tier, features ?? [], id, this.input.json);
     this.authority =
       authority === undefined
         ? undefined
         : HeldIdentity.of({ ...authority, subject: authority.subject ?? id });
-    this.errors = this.#knownErrors(declaredErrors(operation));
+    if (!LAZY_FIELDS.some((field) => isAccessor(operation, field))) this.#compileAll();
+  }
+
+  /** Compiles what is not compiled yet; gives the reason why the operation cannot be called, if there is one. */
+  prepare(): CallError | undefined {
+    if (this.ready || this.#fault !== undefined) return this.#fault;
+    try {
+      this.#compileAll();
+    } catch (cause) {
+      const reason = cause instanceof TypeError ? cause.message : undefined;
+      this.#fault = new CallError("NOT_IMPLEMENTED", reason, { cause });
+    }
+    return this.#fault;
   }
 
   /** Tells whether this identity could call the operation with some input. */
   admits(identity: HeldIdentity | undefined): boolean {
     return this.access === undefined || this.access.admits(identity);
+  }
+
+  #compileAll(): void {
+    const { operation, settings, id } = this;
+    const { tier, features } = operation;
+    this.input = this.#compile("inputSchema", operation.inputSchema, "input");
+    const output = this.#compile("outputSchema", operation.outputSchema, "output");
+    const isIgnored = (operation.outputPolicy ?? settings.outputPolicy) === "off" || !output.meaningful;
+    this.output = isIgnored ? undefined : output;
+    this.parsesOutput = this.output?.validate !== undefined;
+    this.fillsDefaults = this.local && this.input.hasDefaults;
+    if (tier !== undefined || features !== undefined)
+      this.tiers = new TierRule(tier, features ?? [], id, this.input.json);
+    this.errors = this.#knownErrors(declaredErrors(operation));
+    this.ready = true;
   }
 
   #knownErrors(declared: readonly ErrorDeclaration[]): ReadonlyMap<string, KnownError> {
@@ -104,6 +130,10 @@ export class OperationEntry {
       throw new TypeError(`Operation "${this.id}": its ${field} is refused. ${reason}`, { cause });
     }
   }
+}
+
+function isAccessor(operation: AnyOperation, field: (typeof LAZY_FIELDS)[number]): boolean {
+  return Object.getOwnPropertyDescriptor(operation, field)?.get !== undefined;
 }
 
 function declaredErrors({ errors = [] }: AnyOperation): readonly ErrorDeclaration[] {

@@ -368,3 +368,50 @@ describe("options", () => {
     }
   });
 });
+
+describe("operations whose schemas are worked out when they are first needed", () => {
+  const lazy = (schema: () => object) => {
+    const read = vi.fn(schema);
+    const spec = {
+      ...query("lazy.one", (input) => input),
+      get inputSchema() {
+        return read();
+      },
+    };
+    return {
+      read,
+      operation: Object.freeze(Object.defineProperties({}, Object.getOwnPropertyDescriptors(spec))),
+    };
+  };
+
+  it("RE-10 costs nothing to register and list, and checks input from the first call on", async () => {
+    const { read, operation } = lazy(() => ({ type: "object", required: ["n"] }));
+    const registry = new OperationRegistry([operation as AnyOperation]);
+    registry.list();
+    expect(read).not.toHaveBeenCalled();
+    expect(await rejection(registry.execute("lazy.one", {}))).toMatchObject({ code: "VALIDATION_ERROR" });
+    expect((await registry.execute("lazy.one", { n: 1 })).data).toEqual({ n: 1 });
+    expect(read).toHaveBeenCalledTimes(1);
+  });
+
+  it("RE-10 is a call error, each time, where the schema is refused; who may not call learns nothing of it", async () => {
+    const { operation } = lazy(() => ({ $ref: "#/nowhere" }));
+    const registry = new OperationRegistry([operation as AnyOperation]);
+    for (let n = 0; n < 2; n++) {
+      expect(await rejection(registry.execute("lazy.one", {}))).toMatchObject({
+        code: "NOT_IMPLEMENTED",
+        message: expect.stringContaining("its inputSchema is refused"),
+      });
+    }
+    const { operation: closed, read } = lazy(() => ({}));
+    const guarded = Object.freeze(
+      Object.defineProperties(
+        { access: { scopes: { allOf: ["x"] } } },
+        Object.getOwnPropertyDescriptors(closed),
+      ),
+    );
+    const other = new OperationRegistry([guarded as unknown as AnyOperation]);
+    expect(await rejection(other.execute("lazy.one", {}))).toMatchObject({ code: "UNAUTHENTICATED" });
+    expect(read).not.toHaveBeenCalled();
+  });
+});

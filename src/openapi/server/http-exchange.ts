@@ -1,0 +1,39 @@
+import type { Identity } from "../../core/access/identity.ts";
+
+/** A request as every server of ours sees it, whatever it came in through. */
+export interface HttpRequest {
+  /** Upper case. */
+  readonly method: string;
+  /** Escaped as it came, without the query. */
+  readonly path: string;
+  /** Escaped as it came, without `?`; `""` where there is none. */
+  readonly query: string;
+  /** Scheme, host and port, as the request says. */
+  readonly origin: string;
+  /** The value of a header, by its name in lower case; several are joined with `, `. */
+  header(name: string): string | undefined;
+  /** The body, `TOO_LARGE` past the limit; empty where there is none. */
+  body(limit: number): Promise<Uint8Array>;
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal;
+  /** For authentication of the caller's own making; made when asked for, without a body. */
+  toRequest(): Request;
+}
+
+/** What is answered; a body that is a stream is read no faster than the client takes it, and left when the client is. */
+export interface HttpAnswer {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly body: string | Uint8Array | AsyncIterable<string> | undefined;
+}
+
+/** A request whose caller is known, on its way to an operation. */
+export interface AuthenticatedRequest {
+  readonly request: HttpRequest;
+  readonly identity: Identity | undefined;
+  readonly requestId: string;
+  /** The W3C trace context: as it came where that was right, else new. */
+  readonly traceparent: string;
+  readonly tracestate: string | undefined;
+}

@@ -1,0 +1,88 @@
+import type { Identity } from "../../core/access/identity.ts";
+import type { JsonValue } from "../../core/json/json-value.ts";
+import type { ResultFormat } from "../../core/result/result-format.ts";
+import type { BearerAuth } from "../../http/bearer.ts";
+import type { ApiKeyAuth } from "./api-keys.ts";
+
+/** Who may call. */
+export interface HttpAuthOptions {
+  /** Signed bearer tokens that are believed. */
+  readonly bearer?: BearerAuth | undefined;
+  /** Keys that are believed. */
+  readonly apiKeys?: ApiKeyAuth | undefined;
+}
+
+/** Bounds of an HTTP API. */
+export interface HttpHandlerLimits {
+  /** Bytes of one request's body. @default 4_194_304 */
+  readonly bodyBytes?: number | undefined;
+  /** Calls in one batch. @default 100 */
+  readonly batch?: number | undefined;
+  /** Calls that run at a time; one more is `RESOURCE_EXHAUSTED`. @default 10_000 */
+  readonly calls?: number | undefined;
+  /** The longest time a caller may ask for, in milliseconds, and what is taken where none is asked for. @default 60_000 */
+  readonly timeoutMs?: number | undefined;
+  /** Subscriptions open or waiting to be resumed. @default 1_000 */
+  readonly streams?: number | undefined;
+  /** Events of one subscription kept for a client that comes back. @default 256 */
+  readonly streamEvents?: number | undefined;
+  /** Bytes of those events. @default 1_048_576 */
+  readonly streamBytes?: number | undefined;
+  /** How long a subscription waits for its client to come back, in milliseconds. @default 30_000 */
+  readonly resumeMs?: number | undefined;
+  /** Answers kept for idempotency keys, all callers together. @default 10_000 */
+  readonly idempotencyKeys?: number | undefined;
+  /** Bytes of those answers. @default 67_108_864 */
+  readonly idempotencyBytes?: number | undefined;
+  /** How long they are kept, in milliseconds. @default 86_400_000 */
+  readonly idempotencyMs?: number | undefined;
+}
+
+/** What the document says about the API as a whole. */
+export interface ApiInfo {
+  /** @default "Waybill" */
+  readonly title?: string | undefined;
+  /** @default "1.0.0" */
+  readonly version?: string | undefined;
+  readonly description?: string | undefined;
+}
+
+/** What is written into an OpenAPI document. */
+export interface ToOpenApiOptions {
+  readonly info?: ApiInfo | undefined;
+  /** Where the API is reached; relative to the document by default. @default ["/"] */
+  readonly servers?: readonly string[] | undefined;
+  /** What the operations' paths begin with. @default "/api" */
+  readonly basePath?: string | undefined;
+  /** Whose view is described. @default an anonymous caller's */
+  readonly identity?: Identity | undefined;
+  /** Formats that may be asked for besides data and envelope. @default none */
+  readonly formats?: readonly ResultFormat[] | undefined;
+  /** Which ways of authentication are described. @default none */
+  readonly auth?:
+    | { readonly bearer?: boolean | undefined; readonly apiKeyHeader?: string | undefined }
+    | undefined;
+  /** Inputs to show, by operation id. */
+  readonly examples?: Readonly<Record<string, JsonValue>> | undefined;
+}
+
+/** How an HTTP API is reached, by whom, and within which bounds. */
+export interface HttpHandlerOptions extends Omit<ToOpenApiOptions, "identity" | "auth"> {
+  readonly auth?: HttpAuthOptions | undefined;
+  /** Says who makes a request, in place of `auth`; nothing is an anonymous caller, and what it throws a refusal. */
+  readonly authenticate?:
+    | ((request: Request) => Identity | undefined | Promise<Identity | undefined>)
+    | undefined;
+  /**
+   * Names this API is reached under besides those of the loopback interface. `"any"` gives up the protection against DNS
+   * rebinding. @default loopback names only
+   */
+  readonly hosts?: readonly string[] | "any" | undefined;
+  /** Origins of web pages that may use this API; they get CORS headers. @default none */
+  readonly origins?: readonly string[] | undefined;
+  readonly limits?: HttpHandlerLimits | undefined;
+  /** Serves `/docs`, with `swagger-ui-dist` where that is installed. @default true */
+  readonly docs?: boolean | undefined;
+  /** Hears of faults of this side, which clients are told nothing about. @default console.warn */
+  readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
+}
