@@ -23,8 +23,17 @@ export default defineConfig(({ mode }) => {
           test: {
             ...shared,
             name: "mcp",
-            include: ["src/mcp/**/*.test.ts"],
+            include: ["src/{http,mcp}/**/*.test.ts"],
             // Many of these start a process and wait for it to end.
+            testTimeout: 30_000,
+          },
+        },
+        {
+          test: {
+            ...shared,
+            name: "openapi",
+            include: ["src/openapi/**/*.test.ts"],
+            // Many of these talk to servers, some of which are slow on purpose.
             testTimeout: 30_000,
           },
         },

@@ -13,8 +13,9 @@ interface Layer {
 }
 
 const EDGE: Layer = { below: ["core"], packages: "any", node: true };
+const HTTP_EDGE: Layer = { ...EDGE, below: ["core", "http"] };
 const APP: Layer = {
-  below: ["core", "index", "mcp", "openapi", "call", "formats", "lint", "tour", "inspector"],
+  below: ["core", "http", "index", "mcp", "openapi", "call", "formats", "lint", "tour", "inspector"],
   packages: "any",
   node: true,
 };
@@ -27,8 +28,9 @@ const IMPORT_TABLE: Readonly<Record<string, Layer>> = {
     node: false,
   },
   index: { below: ["core"], packages: ["typebox"], node: false },
-  mcp: EDGE,
-  openapi: EDGE,
+  http: EDGE,
+  mcp: HTTP_EDGE,
+  openapi: HTTP_EDGE,
   call: EDGE,
   formats: EDGE,
   lint: EDGE,

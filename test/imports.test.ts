@@ -31,6 +31,10 @@ describe("the import table", () => {
     ["src/mcp/a.ts", "const b = await import(`../${name}.ts`);"],
     ["src/mcp/a.ts", 'import { b } from "../cli.ts";'],
     ["src/mcp/a.ts", 'import { b } from "../index.ts";'],
+    ["src/core/a.ts", 'import { b } from "../http/b.ts";'],
+    ["src/http/a.ts", 'import { b } from "../mcp/b.ts";'],
+    ["src/http/a.ts", 'import type { b } from "../openapi/b.ts";'],
+    ["src/call/a.ts", 'import { b } from "../http/b.ts";'],
     ["src/helpers/a.ts", "export const a = 1;"],
     ["src/constructor/a.ts", "export const a = 1;"],
     ["src/stray.ts", "export const a = 1;"],
@@ -43,6 +47,11 @@ describe("the import table", () => {
     ["src/core/schema/a.ts", 'import { Compile } from "typebox/schema"; export { b } from "../b.ts";'],
     ["src/core/a.ts", "const process = 1; const a = { process: facts.process };"],
     ["src/mcp/a.ts", 'import { b } from "../core/b.ts"; import { c } from "./c.ts"; import "node:http";'],
+    ["src/openapi/a.ts", 'import { b } from "../http/b.ts";'],
+    [
+      "src/http/a.ts",
+      'import { b } from "../core/b.ts"; import { jwtVerify } from "jose"; import "node:http";',
+    ],
     ["src/cli.ts", 'import { b } from "./tour/b.ts"; import { c } from "./index.ts"; process.exit();'],
   ])("allows in %s: %s", (path, text) => {
     expect(importViolations({ path, text })).toEqual([]);

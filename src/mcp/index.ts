@@ -1,3 +1,4 @@
+export type { BearerAuth, ResourceMetadata } from "../http/bearer.ts";
 export { type CleanText, cleanText, type HiddenKind, type TextFinding } from "./clean-text.ts";
 export type {
   ConnectionSettings,
@@ -43,7 +44,6 @@ export {
   type McpResourceContents,
   type McpResourceTemplate,
 } from "./provider.ts";
-export type { BearerAuth, ResourceMetadata } from "./server/bearer.ts";
 export {
   type CloseOptions,
   createMcpHandler,

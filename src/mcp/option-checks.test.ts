@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { McpRequestOptions } from "./client/mcp-connection.ts";
-import { checkDelay, checkNames, checkRequestOptions } from "./option-checks.ts";
+import { checkRequestOptions } from "./option-checks.ts";
 
 describe("the options of a request", () => {
   it.each([
@@ -36,30 +36,5 @@ describe("the options of a request", () => {
     ]) {
       expect(() => checkRequestOptions(options)).not.toThrow();
     }
-  });
-
-  it("Mcp: a delay that is left out is no fault", () => {
-    expect(() => checkDelay("timeoutMs", undefined)).not.toThrow();
-    expect(() => checkDelay("timeoutMs", null)).toThrow("it is null");
-  });
-});
-
-describe("names of options", () => {
-  const known = ["timeoutMs", "filter", "url"];
-
-  it.each([
-    ["timeout", 'There is no option "timeout"; did you mean "timeoutMs"?'],
-    ["TIMEOUTMS", 'There is no option "TIMEOUTMS"; did you mean "timeoutMs"?'],
-    ["fliter", 'There is no option "fliter"; did you mean "filter"?'],
-    ["catalog", 'There is no option "catalog".'],
-  ])("Mcp: %s is refused, with the one that may be meant", (name, message) => {
-    expect(() => checkNames({ [name]: 1 }, known)).toThrow(new TypeError(message));
-  });
-
-  it("Mcp: are shown under their prefix, and cut", () => {
-    expect(() => checkNames({ fil: 1 }, known, "limits.")).toThrow('"limits.fil"');
-    const long = () => checkNames({ ["x".repeat(100_000)]: 1 }, known);
-    expect(long).toThrow(new TypeError(`There is no option "${"x".repeat(80)}".`));
-    expect(() => checkNames({ url: 1, filter: undefined }, known)).not.toThrow();
   });
 });

@@ -1,6 +1,6 @@
 import type { Transport } from "@modelcontextprotocol/client";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import { checkDelay, checkOption } from "../option-checks.ts";
+import { checkDelay, checkOption } from "../../core/options/check-options.ts";
 import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
 import { checkHttpOptions, type HttpConnectionOptions } from "./http-options.ts";
 import { type McpLimits, toMcpLimits } from "./mcp-limits.ts";

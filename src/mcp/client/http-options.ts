@@ -1,5 +1,5 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
-import { checkOption, describeValue } from "../option-checks.ts";
+import { checkOption, describeValue } from "../../core/options/check-options.ts";
 import type { OAuthStore } from "./oauth-store.ts";
 
 /** A value, or how to get one each time it is needed. */

@@ -1,6 +1,6 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { checkOption } from "../../core/options/check-options.ts";
 import { assertNamespace } from "../names.ts";
-import { checkOption } from "../option-checks.ts";
 import { guardCallback } from "./guard-callback.ts";
 import { type ImportOptions, toImportLimits } from "./import-options.ts";
 import { ImportedProvider } from "./imported-provider.ts";

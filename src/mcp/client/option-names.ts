@@ -1,5 +1,5 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
-import { checkNames } from "../option-checks.ts";
+import { checkNames } from "../../core/options/check-options.ts";
 import type {
   ConnectionSettings,
   CustomConnectionOptions,

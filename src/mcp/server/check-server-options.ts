@@ -1,4 +1,4 @@
-import { checkNames, checkOption } from "../option-checks.ts";
+import { checkOption, checkOptionsObject } from "../../core/options/check-options.ts";
 import type { McpServer } from "./mcp-server.ts";
 import type { McpServerOptions, ToolNaming } from "./mcp-server-options.ts";
 import type { ServedExecutor } from "./tool-table.ts";
@@ -39,15 +39,6 @@ export function checkServer(server: unknown, by: string): void {
   if (hasFunctions(server, SERVER)) return;
   const hint = isPromise(server) ? "; await the promise first" : `: ${by}(toMcpServer(registry))`;
   throw new TypeError(`${by} takes what toMcpServer returns${hint}.`);
-}
-
-/** Throws a `TypeError` unless options are an object with no names but these. */
-export function checkOptionsObject(options: unknown, known: readonly string[], prefix = ""): void {
-  if (!isObject(options)) {
-    const what = prefix === "" ? "The options" : prefix.slice(0, -1);
-    throw new TypeError(`${what} must be an object with any of: ${known.join(", ")}.`);
-  }
-  checkNames(options, known, prefix);
 }
 
 /** Throws a `TypeError` that names the option and what it takes where options of a server cannot work. */

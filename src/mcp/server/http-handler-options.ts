@@ -1,7 +1,6 @@
-import { checkOption } from "../option-checks.ts";
-import { checkOptionsObject } from "./check-server-options.ts";
-import type { HttpAuthenticationOptions } from "./http-authentication.ts";
-import type { HttpGuardOptions } from "./http-guard.ts";
+import { checkOption, checkOptionsObject } from "../../core/options/check-options.ts";
+import type { HttpAuthenticationOptions } from "../../http/authentication.ts";
+import type { HostGuardOptions } from "../../http/host-guard.ts";
 import type { SessionEventLimits } from "./http-session-events.ts";
 import { showBound } from "./served-tools.ts";
 
@@ -22,7 +21,7 @@ export interface McpHandlerLimits extends SessionEventLimits {
 }
 
 /** How an MCP endpoint over HTTP is reached, by whom, and within which bounds. */
-export interface McpHandlerOptions extends HttpGuardOptions, HttpAuthenticationOptions, McpHandlerLimits {
+export interface McpHandlerOptions extends HostGuardOptions, HttpAuthenticationOptions, McpHandlerLimits {
   /** Hears of faults of this side, which clients are told nothing about. @default console.warn */
   readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
 }

@@ -8,10 +8,11 @@ import {
   type Server,
 } from "@modelcontextprotocol/server";
 import type { Identity } from "../../core/access/identity.ts";
+import { createAuthentication } from "../../http/authentication.ts";
+import { createHostGuard } from "../../http/host-guard.ts";
 import { checkServer } from "./check-server-options.ts";
-import { createAuthentication } from "./http-authentication.ts";
 import { readPostedBody } from "./http-body.ts";
-import { createHttpGuard } from "./http-guard.ts";
+import { MCP_CORS } from "./http-cors.ts";
 import { checkHandlerOptions, type McpHandlerOptions, readHandlerBounds } from "./http-handler-options.ts";
 import { withParamStatus } from "./http-params.ts";
 import { createRefusal, requestIdOf } from "./http-refusal.ts";
@@ -67,7 +68,7 @@ export function createMcpHandler(server: McpServer, options: McpHandlerOptions =
 
 class HttpHandler implements McpHandler {
   readonly #server: McpServer;
-  readonly #guard: ReturnType<typeof createHttpGuard>;
+  readonly #guard: ReturnType<typeof createHostGuard>;
   readonly #authentication: ReturnType<typeof createAuthentication>;
   readonly #bounds: ReturnType<typeof readHandlerBounds>;
   readonly #warn: (message: string, cause?: unknown) => void;
@@ -82,8 +83,8 @@ class HttpHandler implements McpHandler {
 
   constructor(server: McpServer, options: McpHandlerOptions) {
     this.#server = server;
-    this.#guard = createHttpGuard(options);
-    this.#authentication = createAuthentication(options);
+    this.#guard = createHostGuard(options, MCP_CORS, createRefusal);
+    this.#authentication = createAuthentication(options, createRefusal);
     this.#bounds = readHandlerBounds(options);
     this.#warn = options.onWarning ?? ((message, cause) => console.warn(message, cause));
     this.#sessions = new HttpSessions(server, { ...this.#bounds, ...readEventBounds(options) });

@@ -7,8 +7,8 @@ import type {
 } from "@modelcontextprotocol/server";
 import { serveStdio as serveSdkStdio } from "@modelcontextprotocol/server/stdio";
 import type { Identity } from "../../core/access/identity.ts";
-import { checkOption } from "../option-checks.ts";
-import { checkOptionsObject, checkServer } from "./check-server-options.ts";
+import { checkOption, checkOptionsObject } from "../../core/options/check-options.ts";
+import { checkServer } from "./check-server-options.ts";
 import type { McpServer } from "./mcp-server.ts";
 import { HeldResources, listenedResources, MAX_SUBSCRIPTIONS } from "./resource-subscriptions.ts";
 import { showBound } from "./served-tools.ts";

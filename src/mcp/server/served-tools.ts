@@ -1,8 +1,7 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
+import { checkOptionsObject, describeValue } from "../../core/options/check-options.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
-import { describeValue } from "../option-checks.ts";
 import type { McpProviderOptions } from "../provider.ts";
-import { checkOptionsObject } from "./check-server-options.ts";
 import type { McpServerLimits, McpServerOptions } from "./mcp-server-options.ts";
 import { plainFormat } from "./plain-format.ts";
 import { invalidParams, quoted } from "./protocol-errors.ts";

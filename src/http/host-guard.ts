@@ -1,7 +1,7 @@
-import { createRefusal } from "./http-refusal.ts";
+import type { Refuse, RequestHead } from "./refusal.ts";
 
 /** From where an endpoint may be reached. */
-export interface HttpGuardOptions {
+export interface HostGuardOptions {
   /**
    * Names this endpoint is reached under besides those of the loopback interface, each with or without a port. `"any"` gives up
    * the protection against DNS rebinding. @default loopback names only
@@ -11,48 +11,45 @@ export interface HttpGuardOptions {
   readonly origins?: readonly string[] | undefined;
 }
 
+/** What pages of the allowed origins may send and read; header names in lower case. */
+export interface CorsRules {
+  readonly methods: readonly string[];
+  readonly requestHeaders: readonly string[];
+  /** Finds further headers a page may send, among those it asks for. @default none */
+  readonly isRequestHeader?: ((name: string) => boolean) | undefined;
+  readonly exposedHeaders: readonly string[];
+}
+
 /** Decides by `Host` and `Origin` whether a request is heard, and tells browsers so. */
-export interface HttpGuard {
+export interface HostGuard {
   /** Refuses a request, or lets it pass by returning nothing. */
-  check(request: Request): Response | undefined;
+  check(request: RequestHead): Response | undefined;
   /** Answers a browser that asks in advance; nothing where that is not for this origin. */
-  preflight(request: Request): Response | undefined;
+  preflight(request: RequestHead): Response | undefined;
   /** Marks a response as readable for the page that asked. */
-  mark(request: Request, response: Response): Response;
+  mark(request: RequestHead, response: Response): Response;
 }
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 const HOST = /^(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253})(?::(\d{1,5}))?$/;
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+$/;
-
-const METHODS = "GET, POST, DELETE";
-const REQUEST_HEADERS = [
-  "accept",
-  "authorization",
-  "content-type",
-  "last-event-id",
-  "mcp-method",
-  "mcp-name",
-  "mcp-protocol-version",
-  "mcp-session-id",
-];
-const PARAM_HEADER = /^mcp-param-[a-z0-9!#$%&'*+.^_`|~-]{1,128}$/;
+const HEADER = /^[a-z0-9!#$%&'*+.^_`|~-]{1,256}$/;
 
 /** Creates a guard; a malformed host or origin is a `TypeError`. */
-export function createHttpGuard(options: HttpGuardOptions = {}): HttpGuard {
+export function createHostGuard(options: HostGuardOptions, cors: CorsRules, refuse: Refuse): HostGuard {
   const isHost = readHosts(options.hosts ?? []);
   const origins = readOrigins(options.origins ?? []);
   const sameHost = options.hosts !== "any";
-  const check = (request: Request): Response | undefined => {
+  const check = (request: RequestHead): Response | undefined => {
     const host = hostOf(request);
     if (!isHost(host)) {
-      return createRefusal(403, "This host name is not served here; add it to `hosts` if it should be.");
+      return refuse(403, "This host name is not served here; add it to `hosts` if it should be.");
     }
     const origin = request.headers.get("origin");
     if (origin === null || origins.has(origin) || isNearOrigin(origin, sameHost ? host : undefined)) return;
-    return createRefusal(403, "This origin may not use the endpoint; add it to `origins` if it should.");
+    return refuse(403, "This origin may not use the endpoint; add it to `origins` if it should.");
   };
-  const allowed = (request: Request): string | undefined => {
+  const allowed = (request: RequestHead): string | undefined => {
     const origin = request.headers.get("origin");
     return origin !== null && origins.has(origin) ? origin : undefined;
   };
@@ -60,17 +57,17 @@ export function createHttpGuard(options: HttpGuardOptions = {}): HttpGuard {
     check,
     preflight(request) {
       const origin = allowed(request);
-      return origin === undefined ? undefined : createPreflight(request, origin);
+      return origin === undefined ? undefined : createPreflight(request, origin, cors);
     },
     mark(request, response) {
       const origin = origins.size === 0 ? undefined : allowed(request);
-      return origin === undefined ? response : withOrigin(response, origin);
+      return origin === undefined ? response : withOrigin(response, origin, cors);
     },
   };
 }
 
 /** The host a request was sent to, as the client names it; the URL knows where the header has been taken away. */
-function hostOf(request: Request): string {
+function hostOf(request: RequestHead): string {
   return (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
 }
 
@@ -107,21 +104,22 @@ function isNearOrigin(origin: string, host: string | undefined): boolean {
   return name !== undefined && (LOOPBACK.has(name) || authority === host);
 }
 
-function createPreflight(request: Request, origin: string): Response {
+function createPreflight(request: RequestHead, origin: string, cors: CorsRules): Response {
+  const { methods, requestHeaders, isRequestHeader = () => false } = cors;
   const wanted = (request.headers.get("access-control-request-headers") ?? "").toLowerCase().split(",");
-  const params = wanted.map((name) => name.trim()).filter((name) => PARAM_HEADER.test(name));
+  const more = wanted.map((name) => name.trim()).filter((name) => HEADER.test(name) && isRequestHeader(name));
   const headers = {
-    "access-control-allow-methods": METHODS,
-    "access-control-allow-headers": [...REQUEST_HEADERS, ...params].join(", "),
+    "access-control-allow-methods": methods.join(", "),
+    "access-control-allow-headers": [...requestHeaders, ...more].join(", "),
     "access-control-max-age": "600",
   };
-  return withOrigin(new Response(null, { status: 204, headers }), origin);
+  return withOrigin(new Response(null, { status: 204, headers }), origin, cors);
 }
 
-function withOrigin(response: Response, origin: string): Response {
+function withOrigin(response: Response, origin: string, { exposedHeaders }: CorsRules): Response {
   const headers = new Headers(response.headers);
   headers.set("access-control-allow-origin", origin);
-  headers.set("access-control-expose-headers", "mcp-session-id, www-authenticate, retry-after");
+  headers.set("access-control-expose-headers", exposedHeaders.join(", "));
   headers.append("vary", "origin");
   return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
 }

@@ -1,8 +1,8 @@
-import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
-import { errorTraits } from "../../core/errors/error-codes.ts";
-import { isCallError } from "../../core/errors/errors.ts";
+import { HeldIdentity, type Identity } from "../core/access/identity.ts";
+import { errorTraits } from "../core/errors/error-codes.ts";
+import { isCallError } from "../core/errors/errors.ts";
 import { type BearerAuth, createBearerCheck } from "./bearer.ts";
-import { createRefusal } from "./http-refusal.ts";
+import type { Refuse } from "./refusal.ts";
 
 /** How callers over HTTP are told from one another; with neither, all are anonymous. */
 export interface HttpAuthenticationOptions {
@@ -26,13 +26,13 @@ export interface HttpAuthentication {
 }
 
 /** Creates what authenticates requests; both ways at once are a `TypeError`. */
-export function createAuthentication(options: HttpAuthenticationOptions): HttpAuthentication {
+export function createAuthentication(options: HttpAuthenticationOptions, refuse: Refuse): HttpAuthentication {
   const { auth, authenticate } = options;
   if (auth !== undefined && authenticate !== undefined) {
     throw new TypeError("Give auth or authenticate, not both: it would not be clear which one decides.");
   }
   if (auth !== undefined) {
-    const bearer = createBearerCheck(auth);
+    const bearer = createBearerCheck(auth, refuse);
     return {
       decides: true,
       identify: (request) => bearer.check(request),
@@ -54,7 +54,7 @@ export function createAuthentication(options: HttpAuthenticationOptions): HttpAu
         if (!isCallError(thrown)) throw thrown;
         const { httpStatus } = errorTraits(thrown.code);
         const headers: Record<string, string> = httpStatus === 401 ? { "www-authenticate": "Bearer" } : {};
-        return { refusal: createRefusal(httpStatus, thrown.message, { headers }) };
+        return { refusal: refuse(httpStatus, thrown.message, { headers }) };
       }
     },
   };

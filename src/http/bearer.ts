@@ -1,7 +1,7 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from "jose";
-import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
+import { HeldIdentity, type Identity } from "../core/access/identity.ts";
 import { type BearerKeys, KeysUnavailableError, readBearerKeys } from "./bearer-keys.ts";
-import { createRefusal } from "./http-refusal.ts";
+import type { Refuse, RequestHead } from "./refusal.ts";
 
 /** Tells clients where to get a token (RFC 9728); served under `/.well-known/oauth-protected-resource`. */
 export interface ResourceMetadata {
@@ -32,9 +32,9 @@ export interface BearerAuth {
 
 /** Checks the tokens of requests. */
 export interface BearerCheck {
-  check(request: Request): Promise<{ readonly identity: Identity } | { readonly refusal: Response }>;
+  check(request: RequestHead): Promise<{ readonly identity: Identity } | { readonly refusal: Response }>;
   /** Answers a request for the metadata; nothing where it is for something else. */
-  describe(request: Request): Response | undefined;
+  describe(request: RequestHead): Response | undefined;
 }
 
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
@@ -43,15 +43,15 @@ const TOKEN_CHARACTERS = 16_384;
 /** Keys of a set that are tried on a token that names none. */
 const KEYS_TRIED = 16;
 
-/** Creates what checks tokens; options that make no sense, or no difference between tokens, are a `TypeError`. */
-export function createBearerCheck(auth: BearerAuth): BearerCheck {
+/** Creates what checks tokens and refuses requests in the words of `refuse`; options that make no sense, or no difference between tokens, are a `TypeError`. */
+export function createBearerCheck(auth: BearerAuth, refuse: Refuse): BearerCheck {
   const verify = createVerification(auth);
   const toIdentity = auth.toIdentity ?? readIdentity;
   const required = auth.requiredScopes ?? [];
   const metadata = auth.resourceMetadata && readMetadata(auth.resourceMetadata, auth.audience);
   const challenge = (status: number, message: string, fields: Readonly<Record<string, string>>) => {
     const all = metadata === undefined ? fields : { ...fields, resource_metadata: metadata.url };
-    return { refusal: createRefusal(status, message, { headers: { "www-authenticate": toChallenge(all) } }) };
+    return { refusal: refuse(status, message, { headers: { "www-authenticate": toChallenge(all) } }) };
   };
   return {
     async check(request) {
@@ -60,7 +60,7 @@ export function createBearerCheck(auth: BearerAuth): BearerCheck {
       const payload = await verify(header);
       if (payload === "unavailable") {
         const message = "The keys to check tokens with cannot be had; try again later.";
-        return { refusal: createRefusal(503, message, { headers: { "retry-after": "5" } }) };
+        return { refusal: refuse(503, message, { headers: { "retry-after": "5" } }) };
       }
       if (payload === "invalid") {
         return challenge(401, "The bearer token is not valid.", { error: "invalid_token" });
@@ -73,9 +73,9 @@ export function createBearerCheck(auth: BearerAuth): BearerCheck {
     describe(request) {
       const { pathname } = new URL(request.url);
       if (!isMetadataPath(pathname)) return undefined;
-      if (!metadata?.paths.has(pathname)) return createRefusal(404, "There is no such metadata.");
+      if (!metadata?.paths.has(pathname)) return refuse(404, "There is no such metadata.");
       if (request.method === "GET") return Response.json(metadata.document);
-      return createRefusal(405, "The metadata can only be read.", { headers: { allow: "GET" } });
+      return refuse(405, "The metadata can only be read.", { headers: { allow: "GET" } });
     },
   };
 }

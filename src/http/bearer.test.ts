@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, generateSecret, SignJWT, UnsecuredJWT } from "jose";
 import { beforeAll, describe, expect, it } from "vitest";
+import { plainRefusal } from "../../test/plain-refusal.ts";
 import { type BearerAuth, createBearerCheck } from "./bearer.ts";
 
 type Keys = Awaited<ReturnType<typeof generateKeyPair>>;
@@ -27,7 +28,10 @@ function sign(
 }
 
 async function check(token: string | undefined, auth: Partial<BearerAuth> = {}) {
-  const bearer = createBearerCheck({ audience: AUDIENCE, keys: keys.publicKey, issuer: GOOD.iss, ...auth });
+  const bearer = createBearerCheck(
+    { audience: AUDIENCE, keys: keys.publicKey, issuer: GOOD.iss, ...auth },
+    plainRefusal,
+  );
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const outcome = await bearer.check(new Request("http://localhost/mcp", { headers }));
   if ("identity" in outcome) return { status: 200, identity: outcome.identity, challenge: "" };
@@ -45,14 +49,14 @@ describe("createBearerCheck", () => {
     expect(JSON.stringify(identity)).not.toContain(token);
   });
 
-  it("Mcp: takes scopes as a list too, and whatever `toIdentity` makes of a token", async () => {
+  it("Http: takes scopes as a list too, and whatever `toIdentity` makes of a token", async () => {
     const token = await sign({ ...GOOD, scope: undefined, scp: ["a", 1, "b"] });
     expect((await check(token)).identity?.scopes).toEqual(["a", "b"]);
     const toIdentity = () => ({ subject: "mapped", tier: "gold" });
     expect((await check(token, { toIdentity })).identity).toMatchObject({ subject: "mapped", tier: "gold" });
   });
 
-  it("Mcp: refuses every token that is not for here, not from there, not in time or not signed", async () => {
+  it("Http: refuses every token that is not for here, not from there, not in time or not signed", async () => {
     const bad = {
       "other audience": await sign({ ...GOOD, aud: "https://other.example" }),
       "no audience": await sign({ ...GOOD, aud: undefined }),
@@ -76,13 +80,13 @@ describe("createBearerCheck", () => {
     }
   });
 
-  it("Mcp: allows clocks to differ by so much and no more", async () => {
+  it("Http: allows clocks to differ by so much and no more", async () => {
     const token = await sign({ ...GOOD, exp: inSeconds(-3) });
     expect((await check(token)).status).toBe(200);
     expect((await check(token, { clockToleranceMs: 0 })).status).toBe(401);
   });
 
-  it("Mcp: reads a token of as many characters as allowed, and no more", async () => {
+  it("Http: reads a token of as many characters as allowed, and no more", async () => {
     const fill = async (length: number) => {
       const bare = (await sign({ ...GOOD, pad: "" })).length + "Bearer ".length;
       // Three bytes make four characters.
@@ -93,14 +97,17 @@ describe("createBearerCheck", () => {
     expect(await fill(16_390)).toBe(401);
   });
 
-  it("Mcp: asks for a token, and says where to get one", async () => {
+  it("Http: asks for a token, and says where to get one", async () => {
     expect(await check(undefined)).toMatchObject({ status: 401, challenge: "Bearer" });
     const resourceMetadata = { authorizationServers: ["https://id.example"], scopesSupported: ["read"] };
     const url = "https://api.example/.well-known/oauth-protected-resource/mcp";
     expect((await check(undefined, { resourceMetadata })).challenge).toBe(
       `Bearer resource_metadata="${url}"`,
     );
-    const bearer = createBearerCheck({ audience: AUDIENCE, keys: keys.publicKey, resourceMetadata });
+    const bearer = createBearerCheck(
+      { audience: AUDIENCE, keys: keys.publicKey, resourceMetadata },
+      plainRefusal,
+    );
     for (const path of ["", "/mcp"]) {
       const request = new Request(`http://localhost/.well-known/oauth-protected-resource${path}`);
       expect(await bearer.describe(request)?.json()).toEqual({
@@ -115,14 +122,14 @@ describe("createBearerCheck", () => {
     expect(bearer.describe(other)?.status).toBe(404);
   });
 
-  it("Mcp: names the scopes that are needed", async () => {
+  it("Http: names the scopes that are needed", async () => {
     const { status, challenge } = await check(await sign(GOOD), { requiredScopes: ["read", "admin"] });
     expect(status).toBe(403);
     expect(challenge).toBe('Bearer error="insufficient_scope", scope="read admin"');
     expect((await check(await sign(GOOD), { requiredScopes: ["read", "write"] })).status).toBe(200);
   });
 
-  it("Mcp: takes a key set, a published key set, a single key and a shared secret", async () => {
+  it("Http: takes a key set, a published key set, a single key and a shared secret", async () => {
     const jwk = { ...(await exportJWK(keys.publicKey)), kid: "1", alg: "ES256" };
     const token = await sign(GOOD, keys.privateKey, { kid: "1" });
     expect((await check(token, { keys: { keys: [jwk] } })).status).toBe(200);
@@ -142,7 +149,7 @@ describe("createBearerCheck", () => {
     expect((await check(token, { keys: url })).status).toBe(503);
   });
 
-  it("Mcp: refuses a token of an algorithm the key is not for, whatever form the key has", async () => {
+  it("Http: refuses a token of an algorithm the key is not for, whatever form the key has", async () => {
     const jwk = await exportJWK(keys.publicKey);
     const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
     const claims = part({ ...GOOD, exp: inSeconds(60) });
@@ -166,7 +173,7 @@ describe("createBearerCheck", () => {
     }
   });
 
-  it("Mcp: is not available where keys cannot be read, but for a token that is none", async () => {
+  it("Http: is not available where keys cannot be read, but for a token that is none", async () => {
     let answer = { status: 500, body: "" };
     const publisher = createServer((_, response) => response.writeHead(answer.status).end(answer.body));
     await new Promise<void>((resolve) => publisher.listen(0, "127.0.0.1", resolve));
@@ -186,7 +193,7 @@ describe("createBearerCheck", () => {
     await new Promise((resolve) => publisher.close(resolve));
   });
 
-  it("Mcp: tries each key of a set where a token names none, as many as allowed and no more", async () => {
+  it("Http: tries each key of a set where a token names none, as many as allowed and no more", async () => {
     const own = await exportJWK(keys.publicKey);
     const other = await exportJWK((await generateKeyPair("ES256", { extractable: true })).publicKey);
     const token = await sign(GOOD);
@@ -199,7 +206,7 @@ describe("createBearerCheck", () => {
     expect(await behind(1, await sign({ ...GOOD, aud: "https://other.example" }))).toBe(401);
   });
 
-  it("Mcp: refuses options that would believe too much", async () => {
+  it("Http: refuses options that would believe too much", async () => {
     const jwk = await exportJWK(keys.privateKey);
     const bad: Partial<BearerAuth>[] = [
       { audience: "" },
@@ -219,9 +226,9 @@ describe("createBearerCheck", () => {
       { audience: "urn:here", resourceMetadata: { authorizationServers: [] } },
     ];
     for (const auth of bad) {
-      expect(() => createBearerCheck({ audience: AUDIENCE, keys: keys.publicKey, ...auth })).toThrow(
-        TypeError,
-      );
+      expect(() =>
+        createBearerCheck({ audience: AUDIENCE, keys: keys.publicKey, ...auth }, plainRefusal),
+      ).toThrow(TypeError);
     }
   });
 });

@@ -1,0 +1,63 @@
+/** Throws a `TypeError` that names an option and what it takes, unless it is left out or right. */
+export function checkOption(name: string, value: unknown, wanted: string, isRight: boolean): void {
+  if (value === undefined || isRight) return;
+  throw new TypeError(`${name} must be ${wanted}; it is ${describeValue(value)}.`);
+}
+
+/** Throws a `TypeError` unless an option is left out or a number of milliseconds. */
+export function checkDelay(name: string, value: unknown): void {
+  const wanted = "a number of milliseconds";
+  if (typeof value !== "number") checkOption(name, value, wanted, false);
+  else checkOption(name, value, `${wanted}, 0 or more`, value >= 0);
+}
+
+/** Throws a `TypeError` for a name that is not known, and says which one may be meant. */
+export function checkNames(given: object, known: readonly string[], prefix = ""): void {
+  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const shown = JSON.stringify(`${prefix}${unknown.slice(0, 80)}`);
+  const near = nearestName(unknown.slice(0, 80), known);
+  const hint = near === undefined ? "" : `; did you mean ${JSON.stringify(`${prefix}${near}`)}?`;
+  throw new TypeError(`There is no option ${shown}${hint === "" ? "." : hint}`);
+}
+
+/** Throws a `TypeError` unless options are an object with no names but these. */
+export function checkOptionsObject(options: unknown, known: readonly string[], prefix = ""): void {
+  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+    const what = prefix === "" ? "The options" : prefix.slice(0, -1);
+    throw new TypeError(`${what} must be an object with any of: ${known.join(", ")}.`);
+  }
+  checkNames(options, known, prefix);
+}
+
+/** Says what a value is without showing a text, which may be a secret. */
+export function describeValue(value: unknown): string {
+  if (value === null) return "null";
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  return Array.isArray(value) ? "a list" : `of type ${typeof value}`;
+}
+
+/** How many letters may be wrong in a name that is still recognised. */
+const MOST_SLIPS = 2;
+
+function nearestName(name: string, known: readonly string[]): string | undefined {
+  const lower = name.toLowerCase();
+  const begun = known.find((other) => other.toLowerCase().startsWith(lower) && lower.length > 3);
+  if (begun !== undefined) return begun;
+  const slips = known.map((other) => ({ other, slips: countSlips(lower, other.toLowerCase()) }));
+  return slips.sort((a, b) => a.slips - b.slips).find((entry) => entry.slips <= MOST_SLIPS)?.other;
+}
+
+/** The least number of letters to add, leave out or exchange. */
+function countSlips(a: string, b: string): number {
+  let above = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const exchanged = (above[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(exchanged, (above[j] as number) + 1, (row[j - 1] as number) + 1));
+    }
+    above = row;
+  }
+  return above[b.length] as number;
+}

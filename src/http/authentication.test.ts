@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { plainRefusal } from "../../test/plain-refusal.ts";
+import { CallError } from "../core/errors/errors.ts";
+import { createAuthentication, type HttpAuthenticationOptions } from "./authentication.ts";
+
+const SECRET = new Uint8Array(32).fill(7);
+const REQUEST = new Request("http://localhost/");
+
+function create(options: HttpAuthenticationOptions) {
+  return createAuthentication(options, plainRefusal);
+}
+
+describe("createAuthentication", () => {
+  it("Http: knows nobody and decides nothing where it is given neither way", async () => {
+    const open = create({});
+    expect([open.decides, await open.identify(REQUEST)]).toEqual([false, { identity: undefined }]);
+    expect(open.describe(REQUEST)).toBeUndefined();
+  });
+
+  it("Http: asks for a bearer token where auth is given, and describes how to get one", async () => {
+    const resourceMetadata = { authorizationServers: ["https://id.example"] };
+    const auth = { audience: "https://api.example", keys: SECRET, resourceMetadata };
+    const bearer = create({ auth });
+    const outcome = await bearer.identify(REQUEST);
+    expect(bearer.decides).toBe(true);
+    expect("refusal" in outcome && outcome.refusal.status).toBe(401);
+    const path = "http://localhost/.well-known/oauth-protected-resource";
+    expect(bearer.describe(new Request(path))?.status).toBe(200);
+  });
+
+  it("Http: takes whom authenticate names, checked, and nobody for an anonymous caller", async () => {
+    const named = create({ authenticate: async () => ({ subject: "ann", scopes: ["read"] }) });
+    expect(await named.identify(REQUEST)).toMatchObject({ identity: { subject: "ann", scopes: ["read"] } });
+    const nobody = create({ authenticate: () => undefined });
+    expect([nobody.decides, await nobody.identify(REQUEST)]).toEqual([true, { identity: undefined }]);
+    expect(nobody.describe(REQUEST)).toBeUndefined();
+  });
+
+  it.each([
+    ["UNAUTHENTICATED", 401, "Bearer"],
+    ["ACCESS_DENIED", 403, null],
+  ] as const)(
+    "Http: refuses with the status of a %s that authenticate throws",
+    async (code, status, challenge) => {
+      const authenticate = () => {
+        throw new CallError(code, "Not you.");
+      };
+      const outcome = await create({ authenticate }).identify(REQUEST);
+      if (!("refusal" in outcome)) throw new Error("not refused");
+      expect([outcome.refusal.status, await outcome.refusal.text()]).toEqual([status, "Not you."]);
+      expect(outcome.refusal.headers.get("www-authenticate")).toBe(challenge);
+    },
+  );
+
+  it("Http: passes on what else authenticate throws: a fault of this side is no refusal", async () => {
+    const authenticate = () => {
+      throw new Error("database down");
+    };
+    await expect(create({ authenticate }).identify(REQUEST)).rejects.toThrow("database down");
+  });
+
+  it("Http: refuses both ways at once", () => {
+    const both = { auth: { audience: "a", keys: SECRET }, authenticate: () => undefined };
+    expect(() => create(both)).toThrow(TypeError);
+  });
+});

@@ -1,0 +1,119 @@
+import { get, request } from "node:http";
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, describe, expect, it } from "vitest";
+import { checkListenOptions, type Listened, type ListenOptions, listenHttp } from "./listen.ts";
+
+const open: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of open.splice(0).reverse()) await end();
+});
+
+async function start(listened: Partial<Listened> = {}, options?: ListenOptions) {
+  const closed: number[] = [];
+  const onClose = async (timeoutMs: number) => void closed.push(timeoutMs);
+  const listener = await listenHttp(
+    { onRequest: (_, res) => res.end("here"), onClose, ...listened },
+    options,
+  );
+  open.push(() => listener.close({ timeoutMs: 0 }));
+  return { listener, closed };
+}
+
+async function connectTo(port: number): Promise<Socket> {
+  const socket = connect(port, "127.0.0.1").on("error", () => {});
+  open.push(() => socket.destroy());
+  await new Promise((resolve) => socket.once("connect", resolve));
+  return socket;
+}
+
+async function timeOf(work: Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await work;
+  return performance.now() - started;
+}
+
+describe("listenHttp", () => {
+  it("Http: listens on a free port of this machine and says where", async () => {
+    const { listener } = await start();
+    expect(listener.origin).toBe(`http://127.0.0.1:${listener.port}`);
+    expect(await (await fetch(listener.origin)).text()).toBe("here");
+  });
+
+  it("Http: closes once, tells whoever answers how long that may take, and hears nothing more", async () => {
+    const { listener, closed } = await start();
+    await Promise.all([listener.close({ timeoutMs: 300 }), listener.close(), listener.close()]);
+    expect(closed).toEqual([300]);
+    await expect(fetch(listener.origin)).rejects.toThrow();
+  });
+
+  it("Http: tells whoever answers when it cannot listen, and leaves nothing open", async () => {
+    const { listener } = await start();
+    const closed: number[] = [];
+    const onClose = async (timeoutMs: number) => void closed.push(timeoutMs);
+    await expect(start({ onClose }, { port: listener.port })).rejects.toThrow("EADDRINUSE");
+    expect(closed).toEqual([0]);
+  });
+
+  it("Http: waits for no connection that has not said a word", async () => {
+    const { listener } = await start();
+    await connectTo(listener.port);
+    await connectTo(listener.port);
+    expect(await (await fetch(listener.origin)).text()).toBe("here");
+    expect(await timeOf(listener.close())).toBeLessThan(1_000);
+  });
+
+  it("Http: waits for no connection that is kept for later, also when it falls idle while closing", async () => {
+    const { listener } = await start({ onRequest: (_, res) => setTimeout(() => res.end("late"), 150) });
+    const answered = fetch(listener.origin).then((response) => response.text());
+    await sleep(50);
+    const took = await timeOf(listener.close());
+    expect(await answered).toBe("late");
+    expect(took).toBeLessThan(1_000);
+  });
+
+  it("Http: ends in time what goes on for ever, be it an answer, a request or headers", async () => {
+    const { listener } = await start({ onRequest: (_, res) => void res.write("and so on") });
+    const ends: Promise<unknown>[] = [];
+    const ended = (socket: { once(event: "close", then: () => void): unknown }) =>
+      ends.push(new Promise<void>((resolve) => socket.once("close", resolve)));
+    ended(get(listener.origin).on("error", () => {}));
+    const post = request(listener.origin, { method: "POST" }).on("error", () => {});
+    post.write("half");
+    ended(post);
+    const slow = await connectTo(listener.port);
+    slow.write("GET / HTTP/1.1\r\nhost: local");
+    ended(slow.resume());
+    await sleep(100);
+    const took = await timeOf(listener.close({ timeoutMs: 300 }));
+    expect(took).toBeGreaterThan(250);
+    expect(took).toBeLessThan(2_000);
+    await Promise.all(ends);
+  });
+});
+
+describe("checkListenOptions", () => {
+  it.each([
+    [{ port: -1 }, "port must be a whole number from 0 to 65535; it is -1."],
+    [{ port: 65_536 }, "port must be a whole number from 0 to 65535; it is 65536."],
+    [{ port: "80" }, "port must be a whole number from 0 to 65535; it is of type string."],
+    [{ host: 1 }, "host must be a string; it is 1."],
+    [{ unsafeOpen: "no" }, "unsafeOpen must be true or false; it is of type string."],
+  ])("Http: refuses %j", (options, message) => {
+    expect(() => checkListenOptions(options as ListenOptions, true)).toThrow(new TypeError(message));
+  });
+
+  it.each(["0.0.0.0", "::", "192.168.1.2", "api.example", "localhost.example", "127.0.0.1.nip.io", ""])(
+    "Http: lets others reach %j only with authentication, or when told that everybody may",
+    (host) => {
+      expect(() => checkListenOptions({ host }, false)).toThrow("Others can reach");
+      expect(() => checkListenOptions({ host }, true)).not.toThrow();
+      expect(() => checkListenOptions({ host, unsafeOpen: true }, false)).not.toThrow();
+    },
+  );
+
+  it.each(["localhost", "127.0.0.1", "127.1.2.3", "::1", undefined])(
+    "Http: needs nothing to listen on %j, which is this machine",
+    (host) => expect(() => checkListenOptions({ host, port: 65_535 }, false)).not.toThrow(),
+  );
+});

@@ -1,0 +1,136 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { checkOption } from "../core/options/check-options.ts";
+
+/** Where a server listens. */
+export interface ListenOptions {
+  /** @default 0, a free one */
+  readonly port?: number | undefined;
+  /** The address to listen on. @default "127.0.0.1" */
+  readonly host?: string | undefined;
+  /** Listens on an address others can reach although nobody is authenticated. @default false */
+  readonly unsafeOpen?: boolean | undefined;
+}
+
+/** How a listening server ends. */
+export interface ListenerCloseOptions {
+  /** How long what runs is waited for. @default 10_000 */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** A server that listens. */
+export interface HttpListener {
+  /** Scheme, address and port. */
+  readonly origin: string;
+  readonly port: number;
+  /** Stops listening, waits for what runs, and ends it after `timeoutMs`. */
+  close(options?: ListenerCloseOptions): Promise<void>;
+}
+
+/** What requests are handed to. */
+export interface Listened {
+  readonly onRequest: RequestListener;
+  /** Ends what still runs, in that time; also called when listening fails. */
+  readonly onClose: (timeoutMs: number) => Promise<void>;
+}
+
+/** Names of the options that say where to listen. */
+export const LISTEN_OPTIONS = ["port", "host", "unsafeOpen"] as const satisfies (keyof ListenOptions)[];
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
+
+/** Times in which a client must have sent its headers, and all of its request, in milliseconds. */
+const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 5_000 };
+
+/** How often connections that have fallen idle are looked for while a server closes, in milliseconds. */
+const SWEEP_MS = 20;
+/** How long connections have at least to end by themselves, in milliseconds. */
+const LAST_MS = 200;
+
+/** Throws a `TypeError` for options that cannot work, or that let everybody in without saying so. */
+export function checkListenOptions(options: ListenOptions, isAuthenticated: boolean): void {
+  const { port = 0, host = "127.0.0.1", unsafeOpen = false } = options;
+  const isPort = Number.isInteger(port) && port >= 0 && port <= 65_535;
+  checkOption("port", port, "a whole number from 0 to 65535", isPort);
+  checkOption("host", host, "a string", typeof host === "string");
+  checkOption("unsafeOpen", unsafeOpen, "true or false", typeof unsafeOpen === "boolean");
+  if (LOOPBACK.test(host) || isAuthenticated || unsafeOpen) return;
+  throw new TypeError(
+    `Others can reach ${host}: give auth or authenticate, or unsafeOpen if everybody may call everything.`,
+  );
+}
+
+/** Listens for HTTP requests; the options must have been checked. */
+export async function listenHttp(listened: Listened, options: ListenOptions = {}): Promise<HttpListener> {
+  const { port = 0, host = "127.0.0.1" } = options;
+  const http = createServer(TIMEOUTS, listened.onRequest);
+  const sockets = trackSockets(http);
+  try {
+    await listen(http, port, host);
+  } catch (thrown) {
+    await listened.onClose(0);
+    throw thrown;
+  }
+  const address = http.address() as AddressInfo;
+  const name = host.includes(":") ? `[${host}]` : host;
+  let closing: Promise<void> | undefined;
+  return {
+    origin: `http://${name}:${address.port}`,
+    port: address.port,
+    close({ timeoutMs = 10_000 } = {}) {
+      closing ??= closeAll(http, sockets, { ...listened, timeoutMs });
+      return closing;
+    },
+  };
+}
+
+function trackSockets(http: Server): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>();
+  http.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  return sockets;
+}
+
+function listen(http: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    http.once("error", reject);
+    http.listen(port, host, () => {
+      http.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+interface Closing {
+  readonly onClose: Listened["onClose"];
+  readonly timeoutMs: number;
+}
+
+async function closeAll(
+  http: Server,
+  sockets: ReadonlySet<Socket>,
+  { onClose, timeoutMs }: Closing,
+): Promise<void> {
+  const ended = new Promise<void>((resolve) => http.close(() => resolve()));
+  const sweep = setInterval(() => closeIdle(http, sockets), SWEEP_MS);
+  const until = performance.now() + timeoutMs;
+  await onClose(timeoutMs);
+  const left = Math.max(until - performance.now(), LAST_MS);
+  const force = setTimeout(() => http.closeAllConnections(), left);
+  await ended;
+  clearInterval(sweep);
+  clearTimeout(force);
+}
+
+/**
+ * Closes connections on which nothing runs. Node looks for them only once, and takes one that has not said a word yet for busy;
+ * clients keep such connections in reserve, for seconds.
+ */
+function closeIdle(http: Server, sockets: ReadonlySet<Socket>): void {
+  http.closeIdleConnections();
+  for (const socket of sockets) {
+    if (socket.bytesRead === 0) socket.destroy();
+  }
+}
