@@ -14,6 +14,7 @@ const SUBPATHS = {
   call: "src/call/index.ts",
   "call/nats": "src/call/nats/index.ts",
   mcp: "src/mcp/index.ts",
+  openapi: "src/openapi/index.ts",
   lint: "src/lint/index.ts",
 };
 

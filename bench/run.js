@@ -12,6 +12,7 @@ const BENCHES = [
   "formats",
   "bus",
   "mcp",
+  "openapi",
 ];
 
 const options = readOptions();

@@ -25,3 +25,6 @@ export const { connectNatsBus } = await import(new URL("../dist/call/nats.js", i
 export const { createMcpHandler, fromMcp, serveMcpHttp, serveStdio, toMcpServer } = await import(
   new URL("../dist/mcp.js", import.meta.url).href
 );
+
+/** What `waybill/openapi` offers, likewise. */
+export const { fromOpenApi, serveHttp } = await import(new URL("../dist/openapi.js", import.meta.url).href);

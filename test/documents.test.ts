@@ -28,6 +28,7 @@ const CORE = programOf(read("docs/core.md"));
 const FORMATS = programOf(read("docs/formats.md"));
 const CALL = programOf(read("docs/call.md"));
 const MCP = programOf(read("docs/mcp.md"));
+const OPENAPI = programOf(read("docs/openapi.md"));
 const CALL_NATS = programOf(read("docs/call.md"), "ts nats");
 
 describe("the README", () => {
@@ -52,6 +53,7 @@ describe.each([
   ["docs/formats.md", FORMATS],
   ["docs/call.md", CALL],
   ["docs/mcp.md", MCP],
+  ["docs/openapi.md", OPENAPI],
 ])("%s", (_, program) => {
   it("is one program that runs", async () => {
     const ran = await runNode(["--input-type=module", "-"], { stdin: toJavaScript(program) });

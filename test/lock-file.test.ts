@@ -12,31 +12,31 @@ interface LockedPackage {
 /** Works without its script: `npm run conformance` installs it with `--ignore-scripts`. */
 const UNNEEDED = new Set(["node_modules/@modelcontextprotocol/inspector"]);
 
-describe.each(["package-lock.json", "bench/package-lock.json", "conformance/package-lock.json"])(
-  "%s",
-  (file) => {
-    const lock = JSON.parse(readFileSync(join(ROOT, file), "utf8"));
-    const packages = Object.entries<LockedPackage>(lock.packages);
+describe.each([
+  "package-lock.json",
+  "bench/package-lock.json",
+  "conformance/package-lock.json",
+  "documents/package-lock.json",
+])("%s", (file) => {
+  const lock = JSON.parse(readFileSync(join(ROOT, file), "utf8"));
+  const packages = Object.entries<LockedPackage>(lock.packages);
 
-    it("names every optional package, without which npm ci refuses it; `npm run lock` completes it", () => {
-      const locked = packages.map(([path]) => path);
-      const wanted = packages.flatMap(([, { optionalDependencies = {} }]) =>
-        Object.keys(optionalDependencies),
-      );
-      expect(wanted.filter((name) => !locked.some((path) => path.endsWith(`node_modules/${name}`)))).toEqual(
-        [],
-      );
-    });
+  it("names every optional package, without which npm ci refuses it; `npm run lock` completes it", () => {
+    const locked = packages.map(([path]) => path);
+    const wanted = packages.flatMap(([, { optionalDependencies = {} }]) => Object.keys(optionalDependencies));
+    expect(wanted.filter((name) => !locked.some((path) => path.endsWith(`node_modules/${name}`)))).toEqual(
+      [],
+    );
+  });
 
-    it("records no download address", () => {
-      expect(
-        packages.filter(([, { resolved }]) => resolved?.startsWith("http")).map(([path]) => path),
-      ).toEqual([]);
-    });
+  it("records no download address", () => {
+    expect(packages.filter(([, { resolved }]) => resolved?.startsWith("http")).map(([path]) => path)).toEqual(
+      [],
+    );
+  });
 
-    it("holds no package that runs a script when it is installed", () => {
-      const scripted = packages.filter(([, entry]) => entry.hasInstallScript).map(([path]) => path);
-      expect(scripted.filter((path) => !UNNEEDED.has(path))).toEqual([]);
-    });
-  },
-);
+  it("holds no package that runs a script when it is installed", () => {
+    const scripted = packages.filter(([, entry]) => entry.hasInstallScript).map(([path]) => path);
+    expect(scripted.filter((path) => !UNNEEDED.has(path))).toEqual([]);
+  });
+});

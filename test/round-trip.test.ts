@@ -13,6 +13,8 @@ import { toOperationSchema } from "../src/core/schema/any-schema.ts";
 import { fromMcp } from "../src/mcp/client/from-mcp.ts";
 import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { fromOpenApi } from "../src/openapi/client/from-openapi.ts";
+import { serveHttp } from "../src/openapi/server/serve-http.ts";
 import { collect, rejection } from "./make-operation.ts";
 import { roundTripOperations, VALUES } from "./round-trip-operations.ts";
 
@@ -51,6 +53,19 @@ const WAYS: Readonly<Record<string, (registry: OperationRegistry) => Promise<Way
         await executor.close();
         await handler.drain();
         await bus.close();
+      },
+    };
+  },
+  HTTP: async (registry) => {
+    const http = await serveHttp(registry);
+    const source = await fromOpenApi(`${http.url}/openapi.json`, { namespace: "imported", keepIds: true });
+    const executor = new OperationRegistry();
+    executor.registerAll(source);
+    return {
+      executor,
+      close: async () => {
+        await source.close();
+        await http.close();
       },
     };
   },
@@ -217,7 +232,7 @@ describe.each(Object.keys(WAYS))("X-6 operations called over %s", (name) => {
   });
 });
 
-describe.each(["MCP 2025", "MCP 2026"])("X-6 two hops over %s", (name) => {
+describe.each(["MCP 2025", "MCP 2026", "HTTP"])("X-6 two hops over %s", (name) => {
   it("X-6 RE-27 lose neither pages, nor input that is no object, nor what looks like a wrapper", async () => {
     const open = WAYS[name];
     const first = await open?.(registry);

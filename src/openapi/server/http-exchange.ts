@@ -14,17 +14,21 @@ export interface HttpRequest {
   header(name: string): string | undefined;
   /** The body, `TOO_LARGE` past the limit; empty where there is none. */
   body(limit: number): Promise<Uint8Array>;
-  /** Aborts when the client leaves. */
+  /** Aborts when the client leaves, or when `abort` is called; listened to with `addAbortListener` alone. */
   readonly signal: AbortSignal;
+  /** Ends what is done for this request from this side. */
+  abort(reason: unknown): void;
   /** For authentication of the caller's own making; made when asked for, without a body. */
   toRequest(): Request;
 }
 
+/** Header fields by their names in lower case. */
+export type AnswerHeaders = Record<string, string | readonly string[]>;
+
 /** What is answered; a body that is a stream is read no faster than the client takes it, and left when the client is. */
 export interface HttpAnswer {
   readonly status: number;
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly headers: Readonly<AnswerHeaders>;
   readonly body: string | Uint8Array | AsyncIterable<string> | undefined;
 }
 

@@ -13,7 +13,7 @@ export interface OAuthCredential {
   readonly clientSecret?: string | undefined;
   /** Renews tokens without a person. @default the client's own credentials are used */
   readonly refreshToken?: string | undefined;
-  /** @default those the operation asks for */
+  /** @default those the operation asks for; with a refresh token, those that it was granted */
   readonly scopes?: readonly string[] | undefined;
   /** @default what the document says */
   readonly tokenUrl?: string | undefined;

@@ -1,0 +1,128 @@
+import { parseArgs } from "node:util";
+import { OperationRegistry } from "../dist/index.js";
+import { fromOpenApi } from "../dist/openapi.js";
+import { listOperations, startAnswerServer } from "./answer-server.js";
+import { findDocuments, readDocument } from "./find-documents.js";
+import { sampleValue } from "./sample-value.js";
+
+const HELP = `Imports public OpenAPI documents and calls every operation of them.
+
+  node documents/run.js              250 documents
+  node documents/run.js --count 20   so many
+  node documents/run.js --all        every document of the installed packages (2,600; an hour)
+  node documents/run.js --only NAME  those whose name contains NAME
+
+Exit code 1 when an operation is missing, or fewer than 99.9 % can be called.`;
+
+/** How many calls of one document are under way at a time. */
+const AT_ONCE = 8;
+const LEAST_CALLABLE = 0.999;
+
+const { values } = parseArgs({
+  options: {
+    count: { type: "string", default: "250" },
+    all: { type: "boolean", default: false },
+    only: { type: "string" },
+    help: { type: "boolean", short: "h", default: false },
+  },
+});
+if (values.help) {
+  console.log(HELP);
+  process.exit(0);
+}
+
+const server = await startAnswerServer();
+const all = values.all || values.only !== undefined;
+const documents = findDocuments(all ? Number.POSITIVE_INFINITY : Number(values.count)).filter(
+  ({ name }) => values.only === undefined || name.includes(values.only),
+);
+const totals = { documents: 0, operations: 0, missing: 0, called: 0, violated: 0 };
+const failures = [];
+const startedAt = Date.now();
+for (const [number, { path, name }] of documents.entries()) {
+  await tryDocument(number, path, name);
+  totals.documents += 1;
+  if (process.stderr.isTTY || number % 25 === 24) {
+    const seconds = Math.round((Date.now() - startedAt) / 1_000);
+    process.stderr.write(
+      `${number + 1} of ${documents.length} documents, ${totals.operations} operations, ${seconds} s\n`,
+    );
+  }
+}
+await server.close();
+report();
+
+/** Imports one document, looks whether everything is there, and calls it all. */
+async function tryDocument(number, path, name) {
+  const document = readDocument(path);
+  server.add(number, document);
+  const expected = listOperations(document);
+  const source = await fromOpenApi(path, {
+    namespace: "tried",
+    baseUrl: `${server.origin}/${number}`,
+    retries: false,
+    onWarning() {},
+  });
+  const registry = new OperationRegistry([], { onWarning() {} });
+  registry.registerAll(source);
+  const operations = [...source];
+  totals.operations += expected.length;
+  if (operations.length !== expected.length) {
+    totals.missing += expected.length - operations.length;
+    const reasons = source.unusable.map((entry) => `${entry.name}: ${entry.reason}`).join("; ");
+    failures.push(`${name}: ${operations.length} of ${expected.length} operations. ${reasons}`);
+  }
+  const waiting = operations.values();
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const operation of waiting) await tryOperation(registry, operation, name);
+    }),
+  );
+  await source.close();
+  server.remove(number);
+}
+
+async function tryOperation(registry, operation, name) {
+  try {
+    const input = sampleInput(operation.inputSchema);
+    const envelope = await call(registry, operation, input);
+    totals.called += 1;
+    if (envelope?.meta.waybill?.violations !== undefined) totals.violated += 1;
+  } catch (error) {
+    const issues = error.details?.issues
+      ?.slice(0, 2)
+      .map((issue) => `${issue.pointer} expected ${issue.expected}`);
+    const said = error.details?.body ?? issues?.join(", ") ?? error.cause?.message ?? "";
+    failures.push(
+      `${name} ${operation.id}: ${error.code ?? error.name}: ${error.message} ${JSON.stringify(said).slice(0, 200)}`,
+    );
+  }
+}
+
+async function call(registry, operation, input) {
+  if (operation.type !== "subscription") return registry.execute(operation.id, input);
+  for await (const envelope of registry.subscribe(operation.id, input)) return envelope;
+  return undefined;
+}
+
+/** An input by the operation's own schema. */
+function sampleInput(schema) {
+  const resolve = (reference) => {
+    const name = decodeURIComponent(reference.replace(/^#\/\$defs\//, ""))
+      .replaceAll("~1", "/")
+      .replaceAll("~0", "~");
+    return schema.$defs?.[name] ?? true;
+  };
+  return sampleValue(schema, resolve, "request");
+}
+
+function report() {
+  for (const failure of failures) console.log(failure);
+  const share = totals.operations === 0 ? 0 : totals.called / totals.operations;
+  console.log(
+    `\n${totals.documents} documents, ${totals.operations} operations, ${totals.missing} missing, ` +
+      `${totals.called} called (${(share * 100).toFixed(3)} %), ${failures.length} failures; ` +
+      `${totals.violated} answers did not match their schema.`,
+  );
+  if (totals.missing > 0 || share < LEAST_CALLABLE) process.exitCode = 1;
+}

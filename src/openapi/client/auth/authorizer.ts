@@ -1,0 +1,121 @@
+import type { CallError } from "../../../core/errors/errors.ts";
+import type { RequestDraft } from "../http-message.ts";
+import type { OperationPlan, SecuritySchemePlan } from "../plan.ts";
+import { type Addition, addTo, clash } from "./addition.ts";
+import type { AuthorizeRequest, CredentialSlot } from "./credential-slot.ts";
+import type { AuthOptions } from "./credentials.ts";
+import type { Send } from "./oauth-fetch.ts";
+import { SchemeCredentials } from "./scheme-credentials.ts";
+import { readSecurityRules, type SecurityRules } from "./security-rules.ts";
+import { TokenSources } from "./token-sources.ts";
+import { showNames, unauthenticated } from "./unauthenticated.ts";
+
+/** What an authorizer knows of a document. */
+export interface AuthorizedApi {
+  readonly schemes: Readonly<Record<string, SecuritySchemePlan>>;
+  /** Where the document was read from; relative addresses are relative to it. */
+  readonly location?: URL | undefined;
+}
+
+/** What an authorizer works with. */
+export interface AuthorizerOptions {
+  /** Without it, requests go without credentials, whatever the document says. */
+  readonly auth?: AuthOptions | undefined;
+  /** Whether credentials may go to an origin. */
+  readonly origins: (origin: string) => boolean;
+  /** Sends requests for tokens. */
+  readonly send: Send;
+  readonly warn: (message: string, cause?: unknown) => void;
+}
+
+/** Adds to requests what shows who is calling. */
+export interface Authorizer {
+  /** Adds what the first alternative says that can be satisfied; at once where nothing has to be waited for. */
+  authorize(plan: OperationPlan, draft: RequestDraft, request: AuthorizeRequest): void | Promise<void>;
+  /** Tells whether a 401 is worth one more try, with `refused`. */
+  mayRetry(plan: OperationPlan): boolean;
+}
+
+/** Makes what adds credentials to the requests of a document; throws a `TypeError` for credentials that cannot be used. */
+export function createAuthorizer(api: AuthorizedApi, options: AuthorizerOptions): Authorizer {
+  const { auth, origins, send, warn } = options;
+  if (auth === undefined) return { authorize: () => undefined, mayRetry: () => false };
+  const settings = { sources: new TokenSources(send, warn), base: api.location };
+  const credentials = new SchemeCredentials(auth, api.schemes, settings);
+  for (const key of credentials.unused()) warn(`auth.${key} serves none of the document's security schemes.`);
+  const known = new WeakMap<OperationPlan, SecurityRules>();
+  const rulesOf = (plan: OperationPlan): SecurityRules => {
+    let rules = known.get(plan);
+    if (rules === undefined) {
+      rules = readSecurityRules(plan, credentials);
+      known.set(plan, rules);
+    }
+    return rules;
+  };
+  return {
+    authorize: (plan, draft, request) => {
+      const rules = rulesOf(plan);
+      if (!origins(draft.origin))
+        return goWithout(rules, "credentials do not go to the origin of this operation");
+      if (rules.fixed !== undefined) return addTo(draft, rules.fixed);
+      const found = choose(rules.alternatives, request, 0);
+      return found instanceof Promise
+        ? found.then((additions) => finish(rules, draft, additions))
+        : finish(rules, draft, found);
+    },
+    mayRetry: (plan) => rulesOf(plan).renewable,
+  };
+}
+
+type Found = readonly Addition[] | undefined;
+
+function finish(rules: SecurityRules, draft: RequestDraft, found: Found): void {
+  if (found === undefined) goWithout(rules, "the option auth has nothing for it");
+  else addTo(draft, found);
+}
+
+/** Goes through the alternatives in order, without a promise for as long as none is needed. */
+function choose(
+  alternatives: readonly (readonly CredentialSlot[])[],
+  request: AuthorizeRequest,
+  from: number,
+): Found | Promise<Found> {
+  for (let index = from; index < alternatives.length; index++) {
+    const found = gather(alternatives[index] ?? [], request, 0, []);
+    if (found instanceof Promise) {
+      return found.then((additions) => additions ?? choose(alternatives, request, index + 1));
+    }
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Asks one after the other: what comes later is not asked for when something is missing. */
+function gather(
+  slots: readonly CredentialSlot[],
+  request: AuthorizeRequest,
+  from: number,
+  got: Addition[],
+): Found | Promise<Found> {
+  for (let index = from; index < slots.length; index++) {
+    const slot = slots[index] as CredentialSlot;
+    const answer = slot.fixed ?? slot.ask(request);
+    if (answer instanceof Promise) {
+      return answer.then((addition) =>
+        addition === undefined ? undefined : gather(slots, request, index + 1, [...got, addition]),
+      );
+    }
+    if (answer === undefined) return undefined;
+    got.push(answer);
+  }
+  return clash(got) ? undefined : got;
+}
+
+function goWithout(rules: SecurityRules, reason: string): void {
+  if (!rules.optional) throw missing(rules, reason);
+}
+
+function missing({ wanted }: SecurityRules, reason: string): CallError {
+  const ways = wanted.slice(0, 5).map((names) => showNames(names, " and "));
+  return unauthenticated(`This operation needs credentials (${ways.join(", or ")}), and ${reason}.`);
+}

@@ -1,0 +1,103 @@
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { checkNames, checkOption } from "../../core/options/check-options.ts";
+import type {
+  OpenApiOptions,
+  OpenApiOverlay,
+  OperationOverlay,
+  TransportOptions,
+} from "./openapi-options.ts";
+import { checkTransportOptions, TRANSPORT_OPTIONS } from "./transport/check-transport-options.ts";
+
+const OWN = Object.keys({
+  namespace: true,
+  keepIds: true,
+  baseUrl: true,
+  server: true,
+  serverVariables: true,
+  auth: true,
+  headers: true,
+  trace: true,
+  overlay: true,
+  limits: true,
+  onWarning: true,
+} satisfies Record<Exclude<keyof OpenApiOptions, keyof TransportOptions>, true>);
+
+const OVERLAY = ["document", "operations"] satisfies (keyof OpenApiOverlay)[];
+const OPERATION_OVERLAY = Object.keys({
+  name: true,
+  hide: true,
+  readOnly: true,
+  idempotent: true,
+  stream: true,
+  title: true,
+  description: true,
+  input: true,
+  output: true,
+  contentType: true,
+  patch: true,
+  paging: true,
+} satisfies Record<keyof OperationOverlay, true>);
+
+const NAMESPACE = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
+
+/** Throws a `TypeError` that names what cannot work about a document or options, before anything is read. */
+export function checkOpenApiOptions(document: unknown, options: OpenApiOptions): void {
+  checkDocument(document);
+  if (!isPlainObject(options)) {
+    throw new TypeError('fromOpenApi takes options as its second argument, such as { namespace: "github" }.');
+  }
+  checkNames(options, [...OWN, ...TRANSPORT_OPTIONS]);
+  const { namespace, keepIds, baseUrl, server, trace, onWarning } = options;
+  if (typeof namespace !== "string" || !NAMESPACE.test(namespace)) {
+    throw new TypeError(
+      'namespace must be letters, digits, "_" and "-", at most 64: the first part of every operation\'s id.',
+    );
+  }
+  checkOption("keepIds", keepIds, "true or false", typeof keepIds === "boolean");
+  checkOption("trace", trace, "true or false", typeof trace === "boolean");
+  checkOption("onWarning", onWarning, "a function", typeof onWarning === "function");
+  checkOption("baseUrl", baseUrl, "an http or https URL without user or password", isBaseUrl(baseUrl));
+  const isServer = typeof server === "string" || (Number.isInteger(server) && Number(server) >= 0);
+  checkOption(
+    "server",
+    server,
+    "a place in the document's list of servers, a name or a URL of one",
+    isServer,
+  );
+  for (const name of ["serverVariables", "headers"] as const) {
+    checkOption(name, options[name], "an object of strings", isStrings(options[name]));
+  }
+  checkOption("auth", options.auth, "an object of credentials by scheme", isPlainObject(options.auth));
+  checkOption("limits", options.limits, "an object of numbers", isPlainObject(options.limits));
+  checkTransportOptions(options);
+  for (const overlay of [options.overlay ?? []].flat()) checkOverlay(overlay);
+}
+
+function checkDocument(document: unknown): void {
+  const isName = (typeof document === "string" && document !== "") || document instanceof URL;
+  if (isName || isPlainObject(document)) return;
+  throw new TypeError("The document must be a path, a URL, or the parsed document itself.");
+}
+
+function checkOverlay(overlay: unknown): void {
+  checkOption("overlay", overlay, "an object, or a list of them", isPlainObject(overlay));
+  const { document, operations = {} } = overlay as OpenApiOverlay;
+  checkNames(overlay as object, OVERLAY, "overlay.");
+  checkOption("overlay.document", document, "an object to merge into the document", isPlainObject(document));
+  checkOption("overlay.operations", operations, "an object by operation", isPlainObject(operations));
+  for (const [key, operation] of Object.entries(operations)) {
+    const name = `overlay.operations[${JSON.stringify(key.slice(0, 80))}]`;
+    checkOption(name, operation, "an object", isPlainObject(operation));
+    checkNames(operation, OPERATION_OVERLAY, `${name}.`);
+  }
+}
+
+function isBaseUrl(value: unknown): boolean {
+  if (!(typeof value === "string" || value instanceof URL) || !URL.canParse(String(value))) return false;
+  const { protocol, username, password } = new URL(value);
+  return /^https?:$/.test(protocol) && username === "" && password === "";
+}
+
+function isStrings(value: unknown): boolean {
+  return isPlainObject(value) && Object.values(value).every((entry) => typeof entry === "string");
+}

@@ -1,0 +1,59 @@
+import { isObject } from "../../../core/schema/json-schema.ts";
+
+/** One file of a document. */
+export interface DocumentFile {
+  /** Absolute; empty for a document that was given as an object. */
+  readonly url: string;
+  readonly root: unknown;
+}
+
+/** A value, and the file whose references it speaks. */
+export interface Located {
+  readonly value: unknown;
+  readonly file: DocumentFile;
+  /** Where it stands: the same for the same place, however it is written. */
+  readonly key: string;
+}
+
+/** Lists the references of a value that lead to other files, each once; takes circles and any depth. */
+export function outwardReferences(root: unknown): Set<string> {
+  const found = new Set<string>();
+  const seen = new Set<object>();
+  const stack: unknown[] = [root];
+  while (stack.length > 0) {
+    const value = stack.pop();
+    if (typeof value !== "object" || value === null || seen.has(value)) continue;
+    seen.add(value);
+    if (isObject(value)) {
+      const reference = Object.hasOwn(value, "$ref") ? value["$ref"] : undefined;
+      if (typeof reference === "string" && reference !== "" && !reference.startsWith("#"))
+        found.add(reference);
+    }
+    for (const member of Object.values(value)) if (typeof member === "object") stack.push(member);
+  }
+  return found;
+}
+
+/** Names of a file, by which its schemas may be found: `$anchor`, `$dynamicAnchor` and `$id`. */
+export function namedSchemas(root: unknown): Map<string, unknown> {
+  const names = new Map<string, unknown>();
+  const seen = new Set<object>();
+  const stack: unknown[] = [root];
+  while (stack.length > 0) {
+    const value = stack.pop();
+    if (typeof value !== "object" || value === null || seen.has(value)) continue;
+    seen.add(value);
+    if (isObject(value)) addNames(value, names);
+    for (const member of Object.values(value)) if (typeof member === "object") stack.push(member);
+  }
+  return names;
+}
+
+function addNames(schema: Record<string, unknown>, names: Map<string, unknown>): void {
+  for (const keyword of ["$anchor", "$dynamicAnchor", "$id"]) {
+    const name = Object.hasOwn(schema, keyword) ? schema[keyword] : undefined;
+    if (typeof name !== "string") continue;
+    const key = keyword === "$id" ? name : `#${name}`;
+    if (!names.has(key)) names.set(key, schema);
+  }
+}

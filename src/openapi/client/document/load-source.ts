@@ -1,0 +1,103 @@
+import { constants } from "node:fs";
+import { open, realpath } from "node:fs/promises";
+import { dirname, resolve, sep } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+/** Reads the text behind an address, guarded by its owner. */
+export type FetchText = (url: URL) => Promise<string>;
+
+/** What may be read of a document. */
+export interface SourceOptions {
+  readonly documentBytes: number;
+  readonly fetchText: FetchText | undefined;
+}
+
+/** Turns what names a document into an absolute address. */
+export function toLocation(document: string | URL): URL {
+  if (document instanceof URL) return checkScheme(document);
+  if (/^[a-z][a-z0-9+.-]+:/i.test(document) && !document.includes("\n")) {
+    if (!URL.canParse(document)) throw new TypeError(`"${clip(document)}" is not a URL that can be read.`);
+    return checkScheme(new URL(document));
+  }
+  if (/^\s*\{|\n/.test(document)) {
+    throw new TypeError(
+      "The document is given as text; pass the path or URL of a file, or the parsed object instead.",
+    );
+  }
+  if (document.trim() === "")
+    throw new TypeError("The document is a path, a URL or an object, not an empty text.");
+  return pathToFileURL(resolve(document));
+}
+
+function checkScheme(url: URL): URL {
+  if (url.protocol === "file:" || url.protocol === "http:" || url.protocol === "https:") return url;
+  throw new TypeError(
+    `A document is read from a path, or a file:, http: or https: URL, not from "${url.protocol}".`,
+  );
+}
+
+/** What errors call a place: the path of a file, the address of anything else without what may be secret. */
+export function nameOf(url: URL): string {
+  return url.protocol === "file:" ? decodeURIComponent(url.pathname) : `${url.origin}${url.pathname}`;
+}
+
+/** Reads the bytes of a document. */
+export async function loadBytes(url: URL, options: SourceOptions): Promise<Buffer> {
+  if (url.protocol === "file:") return readBytes(fileURLToPath(url), options.documentBytes);
+  if (options.fetchText === undefined)
+    throw new Error(`${nameOf(url)} cannot be read: nothing here fetches URLs.`);
+  const bytes = Buffer.from(await options.fetchText(url), "utf8");
+  if (bytes.length > options.documentBytes) throw tooLarge(nameOf(url), options.documentBytes);
+  return bytes;
+}
+
+async function readBytes(path: string, limit: number): Promise<Buffer> {
+  // Without waiting: opening a pipe would, for ever.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause: unknown) => {
+    const missing = (cause as { code?: unknown }).code === "ENOENT";
+    throw new Error(`${path} ${missing ? "does not exist" : "cannot be opened"}.`, { cause });
+  });
+  try {
+    const stat = await file.stat();
+    if (!stat.isFile()) throw new Error(`${path} is not a file.`);
+    if (stat.size > limit) throw tooLarge(path, limit);
+    const bytes = Buffer.allocUnsafeSlow(stat.size);
+    let length = 0;
+    while (length < stat.size) {
+      const { bytesRead } = await file.read(bytes, length, stat.size - length, length);
+      if (bytesRead === 0) break;
+      length += bytesRead;
+    }
+    return bytes.subarray(0, length);
+  } finally {
+    await file.close();
+  }
+}
+
+function tooLarge(name: string, limit: number): Error {
+  return new Error(`${name} is larger than ${limit} bytes (limits.documentBytes).`);
+}
+
+/** Decides whether a document may reach another file, and says why not; nothing is read of what it may not. */
+export async function refuseReach(root: URL, target: URL): Promise<string | undefined> {
+  if (root.protocol !== "file:") {
+    return target.origin === root.origin && target.protocol === root.protocol
+      ? undefined
+      : "it is at another origin";
+  }
+  if (target.protocol !== "file:") return "a file only refers to files";
+  if (target.host !== "") return "it is on another machine";
+  try {
+    const tree = dirname(await realpath(fileURLToPath(root)));
+    const path = await realpath(fileURLToPath(target));
+    return path.startsWith(tree.endsWith(sep) ? tree : tree + sep)
+      ? undefined
+      : "it is outside the directory of the document";
+  } catch {
+    return "it does not exist";
+  }
+}
+
+function clip(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}

@@ -1,0 +1,96 @@
+import type { OpenApiOverlay, OperationOverlay } from "../openapi-options.ts";
+import { mergePatch } from "./merge-patch.ts";
+
+/** What an overlay knows an operation by. */
+interface Sign {
+  readonly method: string;
+  readonly path: string;
+  readonly operationId: string | undefined;
+}
+
+/** Finds what overlays say about an operation; what a later one says wins. */
+export function findOverlay(sign: Sign, overlays: readonly OpenApiOverlay[]): OperationOverlay {
+  let found: OperationOverlay = {};
+  for (const overlay of overlaysOf(sign, overlays)) found = { ...found, ...defined(overlay) };
+  return found;
+}
+
+/** Merges the patches of all overlays into an operation object, in turn. */
+export function patchOperation(operation: unknown, sign: Sign, overlays: readonly OpenApiOverlay[]): unknown {
+  let patched = operation;
+  for (const { patch } of overlaysOf(sign, overlays)) {
+    if (patch !== undefined) patched = mergePatch(patched, patch);
+  }
+  return patched;
+}
+
+function overlaysOf(sign: Sign, overlays: readonly OpenApiOverlay[]): OperationOverlay[] {
+  const found: OperationOverlay[] = [];
+  for (const { operations } of overlays) {
+    if (operations === undefined) continue;
+    for (const key of Object.keys(operations)) {
+      if (isNamedBy(sign, key)) found.push(operations[key] ?? {});
+    }
+  }
+  return found;
+}
+
+function defined(overlay: OperationOverlay): OperationOverlay {
+  return Object.fromEntries(Object.entries(overlay).filter(([, value]) => value !== undefined));
+}
+
+function isNamedBy(sign: Sign, key: string): boolean {
+  if (key === sign.operationId) return true;
+  const space = key.indexOf(" ");
+  return (
+    space > 0 &&
+    key.slice(0, space).toUpperCase() === sign.method.toUpperCase() &&
+    key.slice(space + 1).trim() === sign.path
+  );
+}
+
+/** Applies what overlays say about the document as a whole. */
+export function patchDocument(document: unknown, overlays: readonly OpenApiOverlay[]): unknown {
+  return overlays.reduce((value, overlay) => mergePatch(value, overlay.document ?? {}), document);
+}
+
+/** Refuses overlays that name operations which are not there, and names those that may have been meant. */
+export function checkOverlays(signs: readonly Sign[], overlays: readonly OpenApiOverlay[]): void {
+  if (overlays.every(({ operations }) => operations === undefined)) return;
+  const known = new Set<string>();
+  for (const { method, path, operationId } of signs) {
+    known.add(`${method} ${path}`);
+    if (operationId !== undefined) known.add(operationId);
+  }
+  for (const { operations } of overlays) {
+    for (const key of Object.keys(operations ?? {})) {
+      if (signs.some((sign) => isNamedBy(sign, key))) continue;
+      const near = nearest(key, known);
+      const hint = near.length === 0 ? "" : ` Near it: ${near.map((name) => `"${name}"`).join(", ")}.`;
+      throw new TypeError(`The overlay names "${key}", which is no operation of the document.${hint}`);
+    }
+  }
+}
+
+function nearest(key: string, known: ReadonlySet<string>): string[] {
+  const pairs = pairsOf(key);
+  return [...known]
+    .map((name) => ({ name, score: likeness(pairs, pairsOf(name)) }))
+    .filter(({ score }) => score > 0.3)
+    .sort((a, b) => b.score - a.score)
+    .slice(0, 3)
+    .map(({ name }) => name);
+}
+
+function pairsOf(text: string): Set<string> {
+  const letters = text.slice(0, 200).toLowerCase();
+  const pairs = new Set<string>();
+  for (let i = 0; i + 1 < letters.length; i++) pairs.add(letters.slice(i, i + 2));
+  return pairs;
+}
+
+function likeness(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
+  let shared = 0;
+  for (const pair of a) if (b.has(pair)) shared += 1;
+  return (2 * shared) / Math.max(1, a.size + b.size);
+}

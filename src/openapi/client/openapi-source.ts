@@ -1,0 +1,118 @@
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import type { ChangeListener, RegistryChange } from "../../core/registry/executor.ts";
+import type { Transport } from "./http-message.ts";
+import type { ImportedOperation } from "./imported-operation.ts";
+import type { DescribedApi, UnusableOperation } from "./plan.ts";
+
+/** What is odd about one operation of a document. */
+export interface OperationNote {
+  readonly operationId: string;
+  readonly note: string;
+}
+
+/** A document that was read, and the operations made of it. */
+export interface ImportedApi {
+  readonly api: DescribedApi;
+  /** By id. */
+  readonly operations: ReadonlyMap<string, ImportedOperation>;
+}
+
+/** What a source is made of; `fromOpenApi` puts it together. */
+export interface OpenApiSourceParts {
+  readonly transport: Transport;
+  readonly first: ImportedApi;
+  /** Reads the document again. */
+  read(): Promise<ImportedApi>;
+  /** Never throws. */
+  warn(message: string, cause?: unknown): void;
+}
+
+/** An HTTP API as a source of operations: `registry.registerAll(source)`. */
+export class OpenApiSource implements Iterable<AnyOperation> {
+  readonly #parts: OpenApiSourceParts;
+  readonly #listeners = new Set<ChangeListener>();
+  #now: ImportedApi;
+  #closed = false;
+
+  constructor(parts: OpenApiSourceParts) {
+    this.#parts = parts;
+    this.#now = parts.first;
+  }
+
+  /** Every operation of the document that can be called, sorted by id. */
+  get operations(): readonly AnyOperation[] {
+    const operations = Array.from(this.#now.operations.values(), ({ operation }) => operation);
+    return operations.sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  [Symbol.iterator](): Iterator<AnyOperation> {
+    return this.operations[Symbol.iterator]();
+  }
+
+  /** What of the document could not be made an operation, and why. */
+  get unusable(): readonly UnusableOperation[] {
+    return this.#now.api.unusable;
+  }
+
+  /** What the document gets wrong about its operations and was left out or mended. Reads all of them, which may take a while. */
+  get notes(): readonly OperationNote[] {
+    return Array.from(this.#now.operations.values()).flatMap((imported) =>
+      imported.notes.map((note) => ({ operationId: imported.operation.id, note })),
+    );
+  }
+
+  /** What the document calls the API. */
+  get title(): string {
+    return this.#now.api.title;
+  }
+
+  /** The version of the API, as a semantic version. */
+  get version(): string {
+    return this.#now.api.version;
+  }
+
+  get description(): string | undefined {
+    return this.#now.api.description;
+  }
+
+  onChange(listener: ChangeListener): () => void {
+    const added: ChangeListener = (changes) => listener(changes);
+    this.#listeners.add(added);
+    return () => void this.#listeners.delete(added);
+  }
+
+  /** Reads the document again and tells registries what changed; when it cannot be read, everything stays as it is. */
+  async refresh(): Promise<void> {
+    if (this.#closed) throw new TypeError("This source is closed.");
+    const next = await this.#parts.read();
+    const changes = changesBetween(this.#now, next);
+    this.#now = next;
+    if (this.#closed || changes.length === 0) return;
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(changes);
+      } catch (cause) {
+        this.#parts.warn("A listener of changes threw.", cause);
+      }
+    }
+  }
+
+  /** Ends every connection; calls under way fail. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#listeners.clear();
+    await this.#parts.transport.close();
+  }
+}
+
+/** What stays is replaced: its schemas may be others now, and to compare them all would be to read them all. */
+function changesBetween(before: ImportedApi, after: ImportedApi): readonly RegistryChange[] {
+  const changes: RegistryChange[] = [];
+  for (const [id, { operation }] of before.operations) {
+    if (!after.operations.has(id)) changes.push({ type: "removed", operation });
+  }
+  for (const [id, { operation }] of after.operations) {
+    changes.push({ type: before.operations.has(id) ? "replaced" : "added", operation });
+  }
+  return changes;
+}

@@ -1,0 +1,154 @@
+import { isPlainObject, setOwn } from "../../../core/json/json-value.ts";
+import type { OperationPlan, ParameterPlan } from "../plan.ts";
+import { type Definitions, itemsOf, typesOf } from "../response/schema-view.ts";
+import { parseLinks, targetOf } from "./link-header.ts";
+import { valueAt } from "./next-input.ts";
+import { LAST_PAGE, type NextPage, type PageFinder } from "./page-finder.ts";
+
+/** Turns the address of a page into the input that asks for it; nothing where it is not this operation's. */
+export type ToInput = (target: string, input: unknown) => NextPage | undefined;
+
+const LONGEST_TARGET = 8_192;
+/** Stands in where an address is relative; nothing is ever sent there. */
+const NOWHERE = "http://relative.invalid";
+
+/** Finds the next page in a `Link` header; where one is declared, a response without it is the last page. */
+export function linkFinder(toInput: ToInput, isDeclared: boolean): PageFinder {
+  return ({ meta }, input) => {
+    const header =
+      meta.source === "http" && Object.hasOwn(meta.headers, "link") ? meta.headers["link"] : undefined;
+    if (typeof header !== "string") return isDeclared ? LAST_PAGE : undefined;
+    const links = parseLinks(header);
+    const target = targetOf(links, "next");
+    if (target !== undefined) return toInput(target, input);
+    const isAboutPages = ["prev", "previous", "first", "last"].some(
+      (name) => targetOf(links, name) !== undefined,
+    );
+    return isDeclared || isAboutPages ? LAST_PAGE : undefined;
+  };
+}
+
+/** Finds the next page in an address among the data. */
+export function bodyLinkFinder(toInput: ToInput, path: readonly string[]): PageFinder {
+  return ({ data }, input) => {
+    if (!isPlainObject(data)) return undefined;
+    const target = valueAt(data, path);
+    if (typeof target === "string" && target !== "") return toInput(target, input);
+    return target === undefined || target === null || target === "" || target === false
+      ? LAST_PAGE
+      : undefined;
+  };
+}
+
+/**
+ * Creates the reading of addresses for one operation: what they say in the query is put into the input, as far as it is declared.
+ * Nothing is ever sent to the address itself, so that its host and path are looked at only to tell whether it is about this operation.
+ */
+export function createToInput(plan: OperationPlan, origin: string | undefined): ToInput {
+  const query = plan.parameters.filter((parameter) => parameter.in === "query");
+  const hosts = origin === undefined ? serverHosts(plan) : [hostOf(origin)];
+  return (target, input) => {
+    const url = target.length <= LONGEST_TARGET ? urlOf(target) : undefined;
+    if (url === undefined || !isOwnHost(url, hosts) || !isOwnPath(url, plan, input)) return undefined;
+    const next = withQuery(input, url.searchParams, query, plan.definitions);
+    return next === undefined ? undefined : { isLast: false, token: target, input: next };
+  };
+}
+
+function urlOf(target: string): URL | undefined {
+  try {
+    const url = new URL(target, NOWHERE);
+    return url.protocol === "http:" || url.protocol === "https:" ? url : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function hostOf(origin: string): string {
+  return urlOf(origin)?.hostname ?? "";
+}
+
+/** Servers whose host is not written out could be anywhere. */
+function serverHosts(plan: OperationPlan): readonly string[] | undefined {
+  const hosts = plan.servers.map(({ url }) => (url.includes("{") ? "" : hostOf(url)));
+  return hosts.some((host) => host === "" || NOWHERE.endsWith(host)) ? undefined : hosts;
+}
+
+/** Without scheme and port, which servers behind a proxy get wrong. */
+function isOwnHost(url: URL, hosts: readonly string[] | undefined): boolean {
+  return hosts === undefined || NOWHERE.endsWith(url.hostname) || hosts.includes(url.hostname);
+}
+
+/** An address may have a prefix that the template has not; one that is a query alone has no path. */
+function isOwnPath(url: URL, plan: OperationPlan, input: unknown): boolean {
+  if (url.origin === NOWHERE && url.pathname === "/") return true;
+  const wanted = segmentsOf(plan.path);
+  const given = segmentsOf(url.pathname);
+  const offset = given.length - wanted.length;
+  return (
+    offset >= 0 && wanted.every((segment, i) => isSameSegment(segment, given[offset + i] ?? "", plan, input))
+  );
+}
+
+function segmentsOf(path: string): readonly string[] {
+  return path.split("/").filter((segment) => segment !== "");
+}
+
+function isSameSegment(wanted: string, given: string, plan: OperationPlan, input: unknown): boolean {
+  const text = decoded(given).toLowerCase();
+  if (!wanted.includes("{")) return text === decoded(wanted).toLowerCase();
+  const name = wanted.startsWith("{") && wanted.endsWith("}") ? wanted.slice(1, -1) : undefined;
+  const key = plan.parameters.find((parameter) => parameter.in === "path" && parameter.name === name)?.key;
+  const value = key === undefined ? undefined : valueAt(input, [key]);
+  const isKnown = typeof value === "string" || typeof value === "number";
+  return !isKnown || String(value).toLowerCase() === text;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Nothing where the address asks for nothing new: following it would go round in circles. */
+function withQuery(
+  input: unknown,
+  search: URLSearchParams,
+  parameters: readonly ParameterPlan[],
+  definitions: Definitions,
+): Record<string, unknown> | undefined {
+  const next: Record<string, unknown> = {};
+  if (isPlainObject(input)) for (const key of Object.keys(input)) setOwn(next, key, input[key]);
+  let isNew = false;
+  for (const parameter of parameters) {
+    const value = queryValue(search, parameter, definitions);
+    if (value === undefined) continue;
+    const old = Object.hasOwn(next, parameter.key) ? next[parameter.key] : undefined;
+    if (String(old) === String(value) && old !== undefined) continue;
+    isNew = true;
+    setOwn(next, parameter.key, value);
+  }
+  return isNew ? next : undefined;
+}
+
+/** Reads a value as its schema wants it; objects, which have many forms, stay as they were asked for. */
+function queryValue(search: URLSearchParams, parameter: ParameterPlan, definitions: Definitions): unknown {
+  const { name, schema, explode } = parameter;
+  const [first, ...others] = search.getAll(name);
+  if (first === undefined) return undefined;
+  const types = typesOf(schema, definitions);
+  if (types.has("object") && !types.has("string")) return undefined;
+  if (!types.has("array")) return scalar(first, types);
+  const texts = explode || others.length > 0 ? [first, ...others] : first.split(",");
+  const itemTypes = typesOf(itemsOf(schema, definitions), definitions);
+  return texts.map((text) => scalar(text, itemTypes));
+}
+
+function scalar(text: string, types: ReadonlySet<string>): string | number | boolean {
+  if (types.has("string")) return text;
+  const isNumber = types.has("integer") || types.has("number");
+  if (isNumber && /^-?[0-9]{1,15}(?:\.[0-9]{1,15})?$/.test(text)) return Number(text);
+  return types.has("boolean") && (text === "true" || text === "false") ? text === "true" : text;
+}

@@ -1,0 +1,31 @@
+import type { ParameterPlan } from "../plan.ts";
+import { escapeName, escapeText } from "./escape.ts";
+import { invalidInput } from "./invalid-input.ts";
+import { createShapeReader, isEmptyShape, joinShape } from "./parameter-text.ts";
+import { type PairWriter, writeExploded } from "./query-parameter.ts";
+
+/** What RFC 6265 lets a cookie hold unquoted. */
+const COOKIE_TEXT = /^[!#-+\--:<-[\]-~]*$/;
+
+/**
+ * Makes what writes the values of a cookie parameter: escaped in the style `form`, as they are in the style `cookie`, which refuses
+ * what would need escaping. Parts that are exploded become cookies of their own: nothing reads the `&` of a query here.
+ */
+export function createCookieWriter(parameter: ParameterPlan): PairWriter {
+  const { key, name, style, explode, contentType } = parameter;
+  const isRaw = style === "cookie" && contentType === undefined;
+  const encode = (text: string) => (isRaw ? checkCookie(text, key) : escapeText(text, key));
+  const readShape = createShapeReader(parameter);
+  const label = escapeName(name);
+  return (value, pairs) => {
+    const shape = readShape(value);
+    if (isEmptyShape(shape)) return;
+    if (explode && shape.kind !== "scalar") writeExploded(shape, label, encode, pairs);
+    else pairs.push(`${label}=${joinShape(shape, { separator: ",", pairs: false, encode })}`);
+  };
+}
+
+function checkCookie(text: string, key: string): string {
+  if (COOKIE_TEXT.test(text)) return text;
+  throw invalidInput(key, "holds characters that a cookie cannot hold");
+}

@@ -1,0 +1,120 @@
+import { setOwn } from "../../../core/json/json-value.ts";
+import {
+  isObject,
+  isSchema,
+  type JsonSchema,
+  type JsonSchemaObject,
+} from "../../../core/schema/json-schema.ts";
+import type { BodyPlan, OperationPlan, ParameterPlan } from "../plan.ts";
+import { binaryProperties, definitionName, followReference } from "./binary-schema.ts";
+import { isSendableHeader } from "./header-parameter.ts";
+import { mediaKindOf, readDeclaredType } from "./media-type.ts";
+
+/** What bytes are given as; a `Uint8Array` counts as an object. */
+const FILE = {
+  type: ["string", "object"],
+  description: 'Bytes: a Uint8Array, text for its UTF-8, or { "base64": "…", "filename"?, "contentType"? }.',
+} as const;
+
+const XML = { type: ["string", "object"], description: "XML, as text." } as const;
+
+/** Describes the input of an operation: a property for each parameter, and the body. */
+export function toInputSchema(plan: OperationPlan): JsonSchema {
+  const properties: Record<string, JsonSchema> = {};
+  const required: string[] = [];
+  for (const parameter of plan.parameters) {
+    if (!isSendableHeader(parameter)) continue;
+    setOwn(properties, parameter.key, describe(parameter.schema, parameter));
+    if (parameter.required) required.push(parameter.key);
+  }
+  const { body } = plan;
+  if (body !== undefined) {
+    setOwn(properties, body.key, describe(bodySchema(body, plan.definitions), body));
+    if (body.required) required.push(body.key);
+  }
+  const definitions = usedDefinitions(Object.values(properties), plan.definitions);
+  return {
+    type: "object",
+    properties,
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+    ...(Object.keys(definitions).length > 0 && { $defs: definitions }),
+  };
+}
+
+/** What a parameter or body says about itself comes before what its schema says. */
+function describe(
+  schema: JsonSchema,
+  { description, deprecated }: Pick<ParameterPlan, "description" | "deprecated">,
+): JsonSchema {
+  if (schema === false || (description === undefined && deprecated !== true)) return schema;
+  return {
+    ...(schema === true ? {} : schema),
+    ...(description !== undefined && { description }),
+    ...(deprecated === true && { deprecated }),
+  };
+}
+
+function bodySchema(body: BodyPlan, definitions: OperationPlan["definitions"]): JsonSchema {
+  const [media] = body.content;
+  if (media === undefined) return FILE;
+  const { schema = true } = media;
+  switch (mediaKindOf(readDeclaredType(media.mediaType).essence)) {
+    case "json":
+    case "form":
+    case "text":
+      return schema;
+    case "lines":
+      return media.itemSchema === undefined ? true : { type: "array", items: media.itemSchema };
+    case "xml":
+      return XML;
+    case "multipart":
+      return multipartSchema(schema, definitions);
+    case "range":
+      return schema === true ? true : { anyOf: [schema, FILE] };
+    case "binary":
+      return FILE;
+  }
+}
+
+/** Files among the parts take bytes in each of their forms. */
+function multipartSchema(schema: JsonSchema, definitions: OperationPlan["definitions"]): JsonSchema {
+  const files = binaryProperties(schema, definitions);
+  const followed = followReference(schema, definitions);
+  if (files.size === 0 || !isObject(followed) || !isObject(followed["properties"])) return schema;
+  const properties: Record<string, unknown> = {};
+  for (const [name, property] of Object.entries(followed["properties"])) {
+    setOwn(properties, name, files.has(name) ? fileSchema(property, definitions) : property);
+  }
+  return { ...followed, properties };
+}
+
+function fileSchema(property: unknown, definitions: OperationPlan["definitions"]): JsonSchema {
+  const followed = isSchema(property) ? followReference(property, definitions) : undefined;
+  if (!isObject(followed)) return FILE;
+  const { description = FILE.description } = followed;
+  if (followed["type"] === "array") return { ...followed, items: FILE };
+  return { type: FILE.type, description };
+}
+
+/** The definitions that schemas refer to, and those that these refer to. */
+function usedDefinitions(
+  schemas: readonly JsonSchema[],
+  definitions: OperationPlan["definitions"],
+): Record<string, JsonSchema> {
+  const used: Record<string, JsonSchema> = {};
+  const left: unknown[] = [...schemas];
+  const seen = new Set<object>();
+  while (left.length > 0) {
+    const next = left.pop();
+    if (typeof next !== "object" || next === null || seen.has(next)) continue;
+    seen.add(next);
+    const name = Array.isArray(next) ? undefined : definitionName((next as JsonSchemaObject)["$ref"]);
+    if (name !== undefined && Object.hasOwn(definitions, name) && !Object.hasOwn(used, name)) {
+      setOwn(used, name, definitions[name]);
+      left.push(definitions[name]);
+    }
+    for (const member of Object.values(next)) if (typeof member === "object") left.push(member);
+  }
+  return used;
+}

@@ -1,0 +1,173 @@
+import { createParser } from "eventsource-parser";
+import type { BodyKind } from "./media-type.ts";
+
+/** One piece of a stream, not yet looked into. */
+export interface Frame {
+  readonly text: string;
+  readonly id?: string | undefined;
+  readonly event?: string | undefined;
+}
+
+/** Takes text however it was cut, and gives the pieces that are complete. */
+interface Splitter {
+  /** Pieces found so far; whoever reads them takes them out. */
+  readonly found: Frame[];
+  /** Characters that wait for more. */
+  readonly waiting: number;
+  feed(text: string): void;
+  end(): void;
+}
+
+/** A piece of a stream that is larger than allowed. */
+export class FrameTooLarge extends Error {
+  override readonly name = "FrameTooLarge";
+}
+
+/** Names and blanks around the data of an event, which do not count as its size. */
+const ROOM_FOR_NAMES = 1_024;
+const RECORD_SEPARATOR = "\u001E";
+
+/** Splits a body into its pieces; however it arrives, they are the same. */
+export async function* readFrames(
+  body: AsyncIterable<Uint8Array>,
+  kind: BodyKind,
+  eventBytes: number,
+): AsyncGenerator<Frame, undefined> {
+  const decoder = new TextDecoder();
+  const splitter = createSplitter(kind, eventBytes);
+  for await (const chunk of body) {
+    splitter.feed(decoder.decode(chunk, { stream: true }));
+    yield* checked(splitter, eventBytes);
+  }
+  splitter.feed(decoder.decode());
+  splitter.end();
+  yield* checked(splitter, eventBytes);
+}
+
+/** What was complete before something too large came is still given. */
+function* checked(splitter: Splitter, eventBytes: number): Generator<Frame, undefined> {
+  for (const frame of splitter.found.splice(0)) {
+    if (isLarger(frame.text, eventBytes)) throw new FrameTooLarge();
+    yield frame;
+  }
+  if (splitter.waiting > eventBytes + ROOM_FOR_NAMES) throw new FrameTooLarge();
+}
+
+/** No character takes more than three bytes for each of its units, so that most text need not be measured. */
+function isLarger(text: string, bytes: number): boolean {
+  return text.length > bytes || (text.length * 3 > bytes && Buffer.byteLength(text) > bytes);
+}
+
+function createSplitter(kind: BodyKind, eventBytes: number): Splitter {
+  switch (kind) {
+    case "events":
+      return splitEvents(eventBytes);
+    case "records":
+      return splitAt(RECORD_SEPARATOR);
+    case "json":
+      return splitJson();
+    case "wire":
+    case "text":
+    case "bytes":
+    case "lines":
+      return splitAt("\n");
+  }
+}
+
+function splitEvents(eventBytes: number): Splitter {
+  const found: Frame[] = [];
+  let isOver = false;
+  let last = "";
+  const parser = createParser({
+    maxBufferSize: eventBytes + ROOM_FOR_NAMES,
+    onEvent: ({ data, id, event }) => void found.push({ text: data, id, event }),
+    onError: ({ type }) => {
+      if (type === "max-buffer-size-exceeded") isOver = true;
+    },
+  });
+  // Its own look at what comes first would depend on how the body was cut; the decoder has taken the mark out.
+  parser.feed("");
+  const feed = (text: string) => {
+    if (isOver || text === "") return;
+    last = text.charAt(text.length - 1);
+    parser.feed(text);
+  };
+  return {
+    found,
+    get waiting() {
+      return isOver ? Number.POSITIVE_INFINITY : 0;
+    },
+    feed,
+    // A carriage return at the very end waits for a line feed that will not come.
+    end: () => feed(last === "\r" ? "\n" : ""),
+  };
+}
+
+function splitAt(separator: string): Splitter {
+  const found: Frame[] = [];
+  let rest = "";
+  const push = (text: string) => {
+    if (text.trim() !== "") found.push({ text });
+  };
+  return {
+    found,
+    get waiting() {
+      return rest.length;
+    },
+    feed(text) {
+      let start = 0;
+      for (let at = text.indexOf(separator); at !== -1; at = text.indexOf(separator, start)) {
+        push(rest + text.slice(start, at));
+        rest = "";
+        start = at + separator.length;
+      }
+      rest += text.slice(start);
+    },
+    end() {
+      push(rest);
+      rest = "";
+    },
+  };
+}
+
+/** For what calls itself JSON: a value on each line, or where the first line is none, one value in all. */
+function splitJson(): Splitter {
+  const lines = splitAt("\n");
+  let whole: string | undefined;
+  let isDecided = false;
+  const decide = () => {
+    const first = lines.found[0];
+    if (isDecided || first === undefined) return;
+    isDecided = true;
+    if (!isJsonText(first.text))
+      whole = lines.found.splice(0).reduce((all, { text }) => `${all}${text}\n`, "");
+  };
+  return {
+    found: lines.found,
+    get waiting() {
+      return lines.waiting + (whole?.length ?? 0);
+    },
+    feed(text) {
+      lines.feed(text);
+      if (whole === undefined) decide();
+      else whole += lines.found.splice(0).reduce((all, line) => `${all}${line.text}\n`, "");
+    },
+    end() {
+      lines.end();
+      if (whole === undefined) decide();
+      if (whole === undefined) return;
+      const rest = lines.found.splice(0).reduce((all, { text }) => `${all}${text}\n`, "");
+      lines.found.push({ text: whole + rest });
+      whole = undefined;
+    },
+  };
+}
+
+function isJsonText(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

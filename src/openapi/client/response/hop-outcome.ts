@@ -1,0 +1,108 @@
+import type { ResultFacts } from "../../../core/envelope/response-meta.ts";
+import { isErrorCode } from "../../../core/errors/error-codes.ts";
+import { toErrorDetails } from "../../../core/errors/error-details.ts";
+import { CallError } from "../../../core/errors/errors.ts";
+import { isPlainObject } from "../../../core/json/json-value.ts";
+import { fromWire } from "../../../core/wire/wire.ts";
+import { cleanMessage } from "./clean-message.ts";
+import { codeOfStatus } from "./status-codes.ts";
+
+/** What a problem that Waybill wrote stands for. */
+export type HopOutcome =
+  | { readonly outcome: "call-error"; readonly error: CallError }
+  | { readonly outcome: "tool-error"; readonly data: unknown; readonly facts: ResultFacts };
+
+/** Who reads a problem, and of whom. */
+export interface HopReader {
+  readonly operationId: string;
+  /** Codes the operation declares. */
+  readonly declared: ReadonlySet<string>;
+  /** The document says that Waybill serves the operation: its sentences are shown. */
+  readonly isWaybill: boolean;
+  /** The sentence for an error whose own is not shown. */
+  readonly message: string;
+}
+
+const CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
+/** Characters of what a server says for people: in an envelope, and as the message of an error that is thrown here. */
+const MESSAGE_LENGTH = { "tool-error": 8_192, "call-error": 500 } as const;
+
+/** Reads the outcome out of a problem; nothing where it says nothing that holds together. */
+export function readHopOutcome(problem: unknown, status: number, reader: HopReader): HopOutcome | undefined {
+  const facts = isPlainObject(problem) ? ownMember(problem, "waybill") : undefined;
+  if (!isPlainObject(problem) || !isPlainObject(facts)) return undefined;
+  switch (ownMember(facts, "outcome")) {
+    case "call-error":
+      return { outcome: "call-error", error: toHopError(problem, status, reader) };
+    case "tool-error":
+      return readToolError(facts, reader.operationId);
+    default:
+      return undefined;
+  }
+}
+
+/** Rebuilds the error a problem was made of. */
+export function toHopError(problem: Record<string, unknown>, status: number, reader: HopReader): CallError {
+  const code = ownMember(problem, "code");
+  const isKnown = typeof code === "string" && (isErrorCode(code) || reader.declared.has(code));
+  const detail = ownMember(problem, "detail");
+  const isShown = reader.isWaybill && typeof detail === "string";
+  const retryable = ownMember(problem, "retryable");
+  const correctable = ownMember(problem, "correctable");
+  return new CallError(
+    isKnown ? code : codeOfStatus(status),
+    isShown ? cleanMessage(detail, MESSAGE_LENGTH["call-error"]) : reader.message,
+    {
+      cause: problem,
+      details: ownMember(problem, "details"),
+      httpStatus: status,
+      ...(typeof retryable === "boolean" && { retryable }),
+      ...(typeof correctable === "boolean" && { correctable }),
+      stack: false,
+    },
+  );
+}
+
+function readToolError(told: Record<string, unknown>, operationId: string): HopOutcome | undefined {
+  const facts = readToolFacts(told);
+  return facts && { outcome: "tool-error", data: readTold(told, operationId), facts };
+}
+
+/** Reads why an operation said no; nothing where its code is none. */
+export function readToolFacts(told: Record<string, unknown>): ResultFacts | undefined {
+  const code = ownMember(told, "code");
+  const message = ownMember(told, "message");
+  const details = toErrorDetails(ownMember(told, "details"));
+  if (code !== undefined && !(typeof code === "string" && CODE.test(code))) return undefined;
+  return {
+    ...(code !== undefined && { code }),
+    ...(typeof message === "string" && { message: cleanMessage(message, MESSAGE_LENGTH["tool-error"]) }),
+    ...(details !== undefined && { details }),
+  };
+}
+
+/** Reads data as Waybill writes it: exactly what it is in `wire`, or as plain JSON in `data`. */
+export function readTold(told: Record<string, unknown>, operationId: string): unknown {
+  return Object.hasOwn(told, "wire") ? readWire(told["wire"], operationId) : ownMember(told, "data");
+}
+
+/** Reads data in its wire form; what cannot be read is an invalid output, and what was wrong with it stays here. */
+export function readWire(wire: unknown, operationId: string): unknown {
+  try {
+    return fromWire(wire, { code: "OUTPUT_INVALID" });
+  } catch (cause) {
+    throw new CallError(
+      "OUTPUT_INVALID",
+      `"${operationId}" answered with data whose wire form is malformed.`,
+      {
+        cause,
+        stack: false,
+      },
+    );
+  }
+}
+
+/** Gives a member that an object has itself. */
+export function ownMember(object: Record<string, unknown>, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}

@@ -1,0 +1,161 @@
+import { httpEnvelope } from "../../../core/envelope/envelope.ts";
+import type { PageFacts, ResponseEnvelope, ResultFacts } from "../../../core/envelope/response-meta.ts";
+import { CallError } from "../../../core/errors/errors.ts";
+import { parseJsonTextOrNone } from "../../../core/json/json-text.ts";
+import { isPlainObject } from "../../../core/json/json-value.ts";
+import type { WholeResponse } from "../http-message.ts";
+import type { OperationPlan } from "../plan.ts";
+import { mayBeUnchanged, mediaFor, responseFor } from "./declared-media.ts";
+import { beginsAsStructure, cutText, decodeJson, decodeText, firstByte } from "./decode-body.ts";
+import { envelopeMeta } from "./envelope-meta.ts";
+import { ownMember, readWire } from "./hop-outcome.ts";
+import { type MediaType, parseMediaType } from "./media-type.ts";
+import { readErrorResponse } from "./response-error.ts";
+import { headerOf } from "./response-headers.ts";
+
+/** How responses of one operation are read. */
+export interface ResponseReaderOptions {
+  readonly operationId: string;
+  /** Accepts text and bytes that end with the connection. @default false */
+  readonly allowUndelimited?: boolean | undefined;
+  /** Codes the operation declares. @default none */
+  readonly declared?: ReadonlySet<string> | undefined;
+}
+
+/** Makes an envelope of a response, or throws the `CallError` it stands for. */
+export type ResponseReader = (response: WholeResponse) => ResponseEnvelope;
+
+const NO_CODES: ReadonlySet<string> = new Set();
+const FACTS_HEADER = "waybill-facts";
+const FACTS_LENGTH = 8_192;
+const CURSOR_LENGTH = 8_192;
+const SHOWN_BODY = 4_096;
+
+/** Creates the reader of an operation's responses. */
+export function createResponseReader(plan: OperationPlan, options: ResponseReaderOptions): ResponseReader {
+  const { operationId, declared = NO_CODES } = options;
+  const isWaybill = plan.waybill !== undefined;
+  const isUnchangedAllowed = mayBeUnchanged(plan);
+  return (response) => {
+    const { status } = response;
+    const isEmpty = plan.method === "HEAD" || status === 204 || status === 205 || status === 304;
+    if ((status >= 200 && status < 300) || (status === 304 && isUnchangedAllowed)) {
+      const data = isEmpty ? undefined : readBody(response, plan, options);
+      return toEnvelope(response, data, false, factsOf(response, isWaybill));
+    }
+    const { data, facts } = readErrorResponse(response, { operationId, declared, isWaybill });
+    return toEnvelope(response, data, true, { ...factsOf(response, isWaybill), ...facts });
+  };
+}
+
+function toEnvelope(
+  response: WholeResponse,
+  data: unknown,
+  isError: boolean,
+  waybill: ResultFacts,
+): ResponseEnvelope {
+  const { statusCode, headers, contentType, setCookie } = envelopeMeta(response);
+  return httpEnvelope(data, { statusCode, headers, contentType, setCookie, isError, waybill });
+}
+
+function factsOf(response: WholeResponse, isWaybill: boolean): ResultFacts {
+  const { attempts } = response;
+  const page = isWaybill ? readPage(headerOf(response.headers, FACTS_HEADER)) : undefined;
+  if (attempts <= 1 && page === undefined) return { obtained: "body" };
+  return { obtained: "body", ...(attempts > 1 && { attempts }), ...(page !== undefined && { page }) };
+}
+
+/** Reads the one fact that only the server can know; the others are made here. */
+function readPage(header: string | undefined): PageFacts | undefined {
+  if (header === undefined || header.length > FACTS_LENGTH) return undefined;
+  const facts = parseJsonTextOrNone(header);
+  const page = isPlainObject(facts) ? ownMember(facts, "page") : undefined;
+  if (!isPlainObject(page)) return undefined;
+  const next = ownMember(page, "next");
+  if (next === undefined) return {};
+  return typeof next === "string" && next.length <= CURSOR_LENGTH ? { next } : undefined;
+}
+
+function readBody(response: WholeResponse, plan: OperationPlan, options: ResponseReaderOptions): unknown {
+  const { body, status, delimited } = response;
+  const contentType = headerOf(response.headers, "content-type") ?? "";
+  const media = contentType === "" ? guessMedia(body, plan, status) : parseMediaType(contentType);
+  if (!delimited && options.allowUndelimited !== true && !showsItsEnd(body, media)) {
+    throw invalid(
+      response,
+      `"${options.operationId}" answered with a body that may have been cut: it ended with the connection. ` +
+        "Accept such bodies with the option allowUndelimited.",
+    );
+  }
+  if (body.length === 0) return isDeclaredText(plan, status, media) ? "" : undefined;
+  switch (media.kind) {
+    case "json":
+      return readJson(response, media, options.operationId);
+    case "wire":
+      return readWire(readJson(response, media, options.operationId), options.operationId);
+    case "bytes":
+      return body;
+    case "text":
+    case "events":
+    case "lines":
+    case "records":
+      return decodeText(body, media.charset);
+  }
+}
+
+function readJson(response: WholeResponse, { charset }: MediaType, operationId: string): unknown {
+  const { body } = response;
+  try {
+    return decodeJson(body, charset);
+  } catch (error) {
+    const text = cutText(decodeText(body.subarray(0, SHOWN_BODY * 4), charset), SHOWN_BODY);
+    throw invalid(
+      response,
+      `"${operationId}" answered with a body that says it is JSON and is not, or is nested too deeply.`,
+      new Error(text, { cause: error }),
+    );
+  }
+}
+
+function invalid({ status }: WholeResponse, message: string, cause?: unknown): CallError {
+  return new CallError("OUTPUT_INVALID", message, { cause, details: { status }, stack: false });
+}
+
+const JSON_MEDIA: MediaType = { type: "application/json", charset: undefined, kind: "json" };
+const BYTES: MediaType = { type: "", charset: undefined, kind: "bytes" };
+const ANY_TYPE = "*/*";
+
+/** For a response that does not say what it is: the one thing it may be, or JSON where it may be and looks like it. */
+function guessMedia(body: Uint8Array, plan: OperationPlan, status: number): MediaType {
+  const types = (responseFor(plan, status)?.content ?? []).map(({ mediaType }) => parseMediaType(mediaType));
+  const [only] = types;
+  if (only !== undefined && types.length === 1 && !only.type.includes("*")) return only;
+  const mayBeJson = types.some(({ kind, type }) => kind === "json" || type === ANY_TYPE);
+  return mayBeJson && beginsAsStructure(body) && isJson(body) ? JSON_MEDIA : BYTES;
+}
+
+function isJson(body: Uint8Array): boolean {
+  try {
+    decodeJson(body, undefined);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const QUOTE = 0x22;
+
+/** An object, a list and a string end with a character of their own: one that was cut is no JSON. */
+function showsItsEnd(body: Uint8Array, { kind, charset }: MediaType): boolean {
+  if (kind !== "json" && kind !== "wire") return false;
+  if (beginsAsStructure(body) || firstByte(body) === QUOTE) return true;
+  const first = charset === undefined ? "" : decodeText(body.subarray(0, 64), charset).trimStart().charAt(0);
+  return first !== "" && '{["'.includes(first);
+}
+
+/** An empty text is a text where one is declared, and nothing where a server merely calls nothing so. */
+function isDeclaredText(plan: OperationPlan, status: number, media: MediaType): boolean {
+  if (media.kind !== "text") return false;
+  const declared = mediaFor(responseFor(plan, status), media.type);
+  return declared !== undefined && parseMediaType(declared.mediaType).kind === "text";
+}

@@ -1,0 +1,171 @@
+import type { ResultFacts } from "../../../core/envelope/response-meta.ts";
+import { CallError } from "../../../core/errors/errors.ts";
+import { parseJsonText } from "../../../core/json/json-text.ts";
+import { isPlainObject } from "../../../core/json/json-value.ts";
+import type { StreamedResponse } from "../http-message.ts";
+import type { OperationPlan } from "../plan.ts";
+import { mediaFor, responseFor } from "./declared-media.ts";
+import { cutText } from "./decode-body.ts";
+import { type Frame, FrameTooLarge, readFrames } from "./frames.ts";
+import { type HopReader, ownMember, readTold, readToolFacts, toHopError } from "./hop-outcome.ts";
+import { createItemReader, type ItemReader } from "./item-reader.ts";
+import { type MediaType, parseMediaType } from "./media-type.ts";
+import { headerOf } from "./response-headers.ts";
+
+/** One item of a stream. */
+export interface StreamItem {
+  readonly data: unknown;
+  /** Where the stream can be taken up again. */
+  readonly cursor?: string | undefined;
+  /** The name of the event it came as. */
+  readonly event?: string | undefined;
+  /** Why the operation said no with this item, where it did. */
+  readonly error?: ResultFacts | undefined;
+}
+
+/** The items of one response, read once. */
+export interface ItemStream extends AsyncIterable<StreamItem> {
+  /** The id of the last event that was read, to be sent as `Last-Event-ID`. */
+  readonly lastEventId: string | undefined;
+}
+
+/** How a stream is read. */
+export interface StreamOptions {
+  readonly operationId: string;
+  /** Codes the operation declares. @default none */
+  readonly declared?: ReadonlySet<string> | undefined;
+  /** Bytes of one event. @default 4_194_304 */
+  readonly eventBytes?: number | undefined;
+}
+
+const EVENT_BYTES = 4_194_304;
+const END = "[DONE]";
+const ID_LENGTH = 8_192;
+const SHOWN_TEXT = 4_096;
+
+/** Reads the items of a stream as they arrive: events, lines, JSON text sequences, or bytes. */
+export function readStream(
+  response: StreamedResponse,
+  plan: OperationPlan,
+  options: StreamOptions,
+): ItemStream {
+  const state: { lastEventId: string | undefined } = { lastEventId: undefined };
+  const items = readItems(response, plan, options, state);
+  return {
+    get lastEventId() {
+      return state.lastEventId;
+    },
+    [Symbol.asyncIterator]: () => items,
+  };
+}
+
+async function* readItems(
+  response: StreamedResponse,
+  plan: OperationPlan,
+  options: StreamOptions,
+  state: { lastEventId: string | undefined },
+): AsyncGenerator<StreamItem, undefined> {
+  const { operationId, eventBytes = EVENT_BYTES } = options;
+  const media = mediaOf(response, plan);
+  if (media.kind === "bytes") {
+    for await (const data of response.body) if (data.length > 0) yield { data };
+    return;
+  }
+  const isOwn = plan.waybill !== undefined && media.kind === "events";
+  const declared = mediaFor(responseFor(plan, response.status), media.type);
+  const toItem = isOwn
+    ? createOwnReader(options)
+    : toForeignItem(createItemReader(declared, media.kind, plan.definitions), operationId);
+  try {
+    for await (const frame of readFrames(response.body, media.kind, eventBytes)) {
+      const item = toItem(frame);
+      if (frame.id !== undefined && frame.id.length <= ID_LENGTH) state.lastEventId = frame.id;
+      if (item === "end") return;
+      if (item !== undefined) yield item;
+    }
+  } catch (error) {
+    throw error instanceof FrameTooLarge ? tooLarge(operationId, eventBytes) : error;
+  }
+  if (isOwn) throw wasCut(operationId);
+}
+
+/** What the response says it is; where it does not say, the one thing it may be, or else lines. */
+function mediaOf(response: StreamedResponse, plan: OperationPlan): MediaType {
+  const contentType = headerOf(response.headers, "content-type") ?? "";
+  if (contentType !== "") return parseMediaType(contentType);
+  const [only, ...others] = responseFor(plan, response.status)?.content ?? [];
+  const isKnown = only !== undefined && others.length === 0 && !only.mediaType.includes("*");
+  return isKnown ? parseMediaType(only.mediaType) : { type: "", charset: undefined, kind: "text" };
+}
+
+type ToItem = (frame: Frame) => StreamItem | "end" | undefined;
+
+function toForeignItem(read: ItemReader, operationId: string): ToItem {
+  return (frame) => {
+    const { text, id, event } = frame;
+    if (text === END) return "end";
+    const cursor = id === "" || id === undefined || id.length > ID_LENGTH ? undefined : id;
+    const data = orInvalid(() => read(frame), text, operationId);
+    return { data, ...(cursor !== undefined && { cursor }), ...(event !== undefined && { event }) };
+  };
+}
+
+/** Reads what Waybill writes: `next`, `error` and `done`; events of other names are from a later version. */
+function createOwnReader({ operationId, declared = new Set() }: StreamOptions): ToItem {
+  const message = `"${operationId}" failed while it was streaming.`;
+  const reader: HopReader = { operationId, declared, isWaybill: true, message };
+  return ({ text, event }) => {
+    if (event === "done") return "end";
+    if (event !== "next" && event !== "error") return undefined;
+    const told = orInvalid(() => readObject(text), text, operationId);
+    if (event === "error") throw toHopError(told, statusOf(told), reader);
+    return { data: readTold(told, operationId), ...readMembers(told) };
+  };
+}
+
+function readMembers(told: Record<string, unknown>): Pick<StreamItem, "cursor" | "event" | "error"> {
+  const cursor = ownMember(told, "cursor");
+  const event = ownMember(told, "event");
+  return {
+    ...(typeof cursor === "string" && cursor.length <= ID_LENGTH && { cursor }),
+    ...(typeof event === "string" && event.length <= ID_LENGTH && { event }),
+    ...(ownMember(told, "isError") === true && { error: readToolFacts(told) ?? {} }),
+  };
+}
+
+function readObject(text: string): Record<string, unknown> {
+  const value = parseJsonText(text);
+  if (!isPlainObject(value)) throw new TypeError("It is not an object.");
+  return value;
+}
+
+function statusOf(problem: Record<string, unknown>): number {
+  const status = ownMember(problem, "status");
+  return Number.isInteger(status) ? (status as number) : 500;
+}
+
+function orInvalid<T>(read: () => T, text: string, operationId: string): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new CallError(
+      "OUTPUT_INVALID",
+      `"${operationId}" sent an item that is not the JSON it should be.`,
+      {
+        cause: new Error(cutText(text, SHOWN_TEXT), { cause: error }),
+        stack: false,
+      },
+    );
+  }
+}
+
+function tooLarge(operationId: string, eventBytes: number): CallError {
+  const message = `"${operationId}" sent an item of more than ${eventBytes} bytes; raise limits.eventBytes to read it.`;
+  return new CallError("TOO_LARGE", message, { correctable: false, stack: false });
+}
+
+function wasCut(operationId: string): CallError {
+  return new CallError("UNAVAILABLE", `The stream of "${operationId}" was cut before its end.`, {
+    stack: false,
+  });
+}

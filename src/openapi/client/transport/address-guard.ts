@@ -1,0 +1,117 @@
+import type { LookupAddress, LookupAllOptions } from "node:dns";
+import type { LookupFunction } from "node:net";
+import { isIP } from "node:net";
+import ipaddr from "ipaddr.js";
+import { CallError } from "../../../core/errors/errors.ts";
+import { shownHost } from "./transport-errors.ts";
+
+/** Resolves every address of a host name, as `dns.lookup` does. */
+export type ResolveHost = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (error: Error | null, addresses: readonly LookupAddress[]) => void,
+) => void;
+
+/** Decides which hosts may be at private addresses. */
+export interface AddressGuard {
+  mayBePrivate(hostname: string, port: string): boolean;
+}
+
+/** Answers of Azure's host to its guests alone, though the range says nothing of it. */
+const METADATA_ADDRESSES: ReadonlySet<string> = new Set(["168.63.129.16"]);
+
+/** Tells whether an address is one of the open internet: what is private, local, reserved or a tunnel to any of these is not. */
+export function isPublicAddress(address: string): boolean {
+  const version = isIP(address);
+  if (version === 4) return isPublicV4(ipaddr.IPv4.parse(address));
+  // A zone names a network that this machine is part of.
+  if (version === 0 || address.includes("%")) return false;
+  const v6 = ipaddr.IPv6.parse(toPlainV6(address));
+  const embedded = embeddedV4(v6);
+  if (embedded !== undefined) return isPublicV4(embedded);
+  // All that has been given out lies in 2000::/3.
+  return ((v6.parts[0] as number) & 0xe000) === 0x2000 && v6.range() === "unicast";
+}
+
+/** The one way to write an address, without dots: `ipaddr.js` takes `::1.2.3.4` for `::ffff:1.2.3.4`, and no system does. */
+function toPlainV6(address: string): string {
+  return new URL(`http://[${address}]`).hostname.slice(1, -1);
+}
+
+function isPublicV4(address: ipaddr.IPv4): boolean {
+  return address.range() === "unicast" && !METADATA_ADDRESSES.has(address.toString());
+}
+
+/** `::ffff:a.b.c.d`, and `64:ff9b::a.b.c.d`, by which IPv6 networks reach the IPv4 internet. */
+function embeddedV4(address: ipaddr.IPv6): ipaddr.IPv4 | undefined {
+  if (address.isIPv4MappedAddress()) return address.toIPv4Address();
+  const [first, second, third, fourth, fifth, sixth] = address.parts;
+  const isTranslated = first === 0x64 && second === 0xff9b;
+  if (!isTranslated || third !== 0 || fourth !== 0 || fifth !== 0 || sixth !== 0) return undefined;
+  return new ipaddr.IPv4(address.toByteArray().slice(12));
+}
+
+/** Makes a guard from the hosts that the user named, as `host` or `host:port`, and those allowed besides. */
+export function createAddressGuard(
+  trusted: readonly string[],
+  allowPrivate: readonly string[] | boolean | undefined,
+): AddressGuard {
+  if (allowPrivate === true) return { mayBePrivate: () => true };
+  const names = new Set([...trusted, ...(allowPrivate || [])].map(normalName));
+  return {
+    mayBePrivate(hostname, port) {
+      const host = bareHost(hostname);
+      return names.has(host) || names.has(`${host} ${port}`);
+    },
+  };
+}
+
+/** Host and port apart by a space, which neither can hold: an IPv6 address has colons of its own. */
+function normalName(name: string): string {
+  const lower = name.trim().toLowerCase();
+  const bracketed = /^\[([^\]]*)\](?::(\d+))?$/.exec(lower);
+  const plain = /^([^:]*)(?::(\d+))?$/.exec(lower);
+  const [, host = lower, port] = bracketed ?? plain ?? [];
+  return port === undefined ? bareHost(host) : `${bareHost(host)} ${Number(port)}`;
+}
+
+/** A host as names are compared: without brackets, the final dot, and other ways to write the same address. */
+export function bareHost(hostname: string): string {
+  const host = hostname
+    .toLowerCase()
+    .replace(/^\[|\]$/g, "")
+    .replace(/\.$/, "");
+  return isIP(host) === 6 && !host.includes("%") ? toPlainV6(host) : host;
+}
+
+/** The refusal of an address that is not public. */
+export function refusePrivate(hostname: string): CallError {
+  const host = shownHost(bareHost(hostname));
+  const message = `${host} is at a private or reserved address; name it in the option allowPrivate to call it there.`;
+  return new CallError("ACCESS_DENIED", message, { details: { host }, stack: false });
+}
+
+/**
+ * Makes the `lookup` of one connection's options: every address is checked, and the very list that was checked is what is
+ * connected to, so that a name cannot be public for the check and private for the connection.
+ */
+export function guardedLookup(resolve: ResolveHost, mayBePrivate: boolean): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(
+      hostname,
+      { family: options.family ?? 0, hints: options.hints ?? 0, all: true },
+      (error, addresses) => {
+        const [first] = addresses ?? [];
+        if (error !== null || first === undefined) return callback(error ?? notFound(), "", 0);
+        const isAllowed = mayBePrivate || addresses.every(({ address }) => isPublicAddress(address));
+        if (!isAllowed) return callback(refusePrivate(hostname) as NodeJS.ErrnoException, "", 0);
+        if (options.all === true) callback(null, [...addresses]);
+        else callback(null, first.address, first.family);
+      },
+    );
+  };
+}
+
+function notFound(): NodeJS.ErrnoException {
+  return Object.assign(new Error("The name has no address."), { code: "ENOTFOUND" });
+}

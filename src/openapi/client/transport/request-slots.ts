@@ -1,0 +1,138 @@
+import { CallError } from "../../../core/errors/errors.ts";
+import {
+  type AbortListener,
+  addAbortListener,
+  removeAbortListener,
+} from "../../../core/execution/abort-listeners.ts";
+import { LONGEST_DELAY, monotonicNow } from "../../../core/execution/deadline.ts";
+import { abortError, closedError, type Sent } from "./transport-errors.ts";
+
+/** How many requests go out at a time and in a period, and how many wait for that. */
+export interface SlotOptions {
+  readonly concurrency: number;
+  readonly queue: number;
+  readonly rate: { readonly requests: number; readonly perMs: number } | undefined;
+}
+
+/** One who waits for a slot. */
+class Waiter implements AbortListener {
+  readonly granted: Promise<void>;
+  readonly signal: AbortSignal;
+  readonly sent: Sent;
+  readonly #leave: (waiter: Waiter) => void;
+  #resolve!: () => void;
+  #reject!: (error: CallError) => void;
+
+  constructor(signal: AbortSignal, sent: Sent, leave: (waiter: Waiter) => void) {
+    this.signal = signal;
+    this.sent = sent;
+    this.#leave = leave;
+    this.granted = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    addAbortListener(signal, this);
+  }
+
+  onAbort(signal: AbortSignal): void {
+    this.#leave(this);
+    this.#reject(abortError(signal, this.sent));
+  }
+
+  grant(): void {
+    removeAbortListener(this.signal, this);
+    this.#resolve();
+  }
+
+  refuse(error: CallError): void {
+    removeAbortListener(this.signal, this);
+    this.#reject(error);
+  }
+}
+
+/** Lets so many requests of one source run at a time, and so many begin in a period; the rest wait in line. */
+export class RequestSlots {
+  readonly #options: SlotOptions;
+  /** In the order they came; a set, since whoever gives up leaves from the middle. */
+  readonly #waiting = new Set<Waiter>();
+  #running = 0;
+  /** When the last requests began, a period back: a token is free again a period after it was taken. */
+  readonly #taken: number[] = [];
+  #oldest = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: SlotOptions) {
+    this.#options = options;
+  }
+
+  /** Takes a slot at once and returns nothing, or returns what resolves when it is there. */
+  take(signal: AbortSignal, sent: Sent): Promise<void> | undefined {
+    if (signal.aborted) throw abortError(signal, sent);
+    if (this.#waiting.size === 0 && this.#running < this.#options.concurrency && this.#takeToken()) {
+      this.#running += 1;
+      return undefined;
+    }
+    if (this.#waiting.size >= this.#options.queue) {
+      const message = `More than ${this.#options.queue} requests wait for their turn; call more slowly, or raise the option queue.`;
+      throw new CallError("RESOURCE_EXHAUSTED", message, { details: { ...sent }, stack: false });
+    }
+    const waiter = new Waiter(signal, sent, this.#leave);
+    this.#waiting.add(waiter);
+    this.#admit();
+    return waiter.granted;
+  }
+
+  /** Gives a slot back. */
+  readonly release = (): void => {
+    this.#running -= 1;
+    if (this.#waiting.size > 0) this.#admit();
+  };
+
+  /** Turns away whoever waits. */
+  close(): void {
+    clearTimeout(this.#timer);
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const waiter of waiting) waiter.refuse(closedError(waiter.sent));
+  }
+
+  readonly #leave = (waiter: Waiter): void => {
+    this.#waiting.delete(waiter);
+    if (this.#waiting.size === 0) clearTimeout(this.#timer);
+  };
+
+  readonly #admit = (): void => {
+    clearTimeout(this.#timer);
+    for (const waiter of this.#waiting) {
+      if (this.#running >= this.#options.concurrency) return;
+      if (!this.#takeToken()) {
+        this.#timer = setTimeout(this.#admit, this.#nextTokenMs());
+        return;
+      }
+      this.#waiting.delete(waiter);
+      this.#running += 1;
+      waiter.grant();
+    }
+  };
+
+  #takeToken(): boolean {
+    const { rate } = this.#options;
+    if (rate === undefined) return true;
+    const now = monotonicNow();
+    while (this.#oldest < this.#taken.length && now - (this.#taken[this.#oldest] as number) >= rate.perMs) {
+      this.#oldest += 1;
+    }
+    if (this.#taken.length - this.#oldest >= rate.requests) return false;
+    if (this.#oldest > 1_000 && this.#oldest * 2 > this.#taken.length) {
+      this.#taken.splice(0, this.#oldest);
+      this.#oldest = 0;
+    }
+    this.#taken.push(now);
+    return true;
+  }
+
+  #nextTokenMs(): number {
+    const since = monotonicNow() - (this.#taken[this.#oldest] as number);
+    return Math.min(Math.max(1, Math.ceil((this.#options.rate?.perMs ?? 0) - since)), LONGEST_DELAY);
+  }
+}

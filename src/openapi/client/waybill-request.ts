@@ -1,0 +1,75 @@
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { toWire } from "../../core/wire/wire.ts";
+import type { RequestDraft } from "./http-message.ts";
+import type { OperationPlan } from "./plan.ts";
+import type { RequestBuilder } from "./request/request-builder.ts";
+import type { WaybillFacts } from "./waybill-facts.ts";
+
+/** JSON in which what JSON cannot hold is written in the documented form of the wire. */
+export const DATA_TYPE = "application/vnd.waybill.data+json";
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** Where an operation of a Waybill server is called by id, whatever its own route can carry. */
+const CALL_PATH = "/call";
+
+/**
+ * Creates what builds requests for an operation that Waybill serves: the input is the query or the body, as it is. What a query
+ * cannot carry goes to the endpoint for calls by id. `create` makes a builder of a plan.
+ */
+export function createWaybillBuilder(
+  create: (plan: OperationPlan) => RequestBuilder,
+  plan: OperationPlan,
+  { takes, namespace, name, spec }: WaybillFacts,
+): RequestBuilder {
+  const bare = { ...plan, parameters: [], body: undefined };
+  if (takes === "body") {
+    const build = create(bare);
+    return (input) => withBody(build({}), input);
+  }
+  const build = create(plan);
+  const keys = new Map(plan.parameters.map((parameter) => [parameter.name, parameter.key]));
+  // A stream has its own route alone.
+  if (namespace === undefined || spec.type === "subscription")
+    return (input) => build(asQuery(input, keys) ?? input);
+  const buildCall = create({ ...bare, method: "POST", path: CALL_PATH });
+  const operation = `${namespace}.${name}`;
+  return (input) => {
+    const query = asQuery(input, keys);
+    return query === undefined ? withBody(buildCall({}), { operation, input }) : build(query);
+  };
+}
+
+/** Nothing at all is sent as nothing at all, and what is plain JSON as JSON. */
+function withBody(draft: RequestDraft, input: unknown): RequestDraft {
+  if (input === undefined) return draft;
+  const wire = toWire(input, { errors: false });
+  draft.headers["content-type"] = Object.is(wire, input) ? "application/json" : DATA_TYPE;
+  draft.body = JSON.stringify(wire);
+  return draft;
+}
+
+/** The input by the keys of its parameters; nothing where a query would change or lose some of it. */
+function asQuery(
+  input: unknown,
+  keys: ReadonlyMap<string, string>,
+): Readonly<Record<string, unknown>> | undefined {
+  if (input === undefined) return {};
+  if (!isPlainObject(input)) return undefined;
+  const query: [string, unknown][] = [];
+  for (const [name, value] of Object.entries(input)) {
+    const key = keys.get(name);
+    if (key === undefined || !isQueryValue(value)) return undefined;
+    query.push([key, value]);
+  }
+  return Object.fromEntries(query);
+}
+
+function isQueryValue(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 && value.every(isQueryScalar) : isQueryScalar(value);
+}
+
+function isQueryScalar(value: unknown): boolean {
+  if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
+  return typeof value === "boolean" || (typeof value === "string" && !LONE_SURROGATE.test(value));
+}

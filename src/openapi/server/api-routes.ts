@@ -1,0 +1,265 @@
+import { CallError, isCallError } from "../../core/errors/errors.ts";
+import type { Executor } from "../../core/registry/executor.ts";
+import type { EndedCall } from "../../core/result/ended-call.ts";
+import { createNegotiation, type Negotiation, type Representation } from "./accept.ts";
+import { readGenericCall, runBatch } from "./batch.ts";
+import { CallRunner, readPatience } from "./call-runner.ts";
+import { type HttpHandlerBounds, readHandlerBounds } from "./check-handler-options.ts";
+import { createDocsPage } from "./docs-page.ts";
+import { EventStreams, headOfStream } from "./event-streams.ts";
+import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer, HttpRequest } from "./http-exchange.ts";
+import type { HttpHandlerOptions } from "./http-handler-options.ts";
+import { fingerprint, readIdempotencyKey } from "./idempotency.ts";
+import { type QueryParameter, readQuery } from "./input-place.ts";
+import { refuseMethod, requestError } from "./problem-answer.ts";
+import { type PostedInput, readPosted } from "./read-input.ts";
+import { readReserved } from "./reserved-query.ts";
+import { type Route, RouteTable } from "./route-table.ts";
+import { ServedDocument } from "./served-document.ts";
+import { nextPageLink, withEntityTag } from "./write-answer.ts";
+
+const READ = "GET, HEAD, OPTIONS";
+const POSTED = "POST, OPTIONS";
+
+/** Everything an API serves to callers it knows. */
+export class ApiRoutes {
+  readonly #executor: Executor;
+  readonly #bounds: HttpHandlerBounds;
+  readonly #negotiation: Negotiation;
+  readonly #table: RouteTable;
+  readonly #runner: CallRunner;
+  readonly #streams: EventStreams;
+  readonly #document: ServedDocument;
+  readonly #docs: ReturnType<typeof createDocsPage> | undefined;
+  readonly #stopHearing: () => void;
+
+  constructor(executor: Executor, options: HttpHandlerOptions, challenge: string) {
+    this.#executor = executor;
+    this.#bounds = readHandlerBounds(options.limits);
+    this.#negotiation = createNegotiation(options.formats ?? []);
+    this.#table = new RouteTable(executor, options.basePath ?? "/api");
+    this.#runner = new CallRunner(executor, this.#bounds, challenge);
+    this.#streams = new EventStreams(executor, this.#bounds);
+    this.#document = new ServedDocument(executor, options);
+    const title = options.info?.title ?? "Waybill";
+    this.#docs =
+      options.docs === false ? undefined : createDocsPage({ title, documentPath: "/openapi.json" });
+    this.#stopHearing = executor.onChange(() => {
+      this.#table.clear();
+      this.#document.clear();
+    });
+  }
+
+  /** Answers a request; what is thrown is a `CallError`, or a fault of this side. */
+  async answer(caller: AuthenticatedRequest): Promise<HttpAnswer> {
+    const { request } = caller;
+    const route = this.#table.find(request.path);
+    if (route !== undefined) return this.#answerOperation(route, caller);
+    switch (request.path) {
+      case "/call":
+        return refuseOr(caller, POSTED, () => this.#answerCall(caller));
+      case "/batch":
+        return refuseOr(caller, POSTED, () => this.#answerBatch(caller));
+      case "/openapi.json":
+        return refuseOr(caller, READ, () => this.#tagged(request, this.#document.answer(caller.identity)));
+      default:
+        return this.#answerOther(caller);
+    }
+  }
+
+  /** Ends all subscriptions; whoever reads is told why. */
+  endStreams(error: CallError): void {
+    this.#streams.end(error);
+  }
+
+  close(): void {
+    this.#stopHearing();
+    this.#streams.drop();
+  }
+
+  #answerOperation(route: Route, caller: AuthenticatedRequest): Promise<HttpAnswer> | HttpAnswer {
+    return refuseOr(caller, route.allow, () => {
+      if (route.operation.type === "subscription") return this.#answerStream(route, caller);
+      return route.place.place === "query"
+        ? this.#answerGet(route, route.place.parameters, caller)
+        : this.#answerPost(route, caller);
+    });
+  }
+
+  async #answerGet(
+    route: Route,
+    parameters: readonly QueryParameter[],
+    caller: AuthenticatedRequest,
+  ): Promise<HttpAnswer> {
+    const { request } = caller;
+    const reserved = readReserved(request.query);
+    const representation = this.#negotiation.choose(request.header("accept"), reserved.format);
+    const input = this.#readQuery(route, parameters, reserved.rest, caller);
+    let link: string | undefined;
+    const onEnd = (call: EndedCall): void => {
+      link = nextPageLink(call, request.path, request.query);
+    };
+    const answer = await this.#runner.run({
+      caller,
+      operationId: route.operation.id,
+      input,
+      representation,
+      timeoutMs: this.#patienceOf(request),
+      onEnd: route.hasCursor ? onEnd : undefined,
+    });
+    const headers = answer.headers as AnswerHeaders;
+    headers["cache-control"] ??= answer.status < 300 ? "private, no-cache" : "no-store";
+    if (link !== undefined) headers["link"] = link;
+    return this.#tagged(request, answer);
+  }
+
+  async #answerPost(route: Route, caller: AuthenticatedRequest): Promise<HttpAnswer> {
+    const { request } = caller;
+    const representation = this.#representationFor(request);
+    const posted = await this.#readPosted(route, caller);
+    const call = { operationId: route.operation.id, input: posted.value };
+    return this.#runPosted(caller, call, representation, posted);
+  }
+
+  async #answerCall(caller: AuthenticatedRequest): Promise<HttpAnswer> {
+    const { request } = caller;
+    const posted = await readPosted(request, this.#bounds.bodyBytes);
+    const call = readGenericCall(posted.value);
+    const operation = this.#executor.get(call.operationId);
+    if (operation?.type === "subscription" && operation.visibility !== "internal") {
+      this.#negotiation.checkEvents(request.header("accept"));
+      return this.#startStream(call.operationId, call.input, caller);
+    }
+    return this.#runPosted(caller, call, this.#representationFor(request), posted);
+  }
+
+  async #runPosted(
+    caller: AuthenticatedRequest,
+    call: { readonly operationId: string; readonly input: unknown; readonly timeoutMs?: number | undefined },
+    representation: Representation,
+    { bytes }: PostedInput,
+  ): Promise<HttpAnswer> {
+    const { request } = caller;
+    const key = readIdempotencyKey(request.header("idempotency-key"));
+    const patience = this.#patienceOf(request);
+    const answer = await this.#runner.run({
+      caller,
+      operationId: call.operationId,
+      input: call.input,
+      representation,
+      timeoutMs: Math.min(patience, call.timeoutMs ?? patience),
+      ...(key !== undefined && { idempotencyKey: key, fingerprint: fingerprint(bytes) }),
+    });
+    (answer.headers as AnswerHeaders)["cache-control"] ??= "no-store";
+    return answer;
+  }
+
+  async #answerBatch(caller: AuthenticatedRequest): Promise<HttpAnswer> {
+    const { request } = caller;
+    const representation = this.#representationFor(request);
+    const idempotencyKey = readIdempotencyKey(request.header("idempotency-key"));
+    const { value } = await readPosted(request, this.#bounds.bodyBytes);
+    const timeoutMs = this.#patienceOf(request);
+    const limit = this.#bounds.batch;
+    return runBatch(this.#runner, value, { caller, representation, timeoutMs, idempotencyKey, limit });
+  }
+
+  async #answerStream(route: Route, caller: AuthenticatedRequest): Promise<HttpAnswer> {
+    const { request } = caller;
+    const { id } = route.operation;
+    const { rest, lastEventId } = readReserved(request.query);
+    this.#negotiation.checkEvents(request.header("accept"));
+    if (request.method === "HEAD") return headOfStream(id);
+    const last = request.header("last-event-id") ?? lastEventId ?? "";
+    if (last !== "") return this.#streams.resume(id, last, caller);
+    if (request.method === "POST" || route.place.place === "body") {
+      return this.#startStream(id, (await this.#readPosted(route, caller)).value, caller);
+    }
+    const input = this.#readQuery(route, route.place.parameters, rest, caller);
+    return this.#startStream(id, input, caller);
+  }
+
+  #startStream(id: string, input: unknown, caller: AuthenticatedRequest): Promise<HttpAnswer> {
+    const wanted = patienceHeader(caller.request);
+    const timeoutMs = wanted === undefined ? undefined : readPatience(wanted, 0);
+    const metadata = this.#runner.metadata(caller);
+    return this.#streams.start(id, input, caller, {
+      metadata,
+      ...(timeoutMs !== undefined && { timeoutMs }),
+    });
+  }
+
+  async #answerOther(caller: AuthenticatedRequest): Promise<HttpAnswer> {
+    const { path, method } = caller.request;
+    if (this.#docs !== undefined && (path === "/docs" || path.startsWith("/docs/"))) {
+      const page = await this.#docs(path, () => JSON.parse(this.#document.text(caller.identity)));
+      // A copy: pages are the same objects each time.
+      if (page !== undefined)
+        return refuseOr(caller, READ, () => ({ ...page, headers: { ...page.headers } }));
+    }
+    if (this.#table.covers(path)) {
+      throw new CallError("OPERATION_NOT_FOUND", undefined, { stack: false });
+    }
+    const hint = method === "GET" ? " See /openapi.json for what is." : "";
+    throw requestError("NOT_FOUND", `There is nothing at this address.${hint}`);
+  }
+
+  async #readPosted(route: Route, caller: AuthenticatedRequest): Promise<PostedInput> {
+    try {
+      return await readPosted(caller.request, this.#bounds.bodyBytes);
+    } catch (thrown) {
+      throw this.#refusalOr(route, caller, thrown);
+    }
+  }
+
+  #readQuery(
+    route: Route,
+    parameters: readonly QueryParameter[],
+    query: string,
+    caller: AuthenticatedRequest,
+  ): unknown {
+    try {
+      return readQuery(query, parameters).input;
+    } catch (thrown) {
+      throw this.#refusalOr(route, caller, thrown);
+    }
+  }
+
+  /** Access comes before what is wrong with an input: whoever may not call an operation at all hears that alone. */
+  #refusalOr({ operation }: Route, { identity }: AuthenticatedRequest, thrown: unknown): unknown {
+    if (!isCallError(thrown) || operation.access === undefined) return thrown;
+    if (this.#executor.list({ identity }).some(({ id }) => id === operation.id)) return thrown;
+    return new CallError(identity === undefined ? "UNAUTHENTICATED" : "ACCESS_DENIED", undefined, {
+      stack: false,
+    });
+  }
+
+  #representationFor(request: HttpRequest): Representation {
+    return this.#negotiation.choose(request.header("accept"), readReserved(request.query).format);
+  }
+
+  #patienceOf(request: HttpRequest): number {
+    return Math.min(readPatience(patienceHeader(request), this.#bounds.timeoutMs), this.#bounds.timeoutMs);
+  }
+
+  #tagged(request: HttpRequest, answer: HttpAnswer): HttpAnswer {
+    return withEntityTag(answer, request.header("if-none-match"));
+  }
+}
+
+function patienceHeader(request: HttpRequest): string | undefined {
+  return request.header("waybill-timeout-ms") ?? request.header("request-timeout");
+}
+
+/** Answers with what is allowed where that is asked, or where the method is not among it. */
+function refuseOr(
+  { request, requestId }: AuthenticatedRequest,
+  allow: string,
+  answer: () => Promise<HttpAnswer> | HttpAnswer,
+): Promise<HttpAnswer> | HttpAnswer {
+  const { method } = request;
+  if (method === "OPTIONS") return { status: 204, headers: { allow }, body: undefined };
+  // Only methods that are known come here, and none is a part of another.
+  if (allow.includes(method)) return answer();
+  return refuseMethod(allow, requestId);
+}

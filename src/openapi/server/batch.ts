@@ -1,0 +1,91 @@
+import { toCallError } from "../../core/errors/errors.ts";
+import { isRequestId, randomId } from "../../core/execution/request-id.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import type { Representation } from "./accept.ts";
+import type { CallRunner } from "./call-runner.ts";
+import type { AuthenticatedRequest, HttpAnswer } from "./http-exchange.ts";
+import { fingerprint } from "./idempotency.ts";
+import { problemAnswer, requestError } from "./problem-answer.ts";
+
+/** A call by the id of its operation. */
+export interface GenericCall {
+  readonly operationId: string;
+  readonly input: unknown;
+  readonly timeoutMs: number | undefined;
+}
+
+/** Reads a generic call; anything else is a `CallError`. */
+export function readGenericCall(value: unknown): GenericCall {
+  if (!isPlainObject(value) || typeof value["operation"] !== "string") {
+    throw requestError(
+      "VALIDATION_ERROR",
+      'A call is an object such as { "operation": "namespace.name", "input": … }.',
+    );
+  }
+  const { operation, input, timeoutMs } = value;
+  const isTime = typeof timeoutMs === "number" && timeoutMs >= 0;
+  if (timeoutMs !== undefined && !isTime) {
+    throw requestError("VALIDATION_ERROR", "timeoutMs must be a number of milliseconds, 0 or more.");
+  }
+  return { operationId: operation, input, timeoutMs: isTime ? timeoutMs : undefined };
+}
+
+/** What all calls of a batch have in common. */
+export interface BatchOptions {
+  readonly caller: AuthenticatedRequest;
+  readonly representation: Representation;
+  readonly timeoutMs: number;
+  readonly idempotencyKey: string | undefined;
+  /** Calls in one batch. */
+  readonly limit: number;
+}
+
+/** Runs the calls of a batch at the same time and answers them in their order; one that fails changes nothing for the others. */
+export async function runBatch(
+  runner: CallRunner,
+  value: unknown,
+  options: BatchOptions,
+): Promise<HttpAnswer> {
+  if (!Array.isArray(value)) throw requestError("VALIDATION_ERROR", "A batch is a list of calls.");
+  if (value.length > options.limit) {
+    const message = `A batch holds at most ${options.limit} calls; split it.`;
+    throw requestError("TOO_LARGE", message, { details: { limit: options.limit } });
+  }
+  const answers = await Promise.all(value.map((item, index) => runItem(runner, item, index, options)));
+  const headers = { "content-type": "application/json", "cache-control": "no-store" };
+  return { status: 200, headers, body: `[${answers.map(writeItem).join(",")}]` };
+}
+
+async function runItem(
+  runner: CallRunner,
+  item: unknown,
+  index: number,
+  { caller, representation, timeoutMs, idempotencyKey }: BatchOptions,
+): Promise<HttpAnswer> {
+  const numbered = `${caller.requestId}.${index}`;
+  const requestId = isRequestId(numbered) ? numbered : randomId();
+  try {
+    const { operationId, input, timeoutMs: own = timeoutMs } = readGenericCall(item);
+    const answer = await runner.run({
+      caller: { ...caller, requestId },
+      operationId,
+      input,
+      representation,
+      timeoutMs: Math.min(own, timeoutMs),
+      nested: true,
+      ...(idempotencyKey !== undefined && {
+        idempotencyKey: `${idempotencyKey}.${index}`,
+        fingerprint: fingerprint(JSON.stringify(item)),
+      }),
+    });
+    return { ...answer, headers: { ...answer.headers, "x-request-id": requestId } };
+  } catch (thrown) {
+    return problemAnswer(toCallError(thrown), requestId, { "x-request-id": requestId });
+  }
+}
+
+/** Every body is JSON text here, or nothing. */
+function writeItem({ status, headers, body }: HttpAnswer): string {
+  const shown = `"status":${status},"headers":${JSON.stringify(headers)}`;
+  return typeof body === "string" ? `{${shown},"body":${body}}` : `{${shown}}`;
+}

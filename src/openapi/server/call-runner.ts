@@ -1,0 +1,134 @@
+import { CallError, isCallError } from "../../core/errors/errors.ts";
+import type { Metadata } from "../../core/operation/operation-context.ts";
+import type { Executor } from "../../core/registry/executor.ts";
+import { type EndedCall, endCall } from "../../core/result/ended-call.ts";
+import type { Representation } from "./accept.ts";
+import type { HttpHandlerBounds } from "./check-handler-options.ts";
+import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer } from "./http-exchange.ts";
+import { IdempotentAnswers, type Ran } from "./idempotency.ts";
+import { problemAnswer, requestError } from "./problem-answer.ts";
+import { writeAnswer, writeOutcome } from "./write-answer.ts";
+
+/** A call somebody wants, and how the answer is to look. */
+export interface WantedCall {
+  readonly caller: AuthenticatedRequest;
+  readonly operationId: string;
+  readonly input: unknown;
+  readonly representation: Representation;
+  /** Milliseconds the caller will wait. */
+  readonly timeoutMs: number;
+  /** Whether the answer goes into a larger JSON document. */
+  readonly nested?: boolean | undefined;
+  readonly idempotencyKey?: string | undefined;
+  /** Tells the input from others; only with a key. */
+  readonly fingerprint?: string | undefined;
+  /** Sees the call once it has ended, before it is written. */
+  readonly onEnd?: ((call: EndedCall) => void) | undefined;
+}
+
+/** Codes of calls that never got as far as their handler, or that may be made again as they are. */
+const NOT_FINAL = new Set([
+  "ABORTED",
+  "ACCESS_DENIED",
+  "OPERATION_NOT_FOUND",
+  "UNAUTHENTICATED",
+  "UPGRADE_REQUIRED",
+  "VALIDATION_ERROR",
+]);
+
+/** Runs calls, so many at a time, and writes what they come to. */
+export class CallRunner {
+  readonly #executor: Executor;
+  readonly #bounds: HttpHandlerBounds;
+  readonly #challenge: string;
+  readonly #answers: IdempotentAnswers;
+  #running = 0;
+
+  constructor(executor: Executor, bounds: HttpHandlerBounds, challenge: string) {
+    this.#executor = executor;
+    this.#bounds = bounds;
+    this.#challenge = challenge;
+    this.#answers = new IdempotentAnswers(bounds);
+  }
+
+  /** Runs a call, or repeats what it came to before; a call that failed is an answer too. */
+  async run(wanted: WantedCall): Promise<HttpAnswer> {
+    const { idempotencyKey, fingerprint = "", caller, operationId } = wanted;
+    if (idempotencyKey === undefined) return (await this.#run(wanted)).answer;
+    const call = {
+      key: JSON.stringify([caller.identity?.subject, operationId, idempotencyKey]),
+      fingerprint,
+      signal: caller.request.signal,
+      patienceMs: wanted.timeoutMs,
+    };
+    return this.#answers.run(call, () => this.#run(wanted));
+  }
+
+  /** What handlers see of a request. */
+  metadata({ traceparent, tracestate }: AuthenticatedRequest, idempotencyKey?: string): Metadata {
+    const metadata: Record<string, string> = { traceparent };
+    if (tracestate !== undefined) metadata["tracestate"] = tracestate;
+    if (idempotencyKey !== undefined) metadata["idempotencyKey"] = idempotencyKey;
+    return metadata;
+  }
+
+  async #run(wanted: WantedCall): Promise<Ran> {
+    const { caller, representation, nested = false } = wanted;
+    if (this.#running >= this.#bounds.calls) {
+      const error = new CallError(
+        "RESOURCE_EXHAUSTED",
+        "Too many calls run at the moment; try again later.",
+        {
+          details: { retryAfterMs: 1_000 },
+          stack: false,
+        },
+      );
+      return { answer: problemAnswer(error, caller.requestId), isFinal: false };
+    }
+    this.#running += 1;
+    try {
+      const call = await this.#call(wanted);
+      wanted.onEnd?.(call);
+      const options = { representation, nested, errorHeaders: this.errorHeaders };
+      const isFormat = representation.kind === "format";
+      const answer = isFormat ? await writeAnswer(call, options) : writeOutcome(call, options);
+      return { answer, isFinal: isFinal(call) };
+    } catch (thrown) {
+      // The call ran; that its result cannot be written changes nothing about that.
+      if (!isCallError(thrown)) throw thrown;
+      return { answer: problemAnswer(thrown, caller.requestId), isFinal: true };
+    } finally {
+      this.#running -= 1;
+    }
+  }
+
+  /** What an answer with this status says beyond its problem. */
+  readonly errorHeaders = (status: number): AnswerHeaders | undefined =>
+    status === 401 ? { "www-authenticate": this.#challenge } : undefined;
+
+  async #call(wanted: WantedCall): Promise<EndedCall> {
+    const { caller, operationId, input, timeoutMs, idempotencyKey } = wanted;
+    const { signal } = caller.request;
+    const call = await endCall(this.#executor, operationId, input, {
+      requestId: caller.requestId,
+      identity: caller.identity,
+      signal,
+      timeoutMs: Math.min(timeoutMs, this.#bounds.timeoutMs),
+      metadata: this.metadata(caller, idempotencyKey),
+    });
+    const wasEnded = "error" in call.outcome && call.outcome.error.code === "ABORTED" && signal.aborted;
+    // Whoever ended it from this side says why; a client that left hears nothing anyway.
+    return wasEnded && isCallError(signal.reason) ? { ...call, outcome: { error: signal.reason } } : call;
+  }
+}
+
+function isFinal({ outcome }: EndedCall): boolean {
+  return "envelope" in outcome || (!outcome.error.retryable && !NOT_FINAL.has(outcome.error.code));
+}
+
+/** Reads how long a caller will wait, in milliseconds. */
+export function readPatience(header: string | undefined, otherwise: number): number {
+  if (header === undefined) return otherwise;
+  if (/^\d{1,10}$/.test(header)) return Number(header);
+  throw requestError("VALIDATION_ERROR", "The time to wait must be a whole number of milliseconds.");
+}

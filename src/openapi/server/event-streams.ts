@@ -1,0 +1,112 @@
+import { CallError } from "../../core/errors/errors.ts";
+import type { Executor, SubscribeOptions } from "../../core/registry/executor.ts";
+import { EVENTS_TYPE } from "./accept.ts";
+import type { AuthenticatedRequest, HttpAnswer } from "./http-exchange.ts";
+import { LiveStream, type StreamLimits } from "./live-stream.ts";
+import { requestError } from "./problem-answer.ts";
+
+/** Bounds of all subscriptions together. */
+export interface EventStreamLimits extends StreamLimits {
+  readonly streams: number;
+}
+
+/** How long an error may take to still be the answer rather than an event, in milliseconds. */
+const FIRST_EVENT_MS = 1_000;
+const EVENT_ID = /^([A-Za-z0-9_-]{24}):(\d{1,15})$/;
+
+/** What answers with a stream say of themselves; proxies are asked not to hold events back. */
+const HEADERS = {
+  "content-type": EVENTS_TYPE,
+  "cache-control": "no-store",
+  "x-accel-buffering": "no",
+} as const;
+
+/** The subscriptions that are open, or wait for their client to come back. */
+export class EventStreams {
+  readonly #executor: Executor;
+  readonly #limits: EventStreamLimits;
+  readonly #streams = new Map<string, LiveStream>();
+
+  constructor(executor: Executor, limits: EventStreamLimits) {
+    this.#executor = executor;
+    this.#limits = limits;
+  }
+
+  /** Starts a subscription; an error that comes before any event is thrown. */
+  async start(
+    operationId: string,
+    input: unknown,
+    { identity, requestId }: AuthenticatedRequest,
+    options: SubscribeOptions,
+  ): Promise<HttpAnswer> {
+    this.#makeRoom();
+    const controller = new AbortController();
+    const settings = { ...options, requestId, identity, signal: controller.signal };
+    const stream: LiveStream = new LiveStream(
+      {
+        operationId,
+        requestId,
+        owner: identity?.subject,
+        values: this.#executor.subscribe(operationId, input, settings),
+        abort: (reason) => controller.abort(reason),
+        onGone: () => this.#streams.delete(stream.id),
+      },
+      this.#limits,
+    );
+    this.#streams.set(stream.id, stream);
+    const error = await stream.begin(FIRST_EVENT_MS);
+    if (error === undefined) return toAnswer(operationId, stream, 0);
+    stream.drop();
+    throw error;
+  }
+
+  /** Goes on with a subscription after the event a client saw last. */
+  resume(operationId: string, lastEventId: string, { identity }: AuthenticatedRequest): HttpAnswer {
+    const [, id = "", sequence = ""] = EVENT_ID.exec(lastEventId) ?? [];
+    const stream = this.#streams.get(id);
+    if (!stream?.isOf(operationId, identity?.subject)) {
+      const message =
+        "This subscription is not known, or no longer; start it again without the last event id.";
+      throw requestError("NOT_FOUND", message, { httpStatus: 410 });
+    }
+    const from = Number(sequence) + 1;
+    // What tells clients that reconnect by themselves to stop doing so.
+    if (stream.isEndedBefore(from)) return { status: 204, headers: {}, body: undefined };
+    if (stream.has(from)) return toAnswer(operationId, stream, from);
+    const message = "Events after this one are no longer kept; start again without the last event id.";
+    throw requestError("CONFLICT", message);
+  }
+
+  /** Ends all of them; whoever reads is told why. */
+  end(error: CallError): void {
+    for (const stream of this.#streams.values()) stream.end(error);
+  }
+
+  /** Forgets all of them. */
+  drop(): void {
+    for (const stream of [...this.#streams.values()]) stream.drop();
+  }
+
+  /** One that is over gives way. */
+  #makeRoom(): void {
+    if (this.#streams.size < this.#limits.streams) return;
+    const over = [...this.#streams.values()].find((stream) => stream.isOver);
+    if (over !== undefined) {
+      over.drop();
+      return;
+    }
+    throw new CallError("RESOURCE_EXHAUSTED", "Too many subscriptions are open; try again later.", {
+      stack: false,
+    });
+  }
+}
+
+function toAnswer(operationId: string, stream: LiveStream, from: number): HttpAnswer {
+  const headers = { ...HEADERS, "waybill-operation": operationId };
+  return { status: 200, headers, body: stream.read(from) };
+}
+
+/** What a request for the headers of a stream alone is answered with. */
+export function headOfStream(operationId: string): HttpAnswer {
+  return { status: 200, headers: { ...HEADERS, "waybill-operation": operationId }, body: undefined };
+}

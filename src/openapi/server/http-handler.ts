@@ -1,0 +1,164 @@
+import type { Identity } from "../../core/access/identity.ts";
+import { CallError, isCallError } from "../../core/errors/errors.ts";
+import { isRequestId, randomId } from "../../core/execution/request-id.ts";
+import type { Executor } from "../../core/registry/executor.ts";
+import { Admission } from "./admission.ts";
+import { ApiRoutes } from "./api-routes.ts";
+import { checkExecutor, checkHandlerOptions } from "./check-handler-options.ts";
+import { FetchRequest, toResponse } from "./fetch-exchange.ts";
+import type { AnswerHeaders, HttpAnswer, HttpRequest } from "./http-exchange.ts";
+import type { HttpHandlerOptions } from "./http-handler-options.ts";
+import { problemAnswer, refuseMethod, requestError } from "./problem-answer.ts";
+import { readTrace, type TraceContext } from "./trace-context.ts";
+
+/** How long what still runs is waited for. */
+export interface HttpCloseOptions {
+  /** @default 0 */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** An HTTP API as a function from request to response; it mounts into anything that speaks `Request` and `Response`. */
+export interface HttpHandler {
+  fetch(request: Request): Promise<Response>;
+  /** The same for servers that have no `Request`; it never rejects. */
+  handle(request: HttpRequest): Promise<HttpAnswer>;
+  /** Refuses what is new, ends subscriptions, waits for calls that run and ends them after `timeoutMs`. */
+  close(options?: HttpCloseOptions): Promise<void>;
+}
+
+const METHODS = new Set(["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"]);
+const ADDRESS_CHARACTERS = 65_536;
+/** How long calls that were ended may take to say so, in milliseconds. */
+const LAST_MS = 100;
+
+/** Creates an HTTP API of operations; put it into any server, or use `serveHttp`. */
+export function createHttpHandler(executor: Executor, options: HttpHandlerOptions = {}): HttpHandler {
+  checkExecutor(executor, "createHttpHandler");
+  checkHandlerOptions(options);
+  return new Handler(executor, options);
+}
+
+class Handler implements HttpHandler {
+  readonly #admission: Admission;
+  readonly #routes: ApiRoutes;
+  readonly #warn: (message: string, cause?: unknown) => void;
+  readonly #running = new Set<HttpRequest>();
+  #onIdle: () => void = () => {};
+  #closing: Promise<void> | undefined;
+
+  constructor(executor: Executor, options: HttpHandlerOptions) {
+    this.#admission = new Admission(options);
+    this.#routes = new ApiRoutes(executor, options, this.#admission.challenge);
+    this.#warn = options.onWarning ?? ((message, cause) => console.warn(message, cause));
+  }
+
+  async fetch(request: Request): Promise<Response> {
+    const exchange = new FetchRequest(request);
+    return toResponse(await this.handle(exchange), exchange.method);
+  }
+
+  async handle(request: HttpRequest): Promise<HttpAnswer> {
+    const given = request.header("x-request-id");
+    const requestId = isRequestId(given) ? given : randomId();
+    const trace = readTrace(request.header("traceparent"), request.header("tracestate"));
+    let answer: HttpAnswer;
+    this.#running.add(request);
+    try {
+      answer = await this.#admit(request, requestId, trace);
+    } catch (thrown) {
+      answer = problemAnswer(this.#toError(thrown), requestId);
+    } finally {
+      this.#running.delete(request);
+      if (this.#running.size === 0) this.#onIdle();
+    }
+    return this.#finish(request, answer, requestId, trace);
+  }
+
+  close({ timeoutMs = 0 }: HttpCloseOptions = {}): Promise<void> {
+    this.#closing ??= this.#close(timeoutMs);
+    return this.#closing;
+  }
+
+  async #admit(request: HttpRequest, requestId: string, trace: TraceContext): Promise<HttpAnswer> {
+    const { path, query, method } = request;
+    if (path === "/health" || path === "/ready") return this.#answerProbe(request);
+    if (this.#closing !== undefined) {
+      const error = requestError("UNAVAILABLE", "The server is closing; try another, or later.");
+      return problemAnswer(error, requestId, { connection: "close" });
+    }
+    const refusal = this.#admission.check(request, requestId);
+    if (refusal !== undefined) return refusal;
+    if (!path.startsWith("/")) {
+      throw requestError("VALIDATION_ERROR", "The target of the request must be a path.");
+    }
+    if (path.length + query.length > ADDRESS_CHARACTERS) {
+      throw requestError("TOO_LARGE", "The address of the request is too long.", { httpStatus: 414 });
+    }
+    if (!METHODS.has(method)) return refuseMethod("GET, HEAD, POST, OPTIONS", requestId);
+    const early =
+      (method === "OPTIONS" ? this.#admission.preflight(request) : undefined) ??
+      (path.startsWith("/.well-known/") ? await this.#admission.describe(request, requestId) : undefined);
+    if (early !== undefined) return early;
+    let identity: Identity | undefined;
+    if (this.#admission.decides) {
+      const admitted = await this.#admission.identify(request, requestId);
+      if ("refusal" in admitted) return admitted.refusal;
+      identity = admitted.identity;
+    }
+    return this.#routes.answer({ request, identity, requestId, ...trace });
+  }
+
+  /** Probes come from whoever runs the server, under any name, and learn one word. */
+  #answerProbe({ path, method }: HttpRequest): HttpAnswer {
+    if (method !== "GET" && method !== "HEAD") return refuseMethod("GET, HEAD", randomId());
+    const isUp = path === "/health" || this.#closing === undefined;
+    const headers = { "content-type": "application/json", "cache-control": "no-store" };
+    return { status: isUp ? 200 : 503, headers, body: isUp ? '{"status":"ok"}' : '{"status":"closing"}' };
+  }
+
+  #toError(thrown: unknown): CallError {
+    if (isCallError(thrown)) return thrown;
+    this.#warn("An HTTP request failed unexpectedly.", thrown);
+    return new CallError("UNKNOWN_ERROR", "The server failed unexpectedly.", { stack: false });
+  }
+
+  /** Adds what every answer says. */
+  #finish(
+    request: HttpRequest,
+    { status, headers: given, body }: HttpAnswer,
+    requestId: string,
+    trace: TraceContext,
+  ): HttpAnswer {
+    const headers = given as AnswerHeaders;
+    headers["x-request-id"] = requestId;
+    headers["traceparent"] = trace.traceparent;
+    if (trace.tracestate !== undefined) headers["tracestate"] = trace.tracestate;
+    if (status === 401) headers["www-authenticate"] ??= this.#admission.challenge;
+    const cors = this.#admission.corsHeaders(request);
+    if (cors === undefined) headers["vary"] ??= "accept";
+    else Object.assign(headers, cors, { vary: "accept, origin" });
+    return { status, headers, body };
+  }
+
+  async #close(timeoutMs: number): Promise<void> {
+    const error = requestError("UNAVAILABLE", "The server closed before the call was done; try again later.");
+    this.#routes.endStreams(error);
+    await this.#idle(timeoutMs);
+    for (const request of this.#running) request.abort(error);
+    await this.#idle(LAST_MS);
+    // Whoever reads a stream gets its last event first.
+    await new Promise((resolve) => setTimeout(resolve));
+    this.#routes.close();
+  }
+
+  #idle(ms: number): Promise<void> {
+    if (this.#running.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#onIdle = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

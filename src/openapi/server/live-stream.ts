@@ -1,0 +1,230 @@
+import { randomBytes } from "node:crypto";
+import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
+import { CallError, toCallError } from "../../core/errors/errors.ts";
+import { writeDone, writeError, writeNext } from "./stream-events.ts";
+
+/** Bounds of one subscription. */
+export interface StreamLimits {
+  readonly streamEvents: number;
+  readonly streamBytes: number;
+  readonly resumeMs: number;
+}
+
+/** What a subscription runs on. */
+export interface StreamSource {
+  readonly operationId: string;
+  readonly requestId: string;
+  /** Whose it is; nobody else may take it up. */
+  readonly owner: string | undefined;
+  readonly values: AsyncIterable<ResponseEnvelope>;
+  /** Ends the handler. */
+  abort(reason: unknown): void;
+  /** Hears that nobody can take the subscription up any more. */
+  onGone(): void;
+}
+
+interface KeptEvent {
+  readonly sequence: number;
+  readonly text: string;
+}
+
+type Text = IteratorResult<string, undefined>;
+
+const KEEP_ALIVE_MS = 15_000;
+const KEEP_ALIVE = ": keep-alive\n\n";
+const DONE: Text = { done: true, value: undefined };
+
+/**
+ * A subscription, whoever reads it at the moment: the handler is asked for one value at a time, and only while somebody reads. What was
+ * read last is kept, for a client that comes back.
+ */
+export class LiveStream {
+  /** Nobody can guess it. */
+  readonly id = randomBytes(18).toString("base64url");
+  readonly #source: StreamSource;
+  readonly #limits: StreamLimits;
+  readonly #values: AsyncIterator<ResponseEnvelope>;
+  readonly #kept: KeptEvent[] = [];
+  #keptBytes = 0;
+  /** The sequence of the event that comes next. */
+  #next = 0;
+  #isStepping = false;
+  #isOver = false;
+  #firstError: CallError | undefined;
+  #reader: StreamReader | undefined;
+  /** Tells whoever waits that there may be something new. */
+  #wake: () => void = () => {};
+  #leaving: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(source: StreamSource, limits: StreamLimits) {
+    this.#source = source;
+    this.#limits = limits;
+    this.#values = source.values[Symbol.asyncIterator]();
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  isOf(operationId: string, owner: string | undefined): boolean {
+    return this.#source.operationId === operationId && this.#source.owner === owner;
+  }
+
+  /** Waits a while for the first event, and gives the error where that is one. */
+  async begin(ms: number): Promise<CallError | undefined> {
+    this.#advance();
+    if (this.#next === 0) await this.#wait(ms);
+    // The client may have gone already.
+    this.leave(undefined);
+    return this.#firstError;
+  }
+
+  /** Tells whether every event from this one on can still be read. */
+  has(sequence: number): boolean {
+    const first = this.#kept[0]?.sequence ?? this.#next;
+    return sequence >= first && sequence <= this.#next;
+  }
+
+  /** Tells whether nothing comes from this one on. */
+  isEndedBefore(sequence: number): boolean {
+    return this.#isOver && sequence >= this.#next;
+  }
+
+  /** Reads on from an event, in the place of whoever reads now. */
+  read(from: number): AsyncIterableIterator<string, undefined> {
+    clearTimeout(this.#leaving);
+    this.#reader = new StreamReader(this, from);
+    this.#wake();
+    return this.#reader;
+  }
+
+  /** Ends it for whoever reads, who is told why. */
+  end(error: CallError): void {
+    if (!this.#isOver) this.#finish(writeError(this.#nextId(), error, this.#source.requestId));
+    this.#source.abort(error);
+  }
+
+  /** Drops it: nobody can take it up any more. */
+  drop(): void {
+    clearTimeout(this.#leaving);
+    this.#isOver = true;
+    this.#reader = undefined;
+    this.#source.abort(new CallError("ABORTED", undefined, { stack: false }));
+    this.#values.return?.().catch(() => {});
+    this.#source.onGone();
+    this.#wake();
+  }
+
+  /** Gives a reader its next event, or a sign of life when there is none for long. */
+  async step(reader: StreamReader): Promise<Text> {
+    for (;;) {
+      if (this.#reader !== reader) return DONE;
+      const first = this.#kept[0]?.sequence ?? this.#next;
+      const event = this.#kept[Math.max(reader.from - first, 0)];
+      if (event !== undefined) {
+        reader.from = event.sequence + 1;
+        return { done: false, value: event.text };
+      }
+      if (this.#isOver) {
+        this.leave(reader);
+        return DONE;
+      }
+      this.#advance();
+      if (await this.#wait(KEEP_ALIVE_MS)) return { done: false, value: KEEP_ALIVE };
+    }
+  }
+
+  /** Hears that a reader has left; nobody else may come for long. */
+  leave(reader: StreamReader | undefined): void {
+    if (this.#reader !== reader) return;
+    this.#reader = undefined;
+    this.#leaving = setTimeout(() => this.drop(), this.#limits.resumeMs);
+    this.#leaving.unref?.();
+    this.#wake();
+  }
+
+  /** Asks the handler for one more event, unless it has been asked. */
+  #advance(): void {
+    if (this.#isStepping || this.#isOver) return;
+    this.#isStepping = true;
+    this.#pull()
+      .catch((thrown) => this.#fail(toCallError(thrown)))
+      .finally(() => {
+        this.#isStepping = false;
+        this.#wake();
+      });
+  }
+
+  async #pull(): Promise<void> {
+    const step = await this.#values.next();
+    if (this.#isOver) return;
+    if (step.done === true) this.#finish(writeDone(this.#nextId()));
+    else this.#keep(writeNext(this.#nextId(), step.value));
+  }
+
+  #fail(error: CallError): void {
+    if (this.#isOver) return;
+    if (this.#next === 0) this.#firstError = error;
+    this.#finish(writeError(this.#nextId(), error, this.#source.requestId));
+    this.#source.abort(error);
+  }
+
+  #finish(text: string): void {
+    this.#keep(text);
+    this.#isOver = true;
+    this.#wake();
+  }
+
+  #nextId(): string {
+    return `${this.id}:${this.#next}`;
+  }
+
+  #keep(text: string): void {
+    const { streamEvents, streamBytes } = this.#limits;
+    this.#kept.push({ sequence: this.#next++, text });
+    this.#keptBytes += Buffer.byteLength(text);
+    // The newest one stays, however long it is: nobody has read it yet.
+    while (this.#kept.length > 1 && (this.#kept.length > streamEvents || this.#keptBytes > streamBytes)) {
+      this.#keptBytes -= Buffer.byteLength(this.#kept.shift()?.text ?? "");
+    }
+  }
+
+  /** Waits until there may be something new; true when the time is over. */
+  #wait(ms: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(true), ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve(false);
+      };
+    });
+  }
+}
+
+/** Reads a stream for one client. */
+class StreamReader implements AsyncIterableIterator<string, undefined> {
+  readonly #stream: LiveStream;
+  /** The event it reads next. */
+  from: number;
+  #isOpened = false;
+
+  constructor(stream: LiveStream, from: number) {
+    this.#stream = stream;
+    this.from = from;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<Text> {
+    if (this.#isOpened) return this.#stream.step(this);
+    this.#isOpened = true;
+    return { done: false, value: "retry: 1000\n\n" };
+  }
+
+  async return(): Promise<Text> {
+    this.#stream.leave(this);
+    return DONE;
+  }
+}

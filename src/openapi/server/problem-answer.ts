@@ -1,0 +1,114 @@
+import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
+import { ERROR_CODES, isErrorCode } from "../../core/errors/error-codes.ts";
+import { CallError } from "../../core/errors/errors.ts";
+import { toProblem } from "../../core/errors/problem.ts";
+import type { JsonValue } from "../../core/json/json-value.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { toWire } from "../../core/wire/wire.ts";
+import type { AnswerHeaders, HttpAnswer } from "./http-exchange.ts";
+
+/** The media type of problems (RFC 9457). */
+export const PROBLEM_TYPE = "application/problem+json";
+
+const TOOL_ERROR = {
+  type: "https://waybill.dev/problems/tool-error",
+  title: "The operation said no",
+} as const;
+const UNPROCESSABLE = 422;
+/** The status of an aborted call means that nobody listens; whoever hears of it is told that the server failed. */
+const CLIENT_GONE = 499;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** What a problem looks like on a wire. */
+export interface ProblemBody {
+  readonly status: number;
+  readonly [member: string]: JsonValue;
+}
+
+/** Answers with an error: never with its cause or its stack. */
+export function problemAnswer(error: CallError, requestId: string, headers: AnswerHeaders = {}): HttpAnswer {
+  const problem = problemOf(error, requestId);
+  const wait = retryAfter(error.details);
+  return toAnswer(problem, wait === undefined ? headers : { "retry-after": wait, ...headers });
+}
+
+/** Writes an error as a problem. */
+export function problemOf(error: CallError, requestId: string): ProblemBody {
+  const problem = toProblem(error, instanceOf(requestId));
+  const status = problem.status === CLIENT_GONE ? 500 : problem.status;
+  return { ...problem, status, waybill: { outcome: "call-error" } } as unknown as ProblemBody;
+}
+
+/** Answers with what an operation that ran and said no has to say. */
+export function toolErrorAnswer(
+  envelope: ResponseEnvelope,
+  requestId: string,
+  headers: AnswerHeaders,
+): HttpAnswer {
+  return toAnswer(toolErrorProblem(envelope, requestId), headers);
+}
+
+/** The status of a result that is an error: that of its code, where the table has it. */
+export function toolErrorStatus({ meta }: ResponseEnvelope): number {
+  const code = meta.waybill?.code;
+  const status = isErrorCode(code) ? ERROR_CODES[code].httpStatus : UNPROCESSABLE;
+  return status === CLIENT_GONE ? UNPROCESSABLE : status;
+}
+
+function toolErrorProblem(envelope: ResponseEnvelope, requestId: string): ProblemBody {
+  const { code, message, details } = envelope.meta.waybill ?? {};
+  const said = {
+    ...(code !== undefined && { code }),
+    ...(message !== undefined && { message }),
+    ...(details !== undefined && { details: toWire(details, { code: "OUTPUT_INVALID", errors: false }) }),
+  };
+  const { message: _, ...shown } = said;
+  return {
+    ...TOOL_ERROR,
+    status: toolErrorStatus(envelope),
+    detail: message ?? TOOL_ERROR.title,
+    instance: instanceOf(requestId),
+    ...shown,
+    waybill: {
+      outcome: "tool-error",
+      ...said,
+      wire: toWire(envelope.data, { code: "OUTPUT_INVALID", errors: false }),
+    },
+  };
+}
+
+/** Names this occurrence as a URI. */
+function instanceOf(requestId: string): string {
+  return UUID.test(requestId)
+    ? `urn:uuid:${requestId}`
+    : `urn:waybill:request:${encodeURIComponent(requestId)}`;
+}
+
+function toAnswer(problem: ProblemBody, headers: AnswerHeaders): HttpAnswer {
+  const all = { "content-type": PROBLEM_TYPE, "cache-control": "no-store", ...headers };
+  return { status: problem.status, headers: all, body: JSON.stringify(problem) };
+}
+
+/** Whole seconds, as the header wants them, where an error says how long to wait. */
+function retryAfter(details: JsonValue | undefined): string | undefined {
+  const ms = isPlainObject(details) ? details["retryAfterMs"] : undefined;
+  if (typeof ms !== "number" || !Number.isFinite(ms) || ms < 0) return undefined;
+  return String(Math.min(Math.ceil(ms / 1_000), 31_536_000));
+}
+
+/** Makes an error about the request itself, with a status of its own where the table has none for it. */
+export function requestError(
+  code: "VALIDATION_ERROR" | "NOT_FOUND" | "NOT_IMPLEMENTED" | "CONFLICT" | "TOO_LARGE" | "UNAVAILABLE",
+  message: string,
+  options: { readonly httpStatus?: number; readonly details?: unknown } = {},
+): CallError {
+  return new CallError(code, message, { ...options, stack: false });
+}
+
+/** Answers that a method is not for this address, and which ones are. */
+export function refuseMethod(allow: string, requestId: string): HttpAnswer {
+  const error = requestError("NOT_IMPLEMENTED", "This HTTP method is not for this address.", {
+    httpStatus: 405,
+  });
+  return problemAnswer(error, requestId, { allow });
+}

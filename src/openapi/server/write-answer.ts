@@ -1,0 +1,143 @@
+import { createHash } from "node:crypto";
+import { isErrorEnvelope, type ResponseEnvelope, type ResultFacts } from "../../core/envelope/envelope.ts";
+import { toJsonTextOrNone } from "../../core/json/json-text.ts";
+import type { EndedCall } from "../../core/result/ended-call.ts";
+import { encodeEnvelope, toWire } from "../../core/wire/wire.ts";
+import { DATA_TYPE, ENVELOPE_TYPE, formatType, type Representation } from "./accept.ts";
+import type { AnswerHeaders, HttpAnswer } from "./http-exchange.ts";
+import { problemAnswer, toolErrorAnswer, toolErrorStatus } from "./problem-answer.ts";
+
+/** How an answer is written. */
+export interface WriteOptions {
+  readonly representation: Representation;
+  /** Whether the answer goes into a larger JSON document, where bytes need their wire form. */
+  readonly nested: boolean;
+  /** What is known of a failure beyond its problem, such as how to authenticate. */
+  readonly errorHeaders: (status: number) => AnswerHeaders | undefined;
+}
+
+const FACTS_CHARACTERS = 4_096;
+const JSON_TYPE = "application/json";
+const BYTES_TYPE = "application/octet-stream";
+/** Types that no browser runs anything of. */
+const HARMLESS_TYPE =
+  /^(?:image\/(?:png|jpeg|gif|webp|avif|bmp)|(?:audio|video)\/[a-z0-9.+-]+|application\/(?:pdf|zip|gzip|octet-stream))$/;
+const WIRE = { code: "OUTPUT_INVALID", errors: false } as const;
+
+/** Writes a call that has ended as an answer; a result that cannot be written is thrown as a `CallError`. */
+export async function writeAnswer(call: EndedCall, options: WriteOptions): Promise<HttpAnswer> {
+  const { representation } = options;
+  if (representation.kind === "format") return writeFormat(call, representation.format, options);
+  return writeOutcome(call, options);
+}
+
+/** The same without a format, which alone has to be waited for. */
+export function writeOutcome(call: EndedCall, options: WriteOptions): HttpAnswer {
+  const { outcome, requestId } = call;
+  if ("error" in outcome) {
+    const { error } = outcome;
+    return problemAnswer(error, requestId, options.errorHeaders(error.httpStatus));
+  }
+  const { envelope } = outcome;
+  const headers = factHeaders(call.operationId, envelope);
+  if (options.representation.kind === "envelope") {
+    headers["content-type"] = ENVELOPE_TYPE;
+    const status = isErrorEnvelope(envelope) ? toolErrorStatus(envelope) : 200;
+    return { status, headers, body: encodeEnvelope(envelope) };
+  }
+  if (isErrorEnvelope(envelope)) return toolErrorAnswer(envelope, requestId, headers);
+  const exact = options.representation.kind === "data" && options.representation.exact;
+  return writeData(envelope, headers, { exact, nested: options.nested });
+}
+
+function writeData(
+  { data, meta }: ResponseEnvelope,
+  headers: AnswerHeaders,
+  { exact, nested }: { readonly exact: boolean; readonly nested: boolean },
+): HttpAnswer {
+  if (data === undefined) return { status: 204, headers, body: undefined };
+  if (data instanceof Uint8Array && !nested) {
+    headers["content-type"] = meta.source === "http" ? harmlessType(meta.contentType) : BYTES_TYPE;
+    headers["x-content-type-options"] = "nosniff";
+    return { status: 200, headers, body: data };
+  }
+  const text = exact ? undefined : toJsonTextOrNone(data);
+  if (text !== undefined) {
+    headers["content-type"] = JSON_TYPE;
+    return { status: 200, headers, body: text };
+  }
+  const wire = toWire(data, WIRE);
+  headers["content-type"] = wire === data ? JSON_TYPE : DATA_TYPE;
+  return { status: 200, headers, body: JSON.stringify(wire) };
+}
+
+async function writeFormat(
+  call: EndedCall,
+  format: Extract<Representation, { kind: "format" }>["format"],
+  options: WriteOptions,
+): Promise<HttpAnswer> {
+  const { outcome } = call;
+  const result = await format.write(call);
+  const body = JSON.stringify(toWire(result, WIRE));
+  if ("envelope" in outcome) {
+    const headers = factHeaders(call.operationId, outcome.envelope);
+    headers["content-type"] = formatType(format.name);
+    const status = isErrorEnvelope(outcome.envelope) ? toolErrorStatus(outcome.envelope) : 200;
+    return { status, headers, body };
+  }
+  const { status, headers } = problemAnswer(
+    outcome.error,
+    call.requestId,
+    options.errorHeaders(outcome.error.httpStatus),
+  );
+  return { status, headers: { ...headers, "content-type": formatType(format.name) }, body };
+}
+
+function harmlessType(contentType: string): string {
+  const [type = ""] = contentType.toLowerCase().split(";");
+  return HARMLESS_TYPE.test(type.trim()) ? type.trim() : BYTES_TYPE;
+}
+
+/** The facts of an envelope as header fields: printable ASCII whatever they say. */
+function factHeaders(operationId: string, { meta }: ResponseEnvelope): AnswerHeaders {
+  const headers: AnswerHeaders = { "waybill-source": meta.source, "waybill-operation": operationId };
+  const facts = meta.waybill === undefined ? undefined : writeFacts(meta.waybill);
+  if (facts !== undefined) headers["waybill-facts"] = facts;
+  return headers;
+}
+
+function writeFacts(facts: ResultFacts): string | undefined {
+  const text = toJsonTextOrNone(facts);
+  if (text === undefined || text === "{}" || text.length > FACTS_CHARACTERS) return undefined;
+  const escaped = text.replace(
+    /[^\x20-\x7e]/g,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  return escaped.length > FACTS_CHARACTERS ? undefined : escaped;
+}
+
+/** Gives an answer to a query its entity tag, or leaves its body out where the client has it already. */
+export function withEntityTag(answer: HttpAnswer, ifNoneMatch: string | undefined): HttpAnswer {
+  const { status, headers, body } = answer;
+  if (status !== 200 || (typeof body !== "string" && !(body instanceof Uint8Array))) return answer;
+  const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
+  (headers as AnswerHeaders)["etag"] = etag;
+  if (ifNoneMatch === undefined || !matches(ifNoneMatch, etag)) return answer;
+  return { status: 304, headers: headers, body: undefined };
+}
+
+/** Weak and strong tags are equal here, as RFC 9110 has it for this header. */
+function matches(ifNoneMatch: string, etag: string): boolean {
+  if (ifNoneMatch.trim() === "*") return true;
+  return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
+}
+
+/** Where the next page of a query is, relative to the page at hand. */
+export function nextPageLink(call: EndedCall, path: string, query: string): string | undefined {
+  const next = "envelope" in call.outcome ? call.outcome.envelope.meta.waybill?.page?.next : undefined;
+  if (typeof next !== "string" || /\p{Surrogate}/u.test(next)) return undefined;
+  const others = query.split("&").filter((pair) => pair !== "" && !/^cursor(?:=|$)/.test(pair));
+  const link = `<${path}?${[...others, `cursor=${encodeURIComponent(next)}`].join("&")}>; rel="next"`;
+  // A query may hold signs that would end the address early.
+  return link.length <= FACTS_CHARACTERS && /^<[^<>"\s]+>; rel="next"$/.test(link) ? link : undefined;
+}

@@ -1,0 +1,489 @@
+import { Validator } from "@seriousme/openapi-schema-validator";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { defineOperation } from "../src/core/operation/operation.ts";
+import type { AnyOperation } from "../src/core/operation/operation-types.ts";
+import { OperationRegistry } from "../src/core/registry/registry.ts";
+import { toOperationSchema } from "../src/core/schema/any-schema.ts";
+import { compileSchema } from "../src/core/schema/compile-schema.ts";
+import type { JsonSchema, JsonSchemaObject } from "../src/core/schema/json-schema.ts";
+import { createResultFormat } from "../src/formats/index.ts";
+import { Type } from "../src/index.ts";
+import type { DescribedOperation, OpenApiDocument } from "../src/openapi/server/document/openapi-document.ts";
+import { SchemaComponents } from "../src/openapi/server/document/schema-components.ts";
+import type { ToOpenApiOptions } from "../src/openapi/server/http-handler-options.ts";
+import { operationPath, placeOf } from "../src/openapi/server/input-place.ts";
+import { toOpenApi } from "../src/openapi/server/to-openapi.ts";
+import { runs, schemaCases } from "./arbitrary-schema.ts";
+import { AWKWARD } from "./awkward-schemas.ts";
+import { query, stream } from "./make-operation.ts";
+import { roundTripOperations } from "./round-trip-operations.ts";
+import { HARDENED } from "./run-node.ts";
+
+function describeAll(operations: readonly AnyOperation[], options?: ToOpenApiOptions): OpenApiDocument {
+  return toOpenApi(new OperationRegistry(operations), options);
+}
+
+function describeOne(operation: AnyOperation, options?: ToOpenApiOptions): DescribedOperation {
+  const { paths } = describeAll([operation], options);
+  const item = paths[operationPath(operation, options?.basePath ?? "/api")];
+  return (item?.get ?? item?.post) as DescribedOperation;
+}
+
+const validator = new Validator();
+
+/** What the validator has to say; nothing about a document that is right. */
+async function faultsOf(document: OpenApiDocument): Promise<unknown> {
+  const copy = JSON.parse(JSON.stringify(document)) as Record<string, unknown>;
+  return (await validator.validate(copy)).errors;
+}
+
+/** A schema the way it stands in a document, with all it refers to. */
+function inDocument(schema: JsonSchema): JsonSchema {
+  const components = new SchemaComponents();
+  const reference = components.add("a.b.Input", schema);
+  return { ...reference, components: { schemas: components.toJson() } };
+}
+
+function contentOf(
+  operation: DescribedOperation,
+  status: number | "default",
+): Record<string, JsonSchemaObject> {
+  return operation.responses[status]?.["content"] as Record<string, JsonSchemaObject>;
+}
+
+const withSchema = (schema: JsonSchema, at = 0): AnyOperation[] => [
+  query(`schema${at}.in`, () => 1, { inputSchema: schema }),
+  query(`schema${at}.out`, () => 1, {
+    outputSchema: schema,
+    errors: [{ code: "NO", schema, httpStatus: 409 }],
+  }),
+];
+
+/** Keys that tools for OpenAPI follow wherever they stand. */
+const POINTING: readonly JsonSchemaObject[] = [
+  {
+    type: "object",
+    properties: { $ref: { type: "string" }, $id: { type: "number" } },
+    additionalProperties: false,
+  },
+  {
+    type: "object",
+    properties: { $ref: { type: "string" } },
+    patternProperties: { "^\\$ref$": { minLength: 2 } },
+  },
+  { const: { $ref: "#/nowhere", list: [1, { $id: "x" }], __proto: null } },
+  { enum: [{ $anchor: "x" }, "plain"] },
+  { type: "object", dependentRequired: { $ref: ["a"] }, dependentSchemas: { $id: { required: ["b"] } } },
+  { type: "object", properties: { a: { default: { $ref: "x" } } }, examples: [{ a: { $ref: "y" } }] },
+  { "x-note": { $ref: "nowhere", $id: "twice" }, type: "string" },
+  { type: "object", $defs: { $ref: { type: "string" } }, properties: { a: { $ref: "#/$defs/$ref" } } },
+  {
+    $ref: "#/$defs/a",
+    properties: { x: { $ref: "#/$defs/b" } },
+    $defs: { a: { type: "object" }, b: { type: "string" } },
+  },
+];
+
+/** The validator makes code of its schemas, which a hardened Node forbids. */
+describe("the document of a served API", () => {
+  it.runIf(!HARDENED)(
+    "RE-30 X-6 is valid for operations of every kind, and says the same each time",
+    async () => {
+      const formats = [createResultFormat("tool-envelope"), createResultFormat("status-envelope")];
+      const options = { formats, auth: { bearer: true, apiKeyHeader: "x-key" } };
+      const document = describeAll(roundTripOperations(), options);
+      expect(await faultsOf(document)).toBeUndefined();
+      const shuffled = [...roundTripOperations()].reverse();
+      expect(JSON.stringify(describeAll(shuffled, options))).toBe(JSON.stringify(document));
+    },
+  );
+
+  it("RE-30 has one path for each operation, besides the four that are always there", () => {
+    const operations = roundTripOperations();
+    const { paths } = describeAll(operations);
+    const builtIn = ["/batch", "/call", "/health", "/ready"];
+    expect(Object.keys(paths).sort()).toEqual(
+      [...builtIn, ...operations.map((operation) => operationPath(operation, "/api"))].sort(),
+    );
+    const ids = operations.map((operation) => {
+      const item = paths[operationPath(operation, "/api")];
+      return (placeOf(operation).place === "query" ? item?.get : item?.post)?.operationId;
+    });
+    expect(ids).toEqual(operations.map(({ id }) => id));
+  });
+
+  it.runIf(!HARDENED)("RE-30 is valid for schemas that tools stumble over", async () => {
+    const schemas = [...Object.values(AWKWARD).map(([schema]) => schema), ...POINTING];
+    const document = describeAll(schemas.flatMap(withSchema));
+    expect(await faultsOf(document)).toBeUndefined();
+  });
+
+  it.runIf(!HARDENED)("RE-30 is valid for any schema", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(schemaCases(false), { minLength: 1, maxLength: 8 }), async (cases) => {
+        const operations = cases.flatMap(({ schema }, at) =>
+          isUsable(schema) ? withSchema(schema, at) : [],
+        );
+        expect(await faultsOf(describeAll(operations))).toBeUndefined();
+      }),
+      runs(20),
+    );
+  });
+
+  it.runIf(!HARDENED)("RE-30 is valid for any names and texts", async () => {
+    const name = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_./-]{0,12}$/);
+    const texts = fc.record({ title: fc.string(), description: fc.string(), tags: fc.array(fc.string()) });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(name, { minLength: 1, maxLength: 8 }),
+        texts,
+        fc.dictionary(
+          fc.oneof(fc.string({ unit: "grapheme" }), fc.constantFrom("$ref", "$id", "__proto__")),
+          fc.constant({ type: "string" } as const),
+        ),
+        async (names, extra, properties) => {
+          const inputSchema = { type: "object", properties };
+          const operations = names.map((text) => query(`a.${text}`, () => 1, { ...extra, inputSchema }));
+          const document = describeAll(operations);
+          expect(await faultsOf(document)).toBeUndefined();
+          expect(Object.keys(document.paths)).toHaveLength(names.length + 4);
+        },
+      ),
+      runs(30),
+    );
+  });
+});
+
+/** Some schemas that can be made up loop without consuming anything, and are refused. */
+function isUsable(schema: JsonSchema): boolean {
+  try {
+    compileSchema(schema);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe("a schema in a document", () => {
+  it("RE-30 RE-32 says the same as before, for any schema and value", () => {
+    fc.assert(
+      fc.property(schemaCases(false), ({ schema, values }) => {
+        fc.pre(isUsable(schema));
+        const before = compileSchema(schema, { codegen: false });
+        const after = compileSchema(inDocument(schema), { codegen: false });
+        for (const value of values) expect(after.check(value)).toBe(before.check(value));
+      }),
+      runs(400),
+    );
+  });
+
+  /** Where what a reference means depends on who asks, the document says less. */
+  const SAYS_LESS = new Set(["a reference to a metaschema"]);
+
+  it.each(Object.entries(AWKWARD))("RE-30 RE-32 says the same: %s", (name, [schema, values]) => {
+    const before = compileSchema(schema);
+    const after = compileSchema(inDocument(schema));
+    for (const value of [...values, { a: "?" }, { a: -1 }, { a: [null] }, { b: [] }, 5]) {
+      if (before.check(value) || !SAYS_LESS.has(name)) expect(after.check(value)).toBe(before.check(value));
+    }
+  });
+
+  const values = [
+    {},
+    { $ref: "x" },
+    { $ref: "xy" },
+    { $ref: 1 },
+    { $id: 1 },
+    { $id: "x" },
+    { $ref: "x", a: 1 },
+    { $ref: "#/nowhere", list: [1, { $id: "x" }], __proto: null },
+    { $ref: "#/nowhere", list: [1, { $id: "y" }], __proto: null },
+    { $ref: "#/nowhere", list: [1], __proto: null },
+    { $anchor: "x" },
+    { a: { $ref: "x" } },
+    { a: "text" },
+    { $id: 1, b: 2 },
+    { x: "text" },
+    { x: 1 },
+    "plain",
+    "other",
+  ];
+
+  it.each(POINTING.map((schema) => [JSON.stringify(schema), schema] as const))(
+    "RE-30 RE-32 says the same without keys that tools follow: %s",
+    (_, schema) => {
+      const before = compileSchema(schema);
+      const after = compileSchema(inDocument(schema));
+      for (const value of values) expect(after.check(value)).toBe(before.check(value));
+    },
+  );
+
+  it("RE-30 gives different schemas different names, whatever they are called", () => {
+    const components = new SchemaComponents();
+    const references = ["a.b/c", "a.b_c", "a.b?c", "a.b_c_2"].map((name) =>
+      components.add(name, { title: name }),
+    );
+    expect(new Set(references.map(({ $ref }) => $ref)).size).toBe(4);
+    const written = components.toJson();
+    expect(Object.values(written).map((schema) => (schema as JsonSchemaObject)["title"])).toHaveLength(4);
+    for (const name of Object.keys(written)) expect(name).toMatch(/^[a-zA-Z0-9._-]+$/);
+  });
+
+  it("RE-30 is written in linear time, however many parts refer to each other", () => {
+    const $defs = Object.fromEntries(
+      Array.from({ length: 5_000 }, (_, at) => [
+        `é${at % 7}${"ü".repeat(at % 3)}/${at}`,
+        { title: String(at) },
+      ]),
+    );
+    const anyOf = Object.keys($defs).map((name) => ({
+      $ref: `#/$defs/${encodeURIComponent(name.replace("/", "~1"))}`,
+    }));
+    const startedAt = performance.now();
+    const components = new SchemaComponents();
+    components.add("a", { anyOf, $defs });
+    expect(Object.keys(components.toJson())).toHaveLength(5_001);
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
+  });
+});
+
+describe("an operation in a document", () => {
+  const find = query("shop.find", () => [], {
+    title: "Finds things",
+    description: "Finds things by name.",
+    tags: ["search", "shop"],
+    inputSchema: Type.Object({
+      name: Type.String({ description: "What to look for." }),
+      cursor: Type.Optional(Type.String()),
+      ids: Type.Optional(Type.Array(Type.Integer(), { minItems: 1 })),
+    }),
+    outputSchema: Type.Array(Type.Object({ id: Type.Integer() })),
+    annotations: { readOnly: true },
+  });
+
+  it("RE-30 is a GET with parameters where its input fits into a query", () => {
+    const described = describeOne(find);
+    expect(described).toMatchObject({
+      operationId: "shop.find",
+      summary: "Finds things",
+      description: "Finds things by name.",
+      tags: ["shop", "search"],
+      parameters: [
+        { name: "name", in: "query", required: true, description: "What to look for.", example: "text" },
+        { name: "cursor", in: "query", required: false, schema: { type: "string" } },
+        { name: "ids", in: "query", required: false, style: "form", explode: true },
+      ],
+    });
+    expect(Object.keys(described.responses)).toEqual(["200", "304", "400", "422", "default"]);
+    expect(described.responses["200"]?.["headers"]).toHaveProperty("link");
+    expect(described.responses["200"]?.["headers"]).toHaveProperty("etag");
+    expect(contentOf(described, 200)["application/json"]).toEqual({
+      schema: { $ref: "#/components/schemas/shop.find.Output" },
+      example: [{ id: 1 }],
+    });
+    expect(described).not.toHaveProperty("requestBody");
+  });
+
+  it("RE-30 has parameters whose schemas find what they refer to, or say at least their type", () => {
+    const properties = {
+      a: { type: "string", allOf: [{ $ref: "#/$defs/short" }] },
+      $ref: { type: "array", items: { type: "integer" }, minItems: 1 },
+    };
+    const $defs = { short: { type: "string", maxLength: 3 } };
+    const one = query("a.b", () => 1, { inputSchema: { type: "object", properties, $defs } });
+    const { paths, components } = describeAll([one]);
+    expect(paths["/api/a/b"]?.get?.parameters).toMatchObject([
+      { name: "a", schema: { type: "string", allOf: [{ $ref: "#/components/schemas/a.b.Input.short" }] } },
+      { name: "$ref", schema: properties.$ref, style: "form", explode: true },
+    ]);
+    expect(components.schemas["a.b.Input.short"]).toEqual($defs.short);
+    const metaschema = { $ref: "https://json-schema.org/draft/2020-12/schema" };
+    const untold = { type: "object", properties: { a: { type: "string", not: metaschema } } };
+    const described = describeOne(query("a.b", () => 1, { inputSchema: untold }));
+    expect(described.parameters).toMatchObject([{ name: "a", schema: { type: "string" } }]);
+    expect(JSON.stringify(described.parameters)).not.toContain("not");
+  });
+
+  it("RE-30 is a POST with a body where it changes something", () => {
+    const described = describeOne(
+      defineOperation({
+        namespace: "shop",
+        name: "buy",
+        version: "1.0.0",
+        type: "mutation",
+        description: "",
+        inputSchema: Type.Object({ id: Type.Integer({ minimum: 5 }) }),
+        handler: () => undefined,
+      }),
+    );
+    expect(described.requestBody).toMatchObject({
+      required: true,
+      content: { "application/json": { example: { id: 5 } } },
+    });
+    expect(Object.keys(described.responses)).toEqual(["200", "204", "400", "422", "default"]);
+    expect(described.parameters).toEqual([{ $ref: "#/components/parameters/IdempotencyKey" }]);
+    expect(describeOne(query("a.b", () => 1)).requestBody).toMatchObject({ required: false });
+  });
+
+  it("RE-30 answers with a stream of events where it is a subscription", () => {
+    const inputSchema = Type.Object({ to: Type.Number() });
+    const described = describeOne(stream("a.tick", async function* () {}, { inputSchema }));
+    expect(Object.keys(contentOf(described, 200))).toEqual(["text/event-stream"]);
+    expect(Object.keys(described.responses)).toEqual(["200", "400", "default"]);
+  });
+
+  it("RE-30 lists every media type a result may have", () => {
+    const formats = [createResultFormat("tool-envelope")];
+    const types = Object.keys(
+      contentOf(
+        describeOne(
+          query("a.b", () => 1),
+          { formats },
+        ),
+        200,
+      ),
+    );
+    expect(types).toEqual([
+      "application/json",
+      "application/vnd.waybill.envelope+json",
+      "application/vnd.waybill.data+json",
+      "application/octet-stream",
+      "application/vnd.waybill.tool-envelope+json",
+    ]);
+    expect(Object.keys(contentOf(describeOne(find), 200))).not.toContain("application/octet-stream");
+  });
+
+  it("X-5 lists declared errors by status, with their code and details", () => {
+    const details = Type.Object({ left: Type.Integer() });
+    const described = describeOne(
+      query("a.b", () => 1, {
+        errors: {
+          OUT_OF_STOCK: { description: "Nothing left.", httpStatus: 409, schema: details },
+          CONFLICT: {},
+          BROKEN: {},
+          VALIDATION_ERROR: { description: "Bad name." },
+          ABORTED: {},
+        },
+      }),
+    );
+    expect(Object.keys(described.responses)).toEqual(["200", "204", "400", "409", "422", "500", "default"]);
+    const { schema } = contentOf(described, 409)["application/problem+json"] as { schema: JsonSchemaObject };
+    expect(schema["anyOf"]).toMatchObject([
+      {
+        properties: {
+          code: { const: "OUT_OF_STOCK" },
+          details: { $ref: expect.stringContaining("OUT_OF_STOCK") },
+        },
+      },
+      { properties: { code: { const: "CONFLICT" } } },
+      { $ref: "#/components/schemas/Problem" },
+    ]);
+    expect(described.responses["409"]?.["description"]).toContain("Nothing left.");
+    expect(described.responses["400"]?.["description"]).toContain("Bad name.");
+  });
+
+  it("X-5 says where callers must authenticate, may be refused or need another plan", () => {
+    const closed = query("a.b", () => 1, { access: {}, tier: "pro" });
+    const registry = new OperationRegistry([closed]);
+    const identity = { subject: "me", scopes: [], tier: "pro" as const };
+    const { responses = {} } = toOpenApi(registry, { identity }).paths["/api/a/b"]?.post ?? {};
+    expect(Object.keys(responses)).toEqual(["200", "204", "400", "401", "402", "403", "422", "default"]);
+    expect(Object.keys(toOpenApi(registry).paths)).not.toContain("/api/a/b");
+    const document = describeAll([find], { auth: { bearer: true, apiKeyHeader: "x-key" } });
+    expect(document.security).toEqual([{ bearer: [] }, { apiKey: [] }]);
+    expect(document.components.securitySchemes).toEqual({
+      bearer: { type: "http", scheme: "bearer" },
+      apiKey: { type: "apiKey", in: "header", name: "x-key" },
+    });
+    expect(document.paths["/health"]?.get?.security).toEqual([]);
+    expect(document.paths["/api/shop/find"]?.get?.responses).toHaveProperty("401");
+  });
+
+  it("X-6 carries exactly what an importer needs to get it back, and nothing internal", () => {
+    const facts = describeOne(find)["x-waybill"];
+    expect(facts).toEqual({
+      id: "shop.find",
+      type: "query",
+      version: "1.0.0",
+      takes: "query",
+      title: "Finds things",
+      tags: ["search", "shop"],
+      annotations: { readOnly: true },
+      inputSchema: toOperationSchema(find.inputSchema as JsonSchema, "input").json,
+      outputSchema: toOperationSchema(find.outputSchema as JsonSchema, "output").json,
+    });
+    const access = { scopes: { anyOf: ["SECRET"] }, resource: { pointer: "/SECRET", type: "SECRET" } };
+    const secret = query("a.b", () => "SECRET", {
+      access,
+      _meta: { note: "SECRET" },
+      outputPolicy: "strict",
+    });
+    const identity = { subject: "me", scopes: ["SECRET"], resources: { SECRET: "*" as const } };
+    const document = toOpenApi(new OperationRegistry([secret]), { identity });
+    expect(document.paths).toHaveProperty(["/api/a/b"]);
+    const written = JSON.stringify(document);
+    expect(written).not.toContain("SECRET");
+  });
+
+  it("X-6 carries schemas that refer to themselves as text, which gives them back word for word", () => {
+    const schema = AWKWARD["references by name"]?.[0] as JsonSchemaObject;
+    const facts = describeOne(query("a.b", () => 1, { inputSchema: schema }))["x-waybill"];
+    expect(JSON.parse(facts["inputSchema"] as string)).toEqual(schema);
+  });
+});
+
+describe("examples in a document", () => {
+  const inputSchema = Type.Object({ n: Type.Integer({ minimum: 3 }), name: Type.Optional(Type.String()) });
+  const operation = query("a.b", () => 1, { inputSchema: Type.Array(inputSchema) });
+  const exampleOf = (shown?: ToOpenApiOptions["examples"]): unknown => {
+    const body = describeOne(operation, { examples: shown }).requestBody as {
+      content: Record<string, object>;
+    };
+    return (body.content["application/json"] as { example?: unknown }).example;
+  };
+
+  it("RE-30 are the ones given, where they pass", () => {
+    expect(exampleOf({ "a.b": [{ n: 7 }] })).toEqual([{ n: 7 }]);
+    expect(exampleOf({ "a.b": [{ n: 1 }] })).toBeUndefined();
+    expect(exampleOf({ "a.b": [{ n: 7, extra: { $ref: "x" } }] })).toBeUndefined();
+    expect(exampleOf()).toEqual([{ n: 3, name: "text" }]);
+  });
+
+  it("RE-30 always pass the schema they stand beside", () => {
+    let found = 0;
+    fc.assert(
+      fc.property(schemaCases(false), ({ schema }) => {
+        fc.pre(isUsable(schema));
+        const { responses } = describeOne(query("a.b", () => 1, { outputSchema: schema }));
+        const content = responses["200"]?.["content"] as Record<string, { example?: unknown }>;
+        const media = content["application/json"] ?? {};
+        if (!Object.hasOwn(media, "example")) return;
+        found += 1;
+        expect(compileSchema(schema).check(media.example)).toBe(true);
+      }),
+      runs(200),
+    );
+    expect(found).toBeGreaterThan(50);
+  });
+});
+
+describe("options of a document", () => {
+  it("RE-30 say what the API is called, where it is and what its paths begin with", () => {
+    const document = describeAll([query("a.b", () => 1)], {
+      info: { title: "Shop", version: "2", description: "Sells." },
+      servers: ["https://shop.example/v1"],
+      basePath: "",
+    });
+    expect(document.info).toEqual({ title: "Shop", version: "2", description: "Sells." });
+    expect(document.servers).toEqual([{ url: "https://shop.example/v1" }]);
+    expect(Object.keys(document.paths)).toContain("/a/b");
+  });
+
+  it.each(["api", "/a//b", "/a/../b", "/{x}", "/a?b", "/a#b", "/%2e", 5])(
+    "RE-30 refuse the base path %j",
+    (basePath) => {
+      expect(() => describeAll([], { basePath: basePath as string })).toThrow("basePath must be a path");
+    },
+  );
+});

@@ -1,0 +1,13 @@
+import { OperationRegistry } from "../src/index.ts";
+import { serveHttp } from "../src/openapi/server/serve-http.ts";
+import { query, sleep } from "./make-operation.ts";
+
+/** A server in a process of its own, which tests send signals to; it says its address and each call it starts. */
+const slow = query("wait.some", async () => {
+  console.log("started");
+  await sleep(300);
+  return "done";
+});
+
+const server = await serveHttp(new OperationRegistry([slow]), { drainOnSignal: true });
+console.log(server.url);
