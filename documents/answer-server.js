@@ -73,9 +73,12 @@ function toParameters(operation, shared, resolve) {
   return [...byPlace.values()];
 }
 
-/** A path as the document has it: a query or fragment in it is part of nothing a server could match. */
+/** A path as a server sees it: a fragment, which some documents tell operations apart by, is never sent. */
 function toPattern(path) {
-  const parts = path.split(/\{[^}]*\}/).map((text) => encodeURI(text).replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  const parts = path
+    .replace(/#.*$/, "")
+    .split(/\{[^}]*\}/)
+    .map((text) => encodeURI(text).replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   return new RegExp(`^${parts.join("[^/]+")}$`);
 }
 
@@ -84,8 +87,11 @@ function answer(served, request, response, body) {
   const routes = (served.get(number) ?? []).filter(
     (route) => route.method === request.method && matches(route, rest, request.url),
   );
-  const [route] = routes.sort((a, b) => b.literal - a.literal);
-  if (route === undefined) return refuse(response, 404, `no route for ${request.method} ${request.url}`);
+  routes.sort((a, b) => b.literal - a.literal);
+  const [best] = routes;
+  if (best === undefined) return refuse(response, 404, `no route for ${request.method} ${request.url}`);
+  // Operations that differ by what is never sent share an address.
+  const route = routes.find((one) => missingFrom(one, request, body) === undefined) ?? best;
   const names = routes.map(({ method, path }) => encodeURIComponent(`${method} ${path}`)).join(" ");
   response.setHeader("x-matched", names);
   const missing = missingFrom(route, request, body);
@@ -116,7 +122,8 @@ function missingFrom({ operation, parameters, resolve, document }, request, body
   const isNeeded =
     requestBody?.required === true ||
     (document.swagger && parameters.some((p) => p.in === "body" && p.required));
-  return isNeeded && body.length === 0 ? "the body is missing" : undefined;
+  const isSent = body.length > 0 || request.headers["content-type"] !== undefined;
+  return isNeeded && !isSent ? "the body is missing" : undefined;
 }
 
 function write({ operation, resolve, document }, response) {

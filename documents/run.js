@@ -61,6 +61,7 @@ async function tryDocument(number, path, name) {
     namespace: "tried",
     baseUrl: `${server.origin}/${number}`,
     retries: false,
+    limits: { operations: 50_000 },
     onWarning() {},
   });
   const registry = new OperationRegistry([], { onWarning() {} });
@@ -72,20 +73,27 @@ async function tryDocument(number, path, name) {
     const reasons = source.unusable.map((entry) => `${entry.name}: ${entry.reason}`).join("; ");
     failures.push(`${name}: ${operations.length} of ${expected.length} operations. ${reasons}`);
   }
+  const routes = new Map(
+    expected.map(({ method, path, operation }) => [operation.operationId, `${method} ${path}`]),
+  );
   const waiting = operations.values();
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
-      for (const operation of waiting) await tryOperation(registry, operation, name);
+      for (const operation of waiting)
+        await tryOperation(registry, operation, { name, route: routes.get(operation.name) });
     }),
   );
   await source.close();
   server.remove(number);
 }
 
-async function tryOperation(registry, operation, name) {
+async function tryOperation(registry, operation, { name, route }) {
   try {
     const input = sampleInput(operation.inputSchema);
     const envelope = await call(registry, operation, input);
+    const matched = envelope?.meta.headers["x-matched"]?.split(" ").map(decodeURIComponent) ?? [];
+    if (route !== undefined && !matched.includes(route))
+      throw new Error(`It reached ${matched} and not ${route}.`);
     totals.called += 1;
     if (envelope?.meta.waybill?.violations !== undefined) totals.violated += 1;
   } catch (error) {

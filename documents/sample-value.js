@@ -206,11 +206,23 @@ function samplePattern(flat) {
       );
       const simple = given.find((text) => text !== "" && fits(text));
       if (simple !== undefined) return simple;
-      return fc
-        .sample(fc.stringMatching(pattern), { numRuns: 200, seed: 7 })
-        .find((text) => text !== "" && fits(text));
+      const drawn = fc.sample(fc.stringMatching(pattern), { numRuns: 200, seed: 7 });
+      return drawn.find((text) => text !== "" && fits(text)) ?? lengthened(drawn, flat.minLength ?? 0, fits);
     } catch {
       // Not a pattern in this mode.
+    }
+  }
+  return undefined;
+}
+
+/** Long texts are seldom drawn: repeats a character of a short one until it is long enough. */
+function lengthened(drawn, least, fits) {
+  for (const text of drawn.slice(0, 50)) {
+    const missing = least - text.length;
+    if (missing <= 0) continue;
+    for (let at = 1; at <= text.length; at++) {
+      const longer = text.slice(0, at) + text.charAt(at - 1).repeat(missing) + text.slice(at);
+      if (fits(longer)) return longer;
     }
   }
   return undefined;

@@ -12,6 +12,7 @@ import { createMemoryBus, createRemoteRegistry, serveCalls } from "waybill/call"
 import { connectNatsBus, type NatsBus } from "waybill/call/nats";
 import { plugin } from "waybill/lint";
 import { fromMcp, type McpSource, serveMcpHttp, toMcpServer } from "waybill/mcp";
+import { fromOpenApi, type OpenApiSource, serveHttp, toOpenApi } from "waybill/openapi";
 
 const double = defineOperation({
   namespace: "math", name: "double", version: "1.0.0", type: "query", description: "Doubles.",
@@ -41,6 +42,13 @@ const source: McpSource = await fromMcp({ namespace: "far", url: http.url });
 console.log((await source.call("math_double", { value: 3 })).data);
 await source.close();
 await http.close();
+const api = await serveHttp(registry);
+const imported: OpenApiSource = await fromOpenApi(\`\${api.url}/openapi.json\`, { namespace: "far", keepIds: true });
+const far = new OperationRegistry();
+far.registerAll(imported);
+console.log(toOpenApi(far).openapi, (await far.execute("math.double", { value: 4 })).data);
+await imported.close();
+await api.close();
 `;
 
 describe("the packed package", () => {
@@ -81,19 +89,19 @@ describe("the packed package", () => {
       "@hono",
       "@modelcontextprotocol",
       "@nats-io",
+      "@scalar",
       "@standard-schema",
-      "hono",
-      "jose",
-      "typebox",
-    ];
-    const theirs = [
-      "cross-spawn",
-      "eventsource",
+      "cockatiel",
       "eventsource-parser",
-      "isexe",
-      "path-key",
-      "pkce-challenge",
+      "hono",
+      "ipaddr.js",
+      "jose",
+      "oauth4webapi",
+      "typebox",
+      "undici",
+      "yaml",
     ];
+    const theirs = ["cross-spawn", "eventsource", "isexe", "path-key", "pkce-challenge"];
     const more = ["shebang-command", "shebang-regex", "tweetnacl", "which", "zod"];
     expect(names.sort()).toEqual([...ours, ...theirs, ...more, "waybill"].sort());
   });
@@ -102,7 +110,8 @@ describe("the packed package", () => {
     const ran = await runNode(["consumer.js"], { cwd: folder });
     expect(ran).toEqual({
       code: 0,
-      stdout: "42 42 local mcp status-envelope\nno-raw-mcp-text\n84 function\n{ value: 6 }\n",
+      stdout:
+        "42 42 local mcp status-envelope\nno-raw-mcp-text\n84 function\n{ value: 6 }\n3.1.1 { value: 8 }\n",
       stderr: "",
     });
   });

@@ -51,7 +51,7 @@ export class ApiRoutes {
   }
 
   /** Answers a request; what is thrown is a `CallError`, or a fault of this side. */
-  async answer(caller: AuthenticatedRequest): Promise<HttpAnswer> {
+  answer(caller: AuthenticatedRequest): Promise<HttpAnswer> | HttpAnswer {
     const { request } = caller;
     const route = this.#table.find(request.path);
     if (route !== undefined) return this.#answerOperation(route, caller);
@@ -204,12 +204,10 @@ export class ApiRoutes {
     throw requestError("NOT_FOUND", `There is nothing at this address.${hint}`);
   }
 
-  async #readPosted(route: Route, caller: AuthenticatedRequest): Promise<PostedInput> {
-    try {
-      return await readPosted(caller.request, this.#bounds.bodyBytes);
-    } catch (thrown) {
+  #readPosted(route: Route, caller: AuthenticatedRequest): Promise<PostedInput> {
+    return readPosted(caller.request, this.#bounds.bodyBytes).catch((thrown) => {
       throw this.#refusalOr(route, caller, thrown);
-    }
+    });
   }
 
   #readQuery(

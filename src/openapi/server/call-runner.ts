@@ -1,11 +1,13 @@
 import { CallError, isCallError } from "../../core/errors/errors.ts";
+import { addAbortListener } from "../../core/execution/abort-listeners.ts";
 import type { Metadata } from "../../core/operation/operation-context.ts";
 import type { Executor } from "../../core/registry/executor.ts";
+import { OperationRegistry } from "../../core/registry/registry.ts";
 import { type EndedCall, endCall } from "../../core/result/ended-call.ts";
 import type { Representation } from "./accept.ts";
 import type { HttpHandlerBounds } from "./check-handler-options.ts";
 import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer } from "./http-exchange.ts";
-import { IdempotentAnswers, type Ran } from "./idempotency.ts";
+import { IdempotentAnswers } from "./idempotency.ts";
 import { problemAnswer, requestError } from "./problem-answer.ts";
 import { writeAnswer, writeOutcome } from "./write-answer.ts";
 
@@ -42,26 +44,34 @@ export class CallRunner {
   readonly #bounds: HttpHandlerBounds;
   readonly #challenge: string;
   readonly #answers: IdempotentAnswers;
+  readonly #takesAnySignal: boolean;
   #running = 0;
 
   constructor(executor: Executor, bounds: HttpHandlerBounds, challenge: string) {
     this.#executor = executor;
+    this.#takesAnySignal = executor instanceof OperationRegistry;
     this.#bounds = bounds;
     this.#challenge = challenge;
     this.#answers = new IdempotentAnswers(bounds);
   }
 
   /** Runs a call, or repeats what it came to before; a call that failed is an answer too. */
-  async run(wanted: WantedCall): Promise<HttpAnswer> {
+  run(wanted: WantedCall): Promise<HttpAnswer> {
     const { idempotencyKey, fingerprint = "", caller, operationId } = wanted;
-    if (idempotencyKey === undefined) return (await this.#run(wanted)).answer;
+    if (idempotencyKey === undefined) return this.#run(wanted);
     const call = {
       key: JSON.stringify([caller.identity?.subject, operationId, idempotencyKey]),
       fingerprint,
       signal: caller.request.signal,
       patienceMs: wanted.timeoutMs,
     };
-    return this.#answers.run(call, () => this.#run(wanted));
+    return this.#answers.run(call, async () => {
+      let isKept = true;
+      const answer = await this.#run(wanted, () => {
+        isKept = false;
+      });
+      return { answer, isFinal: isKept };
+    });
   }
 
   /** What handlers see of a request. */
@@ -72,31 +82,26 @@ export class CallRunner {
     return metadata;
   }
 
-  async #run(wanted: WantedCall): Promise<Ran> {
+  /** Tells `onPassing` where the same call may come to something else. */
+  async #run(wanted: WantedCall, onPassing?: () => void): Promise<HttpAnswer> {
     const { caller, representation, nested = false } = wanted;
     if (this.#running >= this.#bounds.calls) {
-      const error = new CallError(
-        "RESOURCE_EXHAUSTED",
-        "Too many calls run at the moment; try again later.",
-        {
-          details: { retryAfterMs: 1_000 },
-          stack: false,
-        },
-      );
-      return { answer: problemAnswer(error, caller.requestId), isFinal: false };
+      onPassing?.();
+      return problemAnswer(tooMany(), caller.requestId);
     }
     this.#running += 1;
     try {
-      const call = await this.#call(wanted);
+      const call = endedByUs(await this.#call(wanted), caller.request.signal);
+      if (onPassing !== undefined && !isFinal(call)) onPassing();
       wanted.onEnd?.(call);
       const options = { representation, nested, errorHeaders: this.errorHeaders };
-      const isFormat = representation.kind === "format";
-      const answer = isFormat ? await writeAnswer(call, options) : writeOutcome(call, options);
-      return { answer, isFinal: isFinal(call) };
+      return representation.kind === "format"
+        ? await writeAnswer(call, options)
+        : writeOutcome(call, options);
     } catch (thrown) {
       // The call ran; that its result cannot be written changes nothing about that.
       if (!isCallError(thrown)) throw thrown;
-      return { answer: problemAnswer(thrown, caller.requestId), isFinal: true };
+      return problemAnswer(thrown, caller.requestId);
     } finally {
       this.#running -= 1;
     }
@@ -106,20 +111,44 @@ export class CallRunner {
   readonly errorHeaders = (status: number): AnswerHeaders | undefined =>
     status === 401 ? { "www-authenticate": this.#challenge } : undefined;
 
-  async #call(wanted: WantedCall): Promise<EndedCall> {
+  #call(wanted: WantedCall): Promise<EndedCall> {
     const { caller, operationId, input, timeoutMs, idempotencyKey } = wanted;
-    const { signal } = caller.request;
-    const call = await endCall(this.#executor, operationId, input, {
+    return endCall(this.#executor, operationId, input, {
       requestId: caller.requestId,
       identity: caller.identity,
-      signal,
+      signal: this.#takesAnySignal ? caller.request.signal : toPlatformSignal(caller.request.signal),
       timeoutMs: Math.min(timeoutMs, this.#bounds.timeoutMs),
       metadata: this.metadata(caller, idempotencyKey),
     });
-    const wasEnded = "error" in call.outcome && call.outcome.error.code === "ABORTED" && signal.aborted;
-    // Whoever ended it from this side says why; a client that left hears nothing anyway.
-    return wasEnded && isCallError(signal.reason) ? { ...call, outcome: { error: signal.reason } } : call;
   }
+}
+
+/** Whoever ended a call from this side says why; a client that left hears nothing anyway. */
+function endedByUs(call: EndedCall, signal: AbortSignal): EndedCall {
+  const { outcome } = call;
+  const wasEnded = signal.aborted && "error" in outcome && outcome.error.code === "ABORTED";
+  return wasEnded && isCallError(signal.reason) ? { ...call, outcome: { error: signal.reason } } : call;
+}
+
+/** Only a registry of ours knows the light signals of connections. */
+function toPlatformSignal(signal: AbortSignal): AbortSignal {
+  if (signal instanceof AbortSignal) return signal;
+  const controller = new AbortController();
+  const onAbort = (from: AbortSignal): void => controller.abort(from.reason);
+  if (isAborted(signal)) onAbort(signal);
+  else addAbortListener(signal, { onAbort });
+  return controller.signal;
+}
+
+function isAborted(signal: { readonly aborted: boolean }): boolean {
+  return signal.aborted;
+}
+
+function tooMany(): CallError {
+  return new CallError("RESOURCE_EXHAUSTED", "Too many calls run at the moment; try again later.", {
+    details: { retryAfterMs: 1_000 },
+    stack: false,
+  });
 }
 
 function isFinal({ outcome }: EndedCall): boolean {

@@ -1,4 +1,3 @@
-import type { Identity } from "../../core/access/identity.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { isRequestId, randomId } from "../../core/execution/request-id.ts";
 import type { Executor } from "../../core/registry/executor.ts";
@@ -79,7 +78,8 @@ class Handler implements HttpHandler {
     return this.#closing;
   }
 
-  async #admit(request: HttpRequest, requestId: string, trace: TraceContext): Promise<HttpAnswer> {
+  /** Waits for nothing by itself: most requests need not be waited for before their call. */
+  #admit(request: HttpRequest, requestId: string, trace: TraceContext): Promise<HttpAnswer> | HttpAnswer {
     const { path, query, method } = request;
     if (path === "/health" || path === "/ready") return this.#answerProbe(request);
     if (this.#closing !== undefined) {
@@ -95,17 +95,18 @@ class Handler implements HttpHandler {
       throw requestError("TOO_LARGE", "The address of the request is too long.", { httpStatus: 414 });
     }
     if (!METHODS.has(method)) return refuseMethod("GET, HEAD, POST, OPTIONS", requestId);
-    const early =
-      (method === "OPTIONS" ? this.#admission.preflight(request) : undefined) ??
-      (path.startsWith("/.well-known/") ? await this.#admission.describe(request, requestId) : undefined);
-    if (early !== undefined) return early;
-    let identity: Identity | undefined;
-    if (this.#admission.decides) {
-      const admitted = await this.#admission.identify(request, requestId);
-      if ("refusal" in admitted) return admitted.refusal;
-      identity = admitted.identity;
-    }
-    return this.#routes.answer({ request, identity, requestId, ...trace });
+    const preflight = method === "OPTIONS" ? this.#admission.preflight(request) : undefined;
+    if (preflight !== undefined) return preflight;
+    if (this.#admission.decides) return this.#identify(request, requestId, trace);
+    return this.#routes.answer({ request, identity: undefined, requestId, ...trace });
+  }
+
+  async #identify(request: HttpRequest, requestId: string, trace: TraceContext): Promise<HttpAnswer> {
+    const described = await this.#admission.describe(request, requestId);
+    if (described !== undefined) return described;
+    const admitted = await this.#admission.identify(request, requestId);
+    if ("refusal" in admitted) return admitted.refusal;
+    return this.#routes.answer({ request, identity: admitted.identity, requestId, ...trace });
   }
 
   /** Probes come from whoever runs the server, under any name, and learn one word. */

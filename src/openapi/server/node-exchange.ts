@@ -6,7 +6,7 @@ import { checkLength, tooLarge, unreadable } from "./fetch-exchange.ts";
 import type { HttpAnswer, HttpRequest } from "./http-exchange.ts";
 
 const HOST = /^[a-z0-9._~[\]:-]{1,300}$/i;
-const NOTHING = new Uint8Array();
+const NOTHING = Promise.resolve(new Uint8Array());
 /** How long a client may go on sending what nobody reads, in milliseconds. */
 const LINGER_MS = 500;
 
@@ -44,7 +44,7 @@ export class NodeRequest implements HttpRequest {
     return typeof value === "object" ? value.join(", ") : value;
   }
 
-  async body(limit: number): Promise<Uint8Array> {
+  body(limit: number): Promise<Uint8Array> {
     const { headers } = this.#message;
     const length = headers["content-length"];
     if (length === undefined && headers["transfer-encoding"] === undefined) return NOTHING;
@@ -94,11 +94,11 @@ function readAll(message: IncomingMessage, limit: number): Promise<Uint8Array> {
 }
 
 /** Sends an answer; a stream is read no faster than the client takes it. */
-export async function sendAnswer(
+export function sendAnswer(
   answer: HttpAnswer,
   message: IncomingMessage,
   response: ServerResponse,
-): Promise<void> {
+): Promise<void> | undefined {
   const { status, body } = answer;
   // A body that nobody has read to its end is not waited for: the client may never end it.
   const isUnread = !message.complete && hasBody(message);
@@ -106,11 +106,11 @@ export async function sendAnswer(
   if (isUnread) dropRest(message, response);
   if (body === undefined || typeof body === "string" || body instanceof Uint8Array) {
     sendWhole(status, headers, body, response, message.method === "HEAD");
-    return;
+    return undefined;
   }
   response.writeHead(status, headers as Record<string, string | string[]>);
   response.flushHeaders();
-  await pump(body, response);
+  return pump(body, response);
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {

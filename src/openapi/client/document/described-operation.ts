@@ -6,32 +6,33 @@ import { answersWithStream, type FoundOperation, textOf } from "./index-operatio
 import type { DocumentReader } from "./inline-operation.ts";
 import { planOperation } from "./plan-operation.ts";
 
-/** What an operation is described by, beside what the document says. */
+/** What operations are described by, beside what the document says about each. */
 export interface DescriptionContext extends DocumentReader {
-  readonly name: string;
-  readonly overlay: OperationOverlay;
   readonly schemes: Readonly<Record<string, SecuritySchemePlan>>;
 }
 
 /** Describes an operation that was found; the rest is read when it is asked for. */
-export function describeOperation(found: FoundOperation, context: DescriptionContext): DescribedOperation {
+export function describeOperation(
+  found: FoundOperation,
+  name: string,
+  overlay: OperationOverlay,
+  context: DescriptionContext,
+): DescribedOperation {
   const { method, path, operationId } = found;
-  const { overlay } = context;
-  const operation = found.operation.value;
-  const summary = textOf(operation["summary"]);
-  const tags: readonly unknown[] = Array.isArray(operation["tags"]) ? operation["tags"] : [];
+  const { summary, description, tags, deprecated, "x-waybill": waybill } = found.operation.value;
+  const title = overlay.title ?? textOf(summary);
   let plan: OperationPlan | undefined;
   return {
-    name: context.name,
+    name,
     operationId,
     method,
     path,
-    type: typeOf(found, context),
-    title: overlay.title ?? summary,
-    description: overlay.description ?? textOf(operation["description"]) ?? summary ?? `${method} ${path}`,
-    tags: tags.filter((tag): tag is string => typeof tag === "string"),
-    deprecated: operation["deprecated"] === true,
-    waybill: operation["x-waybill"] === undefined ? undefined : copyExtension(operation["x-waybill"]),
+    type: typeOf(found, overlay, context),
+    title,
+    description: overlay.description ?? textOf(description) ?? textOf(summary) ?? `${method} ${path}`,
+    tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [],
+    deprecated: deprecated === true,
+    waybill: waybill === undefined ? undefined : copyExtension(waybill),
     plan() {
       plan ??= planOperation(
         { ...found, contentType: overlay.contentType, schemes: context.schemes },
@@ -42,8 +43,11 @@ export function describeOperation(found: FoundOperation, context: DescriptionCon
   };
 }
 
-function typeOf(found: FoundOperation, context: DescriptionContext): DescribedOperation["type"] {
-  const { readOnly, stream } = context.overlay;
-  if (stream ?? answersWithStream(found, context.files, context.version)) return "subscription";
+function typeOf(
+  found: FoundOperation,
+  { readOnly, stream }: OperationOverlay,
+  { files, version }: DescriptionContext,
+): DescribedOperation["type"] {
+  if (stream ?? answersWithStream(found, files, version)) return "subscription";
   return (readOnly ?? READING_METHODS.has(found.method.toUpperCase())) ? "query" : "mutation";
 }

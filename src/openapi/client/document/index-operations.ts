@@ -13,11 +13,11 @@ type Fields = Record<string, unknown>;
 
 /** An operation of a document, found and not yet read. */
 export interface FoundOperation extends OperationSign {
+  /** As in the document. */
+  readonly operationId: string | undefined;
   readonly item: Located;
   /** Its object, patched by overlays. */
   readonly operation: Located & { readonly value: Fields };
-  /** The `operationId` as it is after patches, which makes the name. */
-  readonly namedId: string | undefined;
 }
 
 /** The operations of a document, and what only looks like one. */
@@ -85,14 +85,19 @@ function findOperation(
   if (!TOKEN.test(place.method)) return "Its method is no HTTP method.";
   if (!place.path.startsWith("/")) return `Its path does not begin with "/".`;
   const operationId = textOf(value["operationId"]);
-  const sign = { method: place.method, path: place.path, operationId };
-  const patched = overlays.length === 0 ? value : patchOperation(value, sign, overlays);
+  const { method, path, item } = place;
+  const patched =
+    overlays.length === 0 ? value : patchOperation(value, { method, path, operationId }, overlays);
   if (!isObject(patched)) return "It is not an object.";
+  const namedId = patched === value ? operationId : textOf(patched["operationId"]);
+  // Field by field: spreading objects would take as long as all the rest of finding an operation.
   return {
-    ...sign,
-    namedId: textOf(patched["operationId"]),
-    item: place.item,
-    operation: { value: patched, file: place.item.file, key: "" },
+    method,
+    path,
+    operationId,
+    namedId,
+    item,
+    operation: { value: patched, file: item.file, key: "" },
   };
 }
 

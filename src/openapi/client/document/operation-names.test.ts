@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { nameOperations, type OperationSign } from "./operation-names.ts";
 
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}$/;
-const sign = (method: string, path: string, operationId?: string): OperationSign => ({
+const sign = (method: string, path: string, namedId?: string): OperationSign => ({
   method,
   path,
-  operationId,
+  namedId,
 });
 const nameOf = (...args: Parameters<typeof sign>) => nameOperations([sign(...args)])[0];
 
@@ -33,13 +33,10 @@ const id = fc.oneof(
   fc.string({ minLength: 1 }).map((text) => nameOf("GET", "/", text) as string),
 );
 const method = fc.constantFrom("GET", "POST", "QUERY", "COPY", "copy");
-const operations = fc.uniqueArray(
-  fc.record({ method, path, operationId: fc.option(id, { nil: undefined }) }),
-  {
-    selector: (one) => `${one.method} ${one.path}`,
-    maxLength: 20,
-  },
-);
+const operations = fc.uniqueArray(fc.record({ method, path, namedId: fc.option(id, { nil: undefined }) }), {
+  selector: (one) => `${one.method} ${one.path}`,
+  maxLength: 20,
+});
 
 describe("names of operations", () => {
   it("RE-25 keeps an operationId that is a name, and says method and path where there is none", () => {
@@ -83,8 +80,7 @@ describe("names of operations", () => {
       fc.property(operations, fc.nat(19), (signs, at) => {
         const one = signs[at % Math.max(1, signs.length)];
         const isShared =
-          signs.filter(({ operationId }) => operationId !== undefined && operationId === one?.operationId)
-            .length > 1;
+          signs.filter(({ namedId }) => namedId !== undefined && namedId === one?.namedId).length > 1;
         if (one === undefined || isShared) return;
         expect(nameOperations(signs)[signs.indexOf(one)]).toBe(nameOperations([one])[0]);
       }),

@@ -6,7 +6,8 @@ export interface OperationSign {
   /** Upper case. */
   readonly method: string;
   readonly path: string;
-  readonly operationId: string | undefined;
+  /** The `operationId`, after patches. */
+  readonly namedId: string | undefined;
 }
 
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9_./-]*$/;
@@ -24,14 +25,14 @@ const STARTS_WITH_METHOD = new RegExp(`^(?:${METHODS.join("|")})/`);
  */
 export function nameOperations(signs: readonly OperationSign[]): string[] {
   const counts = new Map<string, number>();
-  for (const { operationId } of signs) {
-    if (operationId !== undefined) counts.set(operationId, (counts.get(operationId) ?? 0) + 1);
+  for (const { namedId } of signs) {
+    if (namedId !== undefined) counts.set(namedId, (counts.get(namedId) ?? 0) + 1);
   }
   return signs.map((sign) => {
-    if (sign.operationId === undefined) return nameOfPlace(sign);
-    if ((counts.get(sign.operationId) ?? 0) > 1)
-      return made(sign.operationId, `twice ${sign.operationId} ${place(sign)}`);
-    return nameOfId(sign.operationId, sign);
+    if (sign.namedId === undefined) return nameOfPlace(sign);
+    if ((counts.get(sign.namedId) ?? 0) > 1)
+      return made(sign.namedId, `twice ${sign.namedId} ${place(sign)}`);
+    return nameOfId(sign.namedId, sign);
   });
 }
 

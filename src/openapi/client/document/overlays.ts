@@ -8,9 +8,12 @@ interface Sign {
   readonly operationId: string | undefined;
 }
 
+const NOTHING: OperationOverlay = {};
+
 /** Finds what overlays say about an operation; what a later one says wins. */
 export function findOverlay(sign: Sign, overlays: readonly OpenApiOverlay[]): OperationOverlay {
-  let found: OperationOverlay = {};
+  let found = NOTHING;
+  if (overlays.length === 0) return found;
   for (const overlay of overlaysOf(sign, overlays)) found = { ...found, ...defined(overlay) };
   return found;
 }

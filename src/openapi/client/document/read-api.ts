@@ -2,7 +2,7 @@ import { isPlainObject } from "../../../core/json/json-value.ts";
 import { isObject } from "../../../core/schema/json-schema.ts";
 import type { DocumentLimits, OpenApiOverlay } from "../openapi-options.ts";
 import type { DescribedApi, DescribedOperation } from "../plan.ts";
-import { describeOperation } from "./described-operation.ts";
+import { type DescriptionContext, describeOperation } from "./described-operation.ts";
 import { outwardReferences } from "./document-file.ts";
 import { DocumentFiles } from "./document-files.ts";
 import { semanticVersionOf, versionOf } from "./document-info.ts";
@@ -62,14 +62,12 @@ export async function readApi(
   };
 }
 
-type Reader = Omit<Parameters<typeof describeOperation>[1], "name" | "overlay">;
-
 function describeAll(
   found: readonly FoundOperation[],
   overlays: readonly OpenApiOverlay[],
-  reader: Reader,
+  context: DescriptionContext,
 ): DescribedOperation[] {
-  const names = nameOperations(found.map((one) => ({ ...one, operationId: one.namedId })));
+  const names = nameOperations(found);
   const taken = new Map<string, FoundOperation>();
   const described: DescribedOperation[] = [];
   found.forEach((one, i) => {
@@ -83,7 +81,7 @@ function describeAll(
       );
     }
     taken.set(name, one);
-    described.push(describeOperation(one, { ...reader, name, overlay }));
+    described.push(describeOperation(one, name, overlay, context));
   });
   return described;
 }
