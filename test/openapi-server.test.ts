@@ -526,6 +526,34 @@ describe.each(WAYS)("an API over %s", (_, openWay) => {
     expect((await api.send("/api/typed/object?n=1")).status).toBe(404);
   });
 
+  it("RE-30 gives executors of others a signal of the platform, which hears of a client that leaves", async () => {
+    const inner = registry();
+    const leaving = new AbortController();
+    const heard = new Promise<boolean>((resolve) => {
+      const execute = (_id: string, _input: unknown, { signal }: { signal: AbortSignal }) => {
+        return new Promise((__, reject) => {
+          signal.addEventListener("abort", () => {
+            resolve(signal instanceof AbortSignal);
+            reject(signal.reason);
+          });
+          leaving.abort();
+        });
+      };
+      const foreign = {
+        execute,
+        subscribe: inner.subscribe.bind(inner),
+        list: inner.list.bind(inner),
+        get: inner.get.bind(inner),
+        onChange: inner.onChange.bind(inner),
+      } as unknown as OperationRegistry;
+      openWay(foreign).then((api) => {
+        open.push(api);
+        return api.send("/api/wait/long", { method: "POST", signal: leaving.signal }).catch(() => {});
+      });
+    });
+    expect(await heard).toBe(true);
+  });
+
   it("RE-30 refuses options that cannot work, by name", async () => {
     const cases: [unknown, RegExp][] = [
       [{ basePath: "api" }, /basePath must be/],

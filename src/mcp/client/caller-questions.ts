@@ -8,7 +8,7 @@ import type {
   SampleAnswer,
   SampleRequest,
 } from "../../core/operation/caller-side.ts";
-import { cleanText } from "../clean-text.ts";
+import { cleanText } from "../../core/text/clean-text.ts";
 import { withDefaults } from "./answer-defaults.ts";
 import { cleanForm } from "./clean-form.ts";
 import { isWebAddress } from "./web-address.ts";

@@ -1,5 +1,5 @@
 import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
-import { cleanText } from "../clean-text.ts";
+import { cleanText } from "../../core/text/clean-text.ts";
 
 /** What of a form people read; all else is what programs compare. */
 const SHOWN = new Set(["title", "description"]);

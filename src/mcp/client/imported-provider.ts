@@ -1,7 +1,7 @@
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import { describeFindings } from "../clean-text.ts";
-import { findHidden } from "../find-hidden.ts";
+import { describeFindings } from "../../core/text/clean-text.ts";
+import { findHidden } from "../../core/text/find-hidden.ts";
 import {
   MCP_LOG_LEVELS,
   type McpCompletion,

@@ -10,7 +10,7 @@ import type {
 } from "../../core/operation/operation-types.ts";
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
 import { RESULT_META_KEY } from "../../core/result/call-tool-result.ts";
-import { cleanText } from "../clean-text.ts";
+import { cleanText } from "../../core/text/clean-text.ts";
 import { OPERATION_META_KEY } from "../meta-keys.ts";
 import { splitId } from "../names.ts";
 

@@ -1,6 +1,6 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
-import { cleanText, describeFindings, type TextFinding } from "../clean-text.ts";
-import { findHidden } from "../find-hidden.ts";
+import { cleanText, describeFindings, type TextFinding } from "../../core/text/clean-text.ts";
+import { findHidden } from "../../core/text/find-hidden.ts";
 
 /** The texts of a tool as people see them, and what hides in all it says. */
 export interface ToolTexts {

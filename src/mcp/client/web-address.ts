@@ -1,4 +1,4 @@
-import { cleanText } from "../clean-text.ts";
+import { cleanText } from "../../core/text/clean-text.ts";
 
 const LOOPBACK = /^(?:(?:[^.]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 

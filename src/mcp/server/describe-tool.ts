@@ -3,7 +3,7 @@ import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import type { JsonSchema, JsonSchemaObject } from "../../core/schema/json-schema.ts";
-import { cleanText } from "../clean-text.ts";
+import { cleanText } from "../../core/text/clean-text.ts";
 import { OPERATION_META_KEY, TOOL_META_KEY } from "../meta-keys.ts";
 import { type ServedInput, toNaturalOutput, toServedInput, toServedOutput } from "./served-schema.ts";
 import { streamSchema } from "./stream-result.ts";

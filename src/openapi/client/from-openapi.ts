@@ -8,6 +8,7 @@ import { ImportedOperation, type ImportSettings } from "./imported-operation.ts"
 import type { OpenApiOptions, OpenApiOverlay, OperationOverlay } from "./openapi-options.ts";
 import { type ImportedApi, OpenApiSource } from "./openapi-source.ts";
 import type { DescribedApi, DescribedOperation } from "./plan.ts";
+import { resolveServer } from "./request/server-address.ts";
 import { createTransport } from "./transport/create-transport.ts";
 import { isOwnEndpoint, readWaybillFacts } from "./waybill-facts.ts";
 
@@ -68,7 +69,16 @@ function importApi(
       throw new TypeError(`The document has two operations "${id}"; rename one with an overlay.`);
     operations.set(id, imported);
   }
+  checkServerOptions(api, options);
   return { api, operations };
+}
+
+/** Tells of a server or a variable that no operation knows before anything is called. */
+function checkServerOptions({ operations, location }: DescribedApi, options: OpenApiOptions): void {
+  const { server, serverVariables, baseUrl } = options;
+  const [first] = operations;
+  if (first === undefined || (server === undefined && serverVariables === undefined)) return;
+  resolveServer(first.plan().servers, { server, serverVariables, baseUrl, location });
 }
 
 function importOperation(

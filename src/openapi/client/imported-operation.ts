@@ -1,4 +1,5 @@
 import { type ResponseEnvelope, withFacts } from "../../core/envelope/envelope.ts";
+import { CallError } from "../../core/errors/errors.ts";
 import type { OperationContext } from "../../core/operation/operation-context.ts";
 import type { AnyOperation, OperationAnnotations, Pager } from "../../core/operation/operation-types.ts";
 import { withCursor } from "../../core/operation/with-cursor.ts";
@@ -13,7 +14,7 @@ import { finishRequest } from "./request/finish-request.ts";
 import { toInputSchema } from "./request/input-schema.ts";
 import { createRequestBuilder, type RequestBuilder } from "./request/request-builder.ts";
 import { successResponses } from "./response/declared-media.ts";
-import { isSequence, parseMediaType } from "./response/media-type.ts";
+import { isSequence, parseMediaType } from "../media-types.ts";
 import { toOutputSchema } from "./response/output-schema.ts";
 import { createResponseReader, type ResponseReader } from "./response/read-response.ts";
 import { streamItems } from "./stream-items.ts";
@@ -159,8 +160,16 @@ export class ImportedOperation {
   }
 
   #ready(): Readied {
-    this.#readied ??= this.#makeReady();
-    return this.#readied;
+    try {
+      this.#readied ??= this.#makeReady();
+      return this.#readied;
+    } catch (cause) {
+      // An option that fits the document as a whole may not fit what this operation says of itself.
+      if (!(cause instanceof TypeError)) throw cause;
+      throw new CallError("NOT_IMPLEMENTED", `"${this.operation.id}" cannot be called: ${cause.message}`, {
+        cause,
+      });
+    }
   }
 
   #makeReady(): Readied {

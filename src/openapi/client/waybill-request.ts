@@ -1,12 +1,10 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { toWire } from "../../core/wire/wire.ts";
+import { DATA_TYPE } from "../media-types.ts";
 import type { RequestDraft } from "./http-message.ts";
 import type { OperationPlan } from "./plan.ts";
 import type { RequestBuilder } from "./request/request-builder.ts";
 import type { WaybillFacts } from "./waybill-facts.ts";
-
-/** JSON in which what JSON cannot hold is written in the documented form of the wire. */
-export const DATA_TYPE = "application/vnd.waybill.data+json";
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 

@@ -1,5 +1,5 @@
 import type { ResponsePlan } from "../plan.ts";
-import { type MediaType, mediaKindOf, parseMediaType, writeMediaType } from "./media-type.ts";
+import { type SendableType, essenceOf, mediaKindOf, parseSendableType, writeMediaType } from "../../media-types.ts";
 
 /** Most media types that are asked for. */
 const MOST = 10;
@@ -10,10 +10,10 @@ export function toAcceptHeader(responses: readonly ResponsePlan[]): string {
   const declared = successes.length > 0 ? successes : responses.filter(({ status }) => status === "default");
   const types = declared.flatMap(({ content }) =>
     content.map(
-      ({ mediaType }) => parseMediaType(mediaType) ?? parseMediaType(mediaType.split(";", 1)[0] ?? ""),
+      ({ mediaType }) => parseSendableType(mediaType) ?? parseSendableType(essenceOf(mediaType)),
     ),
   );
-  const known = types.filter((type): type is MediaType => type !== undefined);
+  const known = types.filter((type): type is SendableType => type !== undefined);
   const ordered = [...known.filter(isJson), ...known.filter((type) => !isJson(type))];
   const names = [...new Set(ordered.map((type) => writeMediaType(type, ["charset", "q", "boundary"])))];
   if (names.length === 0) return "*/*";
@@ -23,6 +23,6 @@ export function toAcceptHeader(responses: readonly ResponsePlan[]): string {
     .join(", ");
 }
 
-function isJson({ essence }: MediaType): boolean {
+function isJson({ essence }: SendableType): boolean {
   return mediaKindOf(essence) === "json";
 }

@@ -5,7 +5,7 @@ import { createFormWriter } from "./form-body.ts";
 import { isHeaderValue } from "./header-rules.ts";
 import { invalidInput, notCallable } from "./invalid-input.ts";
 import { jsonTextOf } from "./json-input.ts";
-import { type MediaKind, mediaKindOf, readDeclaredType } from "./media-type.ts";
+import { mediaKindOf, readDeclaredType } from "../../media-types.ts";
 import { createMultipartWriter } from "./multipart-body.ts";
 import { memberText } from "./parameter-value.ts";
 
@@ -35,7 +35,9 @@ export function createBodyWriter(body: BodyPlan, definitions: OperationPlan["def
     case "json":
       return (value) => ({ body: jsonTextOf(value, key), contentType });
     case "lines":
-      return (value) => ({ body: linesOf(value, key, type.essence), contentType });
+      return (value) => ({ body: linesOf(value, key), contentType });
+    case "records":
+      return (value) => ({ body: linesOf(value, key, "\u001e"), contentType });
     case "form": {
       const write = createFormWriter(key, media?.encoding);
       return (value) => ({ body: write(value), contentType });
@@ -45,8 +47,9 @@ export function createBodyWriter(body: BodyPlan, definitions: OperationPlan["def
     case "xml":
       return (value) => ({ body: textOf(value, key, "xml"), contentType });
     case "text":
+    case "events":
       return (value) => ({ body: textOf(value, key, "text"), contentType: textType(contentType) });
-    case "binary":
+    case "bytes":
       return (value) => ({ body: bytesOf(value, key), contentType });
     case "range":
       return (value) => writeInRange(value, key, type.essence);
@@ -58,7 +61,7 @@ function textType(contentType: string): string {
   return contentType.startsWith("text/*") ? "text/plain; charset=utf-8" : contentType;
 }
 
-function textOf(value: unknown, key: string, kind: MediaKind): string | Uint8Array {
+function textOf(value: unknown, key: string, kind: "text" | "xml"): string | Uint8Array {
   if (isFileInput(value)) return readFileInput(value, key).bytes;
   if (kind === "xml" && typeof value !== "string") throw invalidInput(key, "must be XML, as text");
   return value === null ? "null" : checkWellFormed(memberText(value, key), key);
@@ -68,11 +71,10 @@ function bytesOf(value: unknown, key: string): Uint8Array {
   return readFileInput(value, key).bytes;
 }
 
-/** One JSON text a line; text is taken to be lines already. */
-function linesOf(value: unknown, key: string, essence: string): string | Uint8Array {
+/** One JSON text a line, each behind a mark; text is taken to be lines already. */
+function linesOf(value: unknown, key: string, mark = ""): string | Uint8Array {
   if (typeof value === "string" || isFileInput(value)) return textOf(value, key, "text");
   if (!Array.isArray(value)) throw invalidInput(key, "must be a list, each item a line");
-  const mark = essence === "application/json-seq" ? "\u001e" : "";
   return value.map((item) => `${mark}${jsonTextOf(item, key)}\n`).join("");
 }
 

@@ -2,7 +2,7 @@ import { isPlainObject } from "../../../core/json/json-value.ts";
 import { decodeBase64 } from "../../../core/wire/base64.ts";
 import { checkWellFormed } from "./escape.ts";
 import { invalidInput } from "./invalid-input.ts";
-import { parseMediaType } from "./media-type.ts";
+import { parseSendableType } from "../../media-types.ts";
 
 /** Bytes of an input, and what it says about them. */
 export interface GivenFile {
@@ -42,7 +42,7 @@ export function readFileInput(value: unknown, key: string, pointer = ""): GivenF
 
 function readContentType(contentType: unknown, key: string, pointer: string): string | undefined {
   if (contentType === undefined) return undefined;
-  const type = typeof contentType === "string" ? parseMediaType(contentType) : undefined;
+  const type = typeof contentType === "string" ? parseSendableType(contentType) : undefined;
   if (type === undefined || type.essence.includes("*")) {
     throw invalidInput(key, 'must be a media type, such as "image/png"', pointer);
   }

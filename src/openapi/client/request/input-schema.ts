@@ -8,7 +8,7 @@ import {
 import type { BodyPlan, OperationPlan, ParameterPlan } from "../plan.ts";
 import { binaryProperties, definitionName, followReference } from "./binary-schema.ts";
 import { isSendableHeader } from "./header-parameter.ts";
-import { mediaKindOf, readDeclaredType } from "./media-type.ts";
+import { mediaKindOf, readDeclaredType } from "../../media-types.ts";
 
 /** What bytes are given as; a `Uint8Array` counts as an object. */
 const FILE = {
@@ -63,8 +63,10 @@ function bodySchema(body: BodyPlan, definitions: OperationPlan["definitions"]): 
     case "json":
     case "form":
     case "text":
+    case "events":
       return schema;
     case "lines":
+    case "records":
       return media.itemSchema === undefined ? true : { type: "array", items: media.itemSchema };
     case "xml":
       return XML;
@@ -72,7 +74,7 @@ function bodySchema(body: BodyPlan, definitions: OperationPlan["definitions"]): 
       return multipartSchema(schema, definitions);
     case "range":
       return schema === true ? true : { anyOf: [schema, FILE] };
-    case "binary":
+    case "bytes":
       return FILE;
   }
 }

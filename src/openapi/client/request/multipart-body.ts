@@ -4,14 +4,14 @@ import { isPlainObject } from "../../../core/json/json-value.ts";
 import type { MediaPlan, OperationPlan } from "../plan.ts";
 import type { BodyWriter } from "./body-writer.ts";
 import { invalidInput } from "./invalid-input.ts";
-import { type MediaType, writeMediaType } from "./media-type.ts";
+import { type SendableType, writeMediaType } from "../../media-types.ts";
 import { createPartWriter, type Part } from "./multipart-part.ts";
 import { isAbsent } from "./parameter-value.ts";
 
 /** Makes what writes objects, or lists where parts have no names, as one of the multipart types. */
 export function createMultipartWriter(
   key: string,
-  type: MediaType,
+  type: SendableType,
   about: { readonly media: MediaPlan | undefined; readonly definitions: OperationPlan["definitions"] },
 ): BodyWriter {
   const isForm = type.essence === "multipart/form-data";

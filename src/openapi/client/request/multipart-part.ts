@@ -5,7 +5,7 @@ import { isFileInput, readFileInput } from "./bytes-input.ts";
 import { checkWellFormed } from "./escape.ts";
 import { isFramingHeader, isHeaderValue, isToken } from "./header-rules.ts";
 import { jsonTextOf } from "./json-input.ts";
-import { mediaKindOf, parseMediaType } from "./media-type.ts";
+import { mediaKindOf, parseSendableType } from "../../media-types.ts";
 import { scalarText } from "./parameter-value.ts";
 
 /** One part of a multipart body. */
@@ -67,7 +67,7 @@ function readPart(value: unknown, { key, pointer, declared, isBinary }: PartPlac
     const { bytes, filename = "file", contentType } = readFileInput(value, key, pointer);
     return { content: bytes, filename, contentType: contentType ?? declared ?? "application/octet-stream" };
   }
-  const isJson = declared !== undefined && mediaKindOf(parseMediaType(declared)?.essence ?? "") === "json";
+  const isJson = declared !== undefined && mediaKindOf(parseSendableType(declared)?.essence ?? "") === "json";
   const text = isJson ? undefined : scalarText(value, key);
   if (text !== undefined) return { content: encode(checkWellFormed(text, key)), contentType: declared };
   return { content: encode(jsonTextOf(value, key)), contentType: declared ?? "application/json" };
@@ -76,7 +76,7 @@ function readPart(value: unknown, { key, pointer, declared, isBinary }: PartPlac
 /** The first type of a list that is no range. */
 function concreteType(contentType: string | undefined): string | undefined {
   const types = contentType?.split(",").map((each) => each.trim()) ?? [];
-  return types.find((each) => parseMediaType(each) !== undefined && !each.includes("*"));
+  return types.find((each) => parseSendableType(each) !== undefined && !each.includes("*"));
 }
 
 /** Headers that the document gives one value for; there is no other place to take them from. */

@@ -1,7 +1,7 @@
 import type { ParameterPlan } from "../plan.ts";
 import { invalidInput } from "./invalid-input.ts";
 import { asciiJsonOf } from "./json-input.ts";
-import { mediaKindOf, parseMediaType } from "./media-type.ts";
+import { mediaKindOf, parseSendableType } from "../../media-types.ts";
 import { memberText, shapeOf, type ValueShape } from "./parameter-value.ts";
 
 /** Takes the value of a parameter apart. */
@@ -10,7 +10,7 @@ type ReadShape = (value: unknown) => ValueShape;
 /** Makes what takes values of a parameter apart: by themselves, or as one text of the media type it is described by. */
 export function createShapeReader({ key, contentType }: ParameterPlan): ReadShape {
   if (contentType === undefined) return (value) => shapeOf(value, key);
-  const kind = mediaKindOf(parseMediaType(contentType)?.essence ?? contentType);
+  const kind = mediaKindOf(parseSendableType(contentType)?.essence ?? contentType);
   const asJson = kind === "json" || kind === "range";
   return (value) => ({ kind: "scalar", text: asJson ? asciiJsonOf(value, key) : memberText(value, key) });
 }

@@ -1,5 +1,5 @@
 import { createParser } from "eventsource-parser";
-import type { BodyKind } from "./media-type.ts";
+import type { BodyKind } from "../../media-types.ts";
 
 /** One piece of a stream, not yet looked into. */
 export interface Frame {

@@ -3,8 +3,9 @@ import { isErrorCode } from "../../../core/errors/error-codes.ts";
 import { toErrorDetails } from "../../../core/errors/error-details.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
+import { cleanText } from "../../../core/text/clean-text.ts";
 import { fromWire } from "../../../core/wire/wire.ts";
-import { cleanMessage } from "./clean-message.ts";
+import { cutText } from "./decode-body.ts";
 import { codeOfStatus } from "./status-codes.ts";
 
 /** What a problem that Waybill wrote stands for. */
@@ -105,4 +106,9 @@ export function readWire(wire: unknown, operationId: string): unknown {
 /** Gives a member that an object has itself. */
 export function ownMember(object: Record<string, unknown>, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+/** Makes text of a server fit to be shown. */
+function cleanMessage(text: string, length: number): string {
+  return cleanText(cutText(text, length)).text;
 }

@@ -9,7 +9,7 @@ import { mayBeUnchanged, mediaFor, responseFor } from "./declared-media.ts";
 import { beginsAsStructure, cutText, decodeJson, decodeText, firstByte } from "./decode-body.ts";
 import { envelopeMeta } from "./envelope-meta.ts";
 import { ownMember, readWire } from "./hop-outcome.ts";
-import { type MediaType, parseMediaType } from "./media-type.ts";
+import { type MediaType, parseMediaType } from "../../media-types.ts";
 import { readErrorResponse } from "./response-error.ts";
 import { headerOf } from "./response-headers.ts";
 

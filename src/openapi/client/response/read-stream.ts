@@ -9,7 +9,7 @@ import { cutText } from "./decode-body.ts";
 import { type Frame, FrameTooLarge, readFrames } from "./frames.ts";
 import { type HopReader, ownMember, readTold, readToolFacts, toHopError } from "./hop-outcome.ts";
 import { createItemReader, type ItemReader } from "./item-reader.ts";
-import { type MediaType, parseMediaType } from "./media-type.ts";
+import { type MediaType, parseMediaType } from "../../media-types.ts";
 import { headerOf } from "./response-headers.ts";
 
 /** One item of a stream. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isSequence, parseMediaType } from "./media-type.ts";
+import { isSequence, parseMediaType } from "./media-types.ts";
 
 describe("media types", () => {
   it.each([
