@@ -1,10 +1,10 @@
 import { isObject } from "../../../core/schema/json-schema.ts";
+import { isSequence, parseMediaType } from "../../media-types.ts";
 import type { OpenApiOverlay } from "../openapi-options.ts";
 import type { UnusableOperation } from "../plan.ts";
 import type { Located } from "./document-file.ts";
 import type { DocumentFiles } from "./document-files.ts";
 import { METHODS } from "./http-methods.ts";
-import { essenceOf, isSequence, mediaKindOf } from "../../media-types.ts";
 import type { OperationSign } from "./operation-names.ts";
 import { patchOperation } from "./overlays.ts";
 import type { DocumentVersion } from "./upgrade-document.ts";
@@ -124,7 +124,7 @@ export function answersWithStream(
       produces ?? (files.root.root as Fields)["produces"],
       version,
     )) {
-      if (!isSequence(mediaKindOf(essenceOf(mediaType)))) return false;
+      if (!isSequence(parseMediaType(mediaType).kind)) return false;
       streams += 1;
     }
   }

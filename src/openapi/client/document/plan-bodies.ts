@@ -1,6 +1,7 @@
 import { isObject, type JsonSchema } from "../../../core/schema/json-schema.ts";
+import { essenceOf, mediaKindOf } from "../../media-types.ts";
 import type { BodyPlan, EncodingPlan, MediaPlan, ParameterStyle, ResponsePlan } from "../plan.ts";
-import { essence, mediaKind, mediaRank } from "./media-types.ts";
+import { mediaRank } from "./media-rank.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -41,7 +42,7 @@ export function planBody(
 }
 
 function isSame(mediaType: string, other: string | undefined): boolean {
-  return other !== undefined && (mediaType === other || essence(mediaType) === essence(other));
+  return other !== undefined && (mediaType === other || essenceOf(mediaType) === essenceOf(other));
 }
 
 /** Makes the plans of what an operation may answer with. */
@@ -87,14 +88,16 @@ function planMedia(mediaType: string, media: Fields, schemas: SchemaUse): MediaP
 
 /** What is neither JSON nor a form is one text or bytes, whatever data it is described to hold. */
 function asWritten(schema: JsonSchema, mediaType: string, schemas: SchemaUse): JsonSchema {
-  const kind = mediaKind(mediaType);
-  if ((kind !== "text" && kind !== "binary") || mediaType.startsWith("*/") || isBytes(schema)) return schema;
+  const kind = mediaKindOf(essenceOf(mediaType));
+  const isText = kind === "text" || kind === "xml";
+  const isOctets = kind === "bytes" || kind === "range";
+  if ((!isText && !isOctets) || mediaType.startsWith("*/") || isBytes(schema)) return schema;
   const behind = schemas.peek(schema);
   const description =
     isObject(behind) && typeof behind["description"] === "string" ? behind["description"] : undefined;
   const about = description === undefined ? {} : { description };
-  if (kind === "binary") return { ...about, contentMediaType: essence(mediaType) };
-  return allowsText(behind) ? schema : { ...about, type: "string", contentMediaType: essence(mediaType) };
+  if (isOctets) return { ...about, contentMediaType: essenceOf(mediaType) };
+  return allowsText(behind) ? schema : { ...about, type: "string", contentMediaType: essenceOf(mediaType) };
 }
 
 function isBytes(schema: JsonSchema): boolean {

@@ -1,0 +1,81 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { defineOperation } from "../src/core/operation/operation.ts";
+import { OperationRegistry } from "../src/core/registry/registry.ts";
+import { Type } from "../src/index.ts";
+import { serveHttp } from "../src/openapi/server/serve-http.ts";
+import { browserSuite, openBrowser } from "./open-browser.ts";
+
+const HOSTILE =
+  '<img src="https://elsewhere.example/x.png"><img src=x onerror="window.broken = 1"><script>window.broken = 1</script>';
+
+const greet = (extra: string) =>
+  defineOperation({
+    namespace: "people",
+    name: "greet",
+    version: "1.0.0",
+    type: "query",
+    title: "Greets somebody",
+    description: `Says hello.${extra}`,
+    inputSchema: Type.Object(
+      { name: Type.String({ description: `Whom to greet.${extra}` }) },
+      { additionalProperties: false },
+    ),
+    outputSchema: Type.Object({ greeting: Type.String() }),
+    handler: ({ name }) => ({ greeting: `Hello, ${name}!` }),
+  });
+
+browserSuite("the API page in a browser", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser?.close());
+
+  /** Opens the page of an API, and its one operation in it; tells whom the page asked, and what went wrong. */
+  async function openPage(extra: string) {
+    const http = await serveHttp(new OperationRegistry([greet(extra)]), { info: { title: "People" } });
+    const page = await browser.newPage({ viewport: { width: 1_000, height: 900 } });
+    const asked = new Set<string>();
+    const faults: string[] = [];
+    page.on("requestfinished", (request) => asked.add(new URL(request.url()).origin));
+    page.on("requestfailed", (request) => {
+      // What the page's own policy stops never leaves the browser.
+      if (request.failure()?.errorText !== "csp") asked.add(new URL(request.url()).origin);
+    });
+    page.on("pageerror", (error) => faults.push(error.message));
+    page.on("console", (message) => {
+      if (message.type() === "error") faults.push(message.text());
+    });
+    await page.goto(`${http.url}/docs`);
+    const block = page.locator(".opblock", { hasText: "/api/people/greet" });
+    await block.locator(".opblock-summary-control").click();
+    const close = async () => {
+      await page.close();
+      await http.close();
+    };
+    return { page, block, faults, others: () => [...asked].filter((origin) => origin !== http.url), close };
+  }
+
+  it("RE-30 shows every operation, calls it, and asks nobody else for anything", async () => {
+    const { page, block, faults, others, close } = await openPage("");
+    expect(await page.locator("h1, h2").first().textContent()).toContain("People");
+    expect(await block.textContent()).toContain("Greets somebody");
+    await block.getByRole("button", { name: "Try it out" }).click();
+    await block.locator("input[type=text]").fill("Ada");
+    await block.getByRole("button", { name: "Execute" }).click();
+    await block.getByText("Hello, Ada!").first().waitFor();
+    expect([faults, others()]).toEqual([[], []]);
+    const folder = process.env["WAYBILL_SCREENSHOTS"];
+    if (folder !== undefined) await page.screenshot({ path: `${folder}/docs.png` });
+    await close();
+  });
+
+  it("RE-30 runs nothing that a description says, and asks nobody on its behalf", async () => {
+    const { page, block, others, close } = await openPage(HOSTILE);
+    await block.getByText("Whom to greet.").first().waitFor();
+    expect(await page.evaluate("window.broken")).toBeUndefined();
+    expect(others()).toEqual([]);
+    await close();
+  });
+});
