@@ -3,6 +3,10 @@ import fc from "fast-check";
 /** How deep a sample goes before optional parts are left out. */
 const DEPTH = 12;
 
+/** How many parts a sample has before it is broken off: schemas that need themselves have no end. */
+const PARTS = 5_000;
+let left = 0;
+
 const FORMATS = {
   "date-time": "2024-05-06T07:08:09Z",
   date: "2024-05-06",
@@ -27,6 +31,7 @@ const FORMATS = {
  * nothing here knows how Waybill reads schemas.
  */
 export function sampleValue(schema, resolve, direction, depth = 0) {
+  left = depth === 0 ? PARTS : left - 1;
   const flat = flatten(schema, resolve, direction, depth);
   if (flat === true || typeof flat !== "object" || flat === null) return "sample";
   if ("const" in flat) return flat.const;
@@ -61,7 +66,8 @@ function fittingEnum({ enum: values, type }) {
 
 /** Follows references and puts `allOf` and the first of `oneOf` and `anyOf` into one schema. */
 function flatten(schema, resolve, direction, depth, seen = new Set()) {
-  if (typeof schema !== "object" || schema === null) return schema ?? true;
+  left -= 1;
+  if (left <= 0 || typeof schema !== "object" || schema === null) return schema !== false;
   let flat = schema;
   if (typeof flat.$ref === "string") {
     if (seen.has(flat.$ref)) return true;
@@ -131,7 +137,7 @@ function sampleObject(flat, resolve, direction, depth) {
       writable: true,
       configurable: true,
     });
-    if (depth > DEPTH * 2) break;
+    if (depth > DEPTH * 2 || left <= 0) break;
   }
   const wanted = Math.min(flat.minProperties ?? 0, 50);
   for (const name of Object.keys(properties)) {
@@ -160,7 +166,7 @@ function sampleArray(flat, resolve, direction, depth) {
     items.length,
     depth < 4 && flat.maxItems !== 0 && direction === "response" ? 1 : 0,
   );
-  return Array.from({ length: count }, (_, index) => {
+  return Array.from({ length: left <= 0 ? 0 : count }, (_, index) => {
     const item = sampleValue(items[index] ?? flat.items ?? true, resolve, direction, depth + 1);
     if (flat.uniqueItems !== true || index === 0) return item;
     return typeof item === "number" ? item + index : typeof item === "string" ? `${item}${index}` : item;
@@ -195,17 +201,20 @@ function sampleString(flat) {
   return text.length > most ? text.slice(0, Math.max(most, 0)) : text.padEnd(Math.min(least, 100_000), "x");
 }
 
+/** A repetition within a repetition, which the platform's engine may take for ever over. */
+const NESTED = /[*+]\)[*+{]/;
+
 function samplePattern(flat) {
   for (const flags of ["u", ""]) {
     try {
       const pattern = new RegExp(flat.pattern, flags);
       const fits = (text) =>
         pattern.test(text) && text.length >= (flat.minLength ?? 0) && text.length <= (flat.maxLength ?? 1e6);
-      const given = [flat.example, flat.default, "sample", "1", "a", "A"].filter(
-        (text) => typeof text === "string",
-      );
+      const isNested = NESTED.test(flat.pattern);
+      const told = isNested ? [] : [flat.example, flat.default];
+      const given = [...told, "sample", "1", "a", "A", "a.bc"].filter((text) => typeof text === "string");
       const simple = given.find((text) => text !== "" && fits(text));
-      if (simple !== undefined) return simple;
+      if (simple !== undefined || isNested) return simple;
       const drawn = fc.sample(fc.stringMatching(pattern), { numRuns: 200, seed: 7 });
       return drawn.find((text) => text !== "" && fits(text)) ?? lengthened(drawn, flat.minLength ?? 0, fits);
     } catch {

@@ -25,6 +25,15 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
+/** Waits until something holds; fails where it never does. */
+export async function until(holds: () => boolean): Promise<void> {
+  const end = performance.now() + 20_000;
+  while (!holds()) {
+    if (performance.now() > end) throw new Error("It never came to be.");
+    await sleep(2);
+  }
+}
+
 /** What a promise rejects with; fails when it does not. */
 export async function rejection(promise: PromiseLike<unknown>): Promise<unknown> {
   try {

@@ -9,6 +9,7 @@ import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { type Authorizer, createAuthorizer } from "../src/openapi/client/auth/authorizer.ts";
 import type { AuthOptions } from "../src/openapi/client/auth/credentials.ts";
 import type { Send } from "../src/openapi/client/auth/oauth-fetch.ts";
+import { TokenSources } from "../src/openapi/client/auth/token-sources.ts";
 import type { RequestDraft } from "../src/openapi/client/http-message.ts";
 import type { OperationPlan, SecurityPlan, SecuritySchemePlan } from "../src/openapi/client/plan.ts";
 import { query } from "./make-operation.ts";
@@ -131,11 +132,12 @@ export function createCaller(
 ): Caller {
   const warnings: string[] = [];
   const plan = toPlan(secured);
+  const warn = (message: string) => void warnings.push(message);
   const authorizer = createAuthorizer(secured, {
     auth,
     origins: settings.origins ?? ((origin) => origin === api.origin),
-    send: settings.send ?? send,
-    warn: (message) => void warnings.push(message),
+    tokens: new TokenSources(settings.send ?? send, warn),
+    warn,
   });
   const registry = new OperationRegistry([
     query("test.run", (input, context) => (input as (context: OperationContext) => unknown)(context)),

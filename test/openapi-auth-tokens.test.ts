@@ -5,7 +5,7 @@ import type { CallError } from "../src/core/errors/errors.ts";
 import type { AuthOptions, OAuthCredential } from "../src/openapi/client/auth/credentials.ts";
 import type { Send } from "../src/openapi/client/auth/oauth-fetch.ts";
 import type { SecuritySchemePlan } from "../src/openapi/client/plan.ts";
-import { rejection, sleep } from "./make-operation.ts";
+import { rejection, sleep, until } from "./make-operation.ts";
 import {
   type Caller,
   createCaller,
@@ -63,11 +63,11 @@ const json = (response: ServerResponse, body: unknown, status = 200) =>
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 
 /** Plays a token endpoint that numbers its tokens. */
-const numbered = (extra: object = {}, delay = 0) => {
+const numbered = (extra: object = {}, answering: () => unknown = () => {}) => {
   let count = 0;
   return play(async (_seen, response) => {
     const access_token = `token-${++count}`;
-    await sleep(delay);
+    await answering();
     json(response, { access_token, token_type: "Bearer", expires_in: 3600, ...extra });
   });
 };
@@ -202,7 +202,7 @@ describe("keeping tokens", () => {
     await forever.call();
     expect(sentTokens()).toEqual(["token-1", "token-1"]);
     api.seen.length = 0;
-    const never = callerAt(await numbered({ expires_in: 0 }, 20));
+    const never = callerAt(await numbered({ expires_in: 0 }, () => sleep(20)));
     await Promise.all([never.call(), never.call()]);
     await never.call();
     expect(sentTokens()).toEqual(["token-1", "token-1", "token-2"]);
@@ -226,7 +226,7 @@ describe("keeping tokens", () => {
   });
 
   it("RE-25 after a 401 a new token is asked for, once for all calls that were refused the same one", async () => {
-    const one = await numbered({}, 20);
+    const one = await numbered({}, () => sleep(20));
     const strict = await play(({ headers }, response) =>
       response.writeHead(headers.authorization === "Bearer token-1" ? 401 : 200),
     );
@@ -259,24 +259,29 @@ describe("keeping tokens", () => {
   });
 
   it("RE-25 a caller that leaves does not take the token from those who wait on", async () => {
-    const one = await numbered({}, 60);
+    let answer = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const one = await numbered({}, () => held);
     const caller = callerAt(one);
     const leaving = new AbortController();
     const left = rejection(caller.call({ signal: leaving.signal }));
     const staying = caller.call();
-    await sleep(20);
+    await until(() => one.seen.length === 1);
     leaving.abort();
     expect(await left).toMatchObject({ code: "ABORTED" });
-    expect(await staying).toBe(200);
-    expect(await rejection(callerAt(await numbered({}, 60)).call({ timeoutMs: 20 }))).toMatchObject({
+    expect(await rejection(callerAt(await numbered({}, () => held)).call({ timeoutMs: 20 }))).toMatchObject({
       code: "TIMEOUT",
     });
+    answer();
+    expect(await staying).toBe(200);
     expect(one.seen).toHaveLength(1);
   });
 
   it("RE-25 a caller that leaves while a good token is renewed early is not given the old one", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
-    const caller = callerAt(await numbered({ expires_in: 100 }, 20));
+    const caller = callerAt(await numbered({ expires_in: 100 }, () => sleep(20)));
     await caller.call();
     vi.advanceTimersByTime(95_000);
     const leaving = new AbortController();

@@ -4,6 +4,7 @@ import { CallError } from "../src/core/errors/errors.ts";
 import type { AuthOptions, CredentialRequest } from "../src/openapi/client/auth/credentials.ts";
 import { trustedTokenHosts } from "../src/openapi/client/auth/token-address.ts";
 import type { SecuritySchemePlan } from "../src/openapi/client/plan.ts";
+import { createRequestBuilder } from "../src/openapi/client/request/request-builder.ts";
 import { rejection, sleep } from "./make-operation.ts";
 import {
   createCaller,
@@ -13,6 +14,7 @@ import {
   type Seen,
   toDraft,
 } from "./openapi-auth-calls.ts";
+import { makeParameter, makePlan } from "./operation-plans.ts";
 
 let api: RecordingServer;
 
@@ -112,6 +114,33 @@ describe("each scheme in its place", () => {
     expect(draft.query).toEqual(["a=1", "kk=2", "k=new"]);
   });
 
+  it.each([
+    ["query", "a*(b)", ["a%2A%28b%29=new"]],
+    ["cookie", "a*b", ["a*b=new"]],
+  ] as const)("RE-25 X-6 knows its parameter however the name is written: %s", async (place, name, expected) => {
+    const caller = createCaller(api, only(key(place, name)), { main: "new" });
+    const parameters = [
+      makeParameter({ name, key: "p", in: place }),
+      makeParameter({ name: "all", in: place, allowReserved: true }),
+    ];
+    const build = createRequestBuilder(
+      makePlan({ parameters, servers: [{ url: api.origin, variables: {} }] }),
+      { limits: {} },
+    );
+    const draft = build({ p: "old", all: { [name]: "older" } });
+    await caller.authorize(draft);
+    await caller.authorize(draft);
+    expect(place === "query" ? draft.query : draft.cookies).toEqual(expected);
+  });
+
+  it("RE-25 X-6 finds its parameter in a query that is one text", async () => {
+    const caller = createCaller(api, only(key("query", "k")), { main: "new" });
+    const draft = toDraft(api.origin);
+    draft.query.push("a=1&k=old&%6B=older&b", "k", "%=1");
+    await caller.authorize(draft);
+    expect(draft.query).toEqual(["a=1&b", "%=1", "k=new"]);
+  });
+
   it("RE-25 adds plain values at once, without a promise", () => {
     const caller = createCaller(api, only(http("bearer")), { main: "abc" });
     const draft = toDraft(api.origin);
@@ -146,8 +175,10 @@ describe("alternatives", () => {
     const error = await failure({ schemes, security: [{ a: [], b: [] }, { c: [] }] }, { a: "1" });
     expect(error.code).toBe("UNAUTHENTICATED");
     expect(error.message).toBe(
-      'This operation needs credentials ("a" and "b", or "c"), and the option auth has nothing for it.',
+      'This operation needs credentials ("b", or "c"), and the option auth has nothing for it.',
     );
+    const asked = await failure({ schemes, security: [{ a: [], b: [] }] }, { a: "1", b: () => undefined });
+    expect(asked.message).toContain('("a" and "b")');
     const none = await failure({ schemes, security: [{ c: [] }] }, {});
     expect(none.code).toBe("UNAUTHENTICATED");
   });
@@ -268,6 +299,14 @@ describe("credentials that cannot be right", () => {
     );
     expect(create({ schemes: {}, security: [] }, { foo: "1" })).toThrow(/the document declares no schemes/);
     expect(create(secured, "token")).toThrow(TypeError);
+  });
+
+  it.each([undefined, null])("RE-25 one that is %s is an error that names it", (nothing) => {
+    const secured = only(http("bearer"));
+    const message = /^auth\.main must be a credential; it is (undefined|null)/;
+    expect(create(secured, { main: nothing })).toThrow(TypeError);
+    expect(create(secured, { main: nothing })).toThrow(message);
+    expect(create(secured, { bearer: nothing })).toThrow(/^auth\.bearer must be/);
   });
 
   it.each([

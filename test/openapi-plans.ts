@@ -1,23 +1,12 @@
 import type { JsonSchema } from "../src/core/schema/json-schema.ts";
 import type { WholeResponse } from "../src/openapi/client/http-message.ts";
 import type { MediaPlan, OperationPlan, ParameterPlan, ResponsePlan } from "../src/openapi/client/plan.ts";
+import { makeParameter as makeAnyParameter, makePlan as makeAnyPlan } from "./operation-plans.ts";
 
 /** Makes the plan of a GET operation, changed where a test wants it. */
 export function makePlan(changes: Partial<OperationPlan> = {}): OperationPlan {
-  return {
-    method: "GET",
-    path: "/things",
-    servers: [{ url: "https://api.example/v1", variables: {} }],
-    parameters: [],
-    body: undefined,
-    responses: [],
-    security: [],
-    schemes: {},
-    definitions: {},
-    waybill: undefined,
-    notes: [],
-    ...changes,
-  };
+  const servers = [{ url: "https://api.example/v1", variables: {} }];
+  return makeAnyPlan({ path: "/things", servers, ...changes });
 }
 
 /** Makes what a plan says of one status. */
@@ -36,18 +25,7 @@ export function makeParameter(
   schema: JsonSchema,
   changes: Partial<ParameterPlan> = {},
 ): ParameterPlan {
-  return {
-    key: name,
-    name,
-    in: "query",
-    required: false,
-    style: "form",
-    explode: true,
-    allowReserved: false,
-    allowEmpty: false,
-    schema,
-    ...changes,
-  };
+  return makeAnyParameter({ name, in: "query", schema, ...changes });
 }
 
 /** Makes a response that has arrived. */

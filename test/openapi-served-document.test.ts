@@ -244,7 +244,7 @@ describe("a schema in a document", () => {
     const components = new SchemaComponents();
     components.add("a", { anyOf, $defs });
     expect(Object.keys(components.toJson())).toHaveLength(5_001);
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 });
 

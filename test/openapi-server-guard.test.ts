@@ -241,7 +241,7 @@ describe("a server that listens", () => {
     await new Promise((resolve) => socket.once("connect", resolve));
     const from = performance.now();
     await server.close();
-    expect(performance.now() - from).toBeLessThan(1_000);
+    expect(performance.now() - from).toBeLessThan(5_000);
     await server.close();
     socket.destroy();
   });
@@ -302,7 +302,7 @@ function exchange(port: number, text: string): Promise<string> {
     socket.on("data", (chunk) => {
       got += chunk.toString("latin1");
       clearTimeout(quiet);
-      quiet = setTimeout(done, 150);
+      quiet = setTimeout(done, 600);
     });
     socket.on("error", done);
     socket.on("close", done);

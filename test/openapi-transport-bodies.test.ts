@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isCallError } from "../src/core/errors/errors.ts";
 import type { StreamedResponse } from "../src/openapi/client/http-message.ts";
+import { sleep, until } from "./make-operation.ts";
 import {
   failureOf,
   ONCE,
@@ -12,7 +13,6 @@ import {
   serveRaw,
   textOf,
   toRequest,
-  until,
 } from "./openapi-transport-peers.ts";
 
 const TEXT = "Rex is a good dog. ".repeat(500);
@@ -182,7 +182,7 @@ it("RE-26 gives a stream as it arrives, holds the server back, and ends the exch
   let read = 0;
   for await (const chunk of response.body) {
     read += chunk.byteLength;
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    await sleep(30);
     if (read > 300_000) break;
   }
   // What the kernel's buffers hold, and not what a free run of a few hundred milliseconds would give.
@@ -204,7 +204,7 @@ it.each([
     let read = 0;
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       read += chunk.byteLength;
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await sleep(10);
     }
     expect(read).toBe(300_000);
   }
@@ -219,7 +219,7 @@ it("RE-26 uses a connection again after a stream that was read slowly", async ()
   const transport = openTransport({ concurrency: 1 });
   for (let round = 0; round < 5; round++) {
     const { body } = await transport.stream(toRequest(origin), ONCE);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await sleep(5);
     expect((await readAll(body)).length).toBe(200_000);
   }
   expect(ports.size).toBe(1);
@@ -229,13 +229,13 @@ it("RE-26 ends a stream that is silent too long, and not one that is read slowly
   const origin = await serve((_request, response) => {
     response.write("one");
   });
-  const transport = openTransport({ idleTimeoutMs: 40 });
+  const transport = openTransport({ idleTimeoutMs: 250 });
   const { body } = (await transport.stream(toRequest(origin), ONCE)) as StreamedResponse;
   const reader = body[Symbol.asyncIterator]();
   expect(textOf((await reader.next()).value)).toBe("one");
-  await new Promise((resolve) => setTimeout(resolve, 80));
+  await sleep(500);
   const error = await failureOf(reader.next());
-  expect([error.code, error.message]).toEqual(["TIMEOUT", "127.0.0.1 sent nothing for 40 ms."]);
+  expect([error.code, error.message]).toEqual(["TIMEOUT", "127.0.0.1 sent nothing for 250 ms."]);
   expect(await reader.next()).toEqual({ value: undefined, done: true });
 });
 

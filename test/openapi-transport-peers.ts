@@ -114,15 +114,6 @@ export async function readAll(body: AsyncIterable<Uint8Array> | Uint8Array): Pro
   return Buffer.concat(chunks);
 }
 
-/** Waits until something is so. */
-export async function until(isSo: () => boolean): Promise<void> {
-  const end = Date.now() + 5_000;
-  while (!isSo()) {
-    if (Date.now() > end) throw new Error("It never came to be.");
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}
-
 /** Certificate of `api.test` and `other.test`, signed by itself; for tests alone. */
 export const TEST_CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBnjCCAUSgAwIBAgIUUtQowAwK1sPzSX8UvPkZ/m1sdh0wCgYIKoZIzj0EAwIw

@@ -192,7 +192,7 @@ _is_facts = _shape(
         "sequence": _is_finite,
         "cursor": _is_string,
         "event": _is_string,
-        "page": _shape({}, {"next": _is_string}),
+        "page": _shape({}, {"next": _is_string, "input": _is_anything}),
         "code": _is_string,
         "message": _is_string,
     },

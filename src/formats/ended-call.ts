@@ -36,7 +36,7 @@ function failedResult(error: CallError): ToolResult {
 
 /** Says what a failed call may say on a wire. */
 function toResultError(error: CallError): ResultError {
-  const { code, message, details, retryable, correctable } = error;
+  const { code, message, details, retryable, correctable } = error.toJSON();
   return {
     message,
     code,

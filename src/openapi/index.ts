@@ -6,7 +6,7 @@ export type {
   CredentialValue,
   OAuthCredential,
 } from "./client/auth/credentials.ts";
-export { fromOpenApi, OpenApiSource } from "./client/from-openapi.ts";
+export { fromOpenApi } from "./client/from-openapi.ts";
 export type {
   DocumentLimits,
   OpenApiOptions,
@@ -17,7 +17,7 @@ export type {
   TransportLimits,
   TransportOptions,
 } from "./client/openapi-options.ts";
-export type { OperationNote } from "./client/openapi-source.ts";
+export type { OpenApiSource, OperationNote } from "./client/openapi-source.ts";
 export type { UnusableOperation } from "./client/plan.ts";
 export type { ApiKeyAuth } from "./server/api-keys.ts";
 export type { OpenApiDocument } from "./server/document/openapi-document.ts";

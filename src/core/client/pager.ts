@@ -2,10 +2,11 @@ import type { ResponseEnvelope } from "../envelope/envelope.ts";
 import { CallError, toCallError } from "../errors/errors.ts";
 import type { Pager } from "../operation/operation-types.ts";
 
-/** Follows `meta.waybill.page`: the next page is asked for with the same input and its cursor as `cursor`. */
+/** Follows `meta.waybill.page`: the next page is asked for with the input it names, else with the same and its cursor as `cursor`. */
 export const CURSOR_PAGER: Pager = {
   next(envelope, input) {
-    const cursor = envelope.meta.waybill?.page?.next;
+    const { next: cursor, input: named } = envelope.meta.waybill?.page ?? {};
+    if (named !== undefined) return named;
     if (cursor === undefined) return undefined;
     return typeof input === "object" && input !== null ? { ...input, cursor } : { cursor };
   },

@@ -70,7 +70,9 @@ const Facts = Type.Object({
   sequence: Type.Optional(Type.Number()),
   cursor: Type.Optional(Type.String()),
   event: Type.Optional(Type.String()),
-  page: Type.Optional(Type.Object({ next: Type.Optional(Type.String()) })),
+  page: Type.Optional(
+    Type.Object({ next: Type.Optional(Type.String()), input: Type.Optional(Type.Unknown()) }),
+  ),
   code: Type.Optional(Type.String()),
   message: Type.Optional(Type.String()),
   details: Type.Optional(Type.Unknown()),

@@ -112,7 +112,7 @@ const isFacts = shape(
     sequence: isNumber,
     cursor: isString,
     event: isString,
-    page: shape({}, { next: isString }),
+    page: shape({}, { next: isString, input: isAnything }),
     code: isString,
     message: isString,
   },

@@ -89,4 +89,6 @@ export type ObtainedFrom =
 export interface PageFacts {
   /** The cursor of the next page; absent on the last. */
   readonly next?: string;
+  /** The whole input that asks for the next page, where it is more than the same input with `next` as its `cursor`. */
+  readonly input?: unknown;
 }

@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { toWire } from "../wire/wire.ts";
 import { ERROR_CODES, type ErrorCode } from "./error-codes.ts";
 import { CallError, isCallError, toCallError } from "./errors.ts";
+import { toProblem } from "./problem.ts";
 
 const SECRET = "s3cr3t /home/someone/file.ts";
 
@@ -300,6 +302,22 @@ describe("the law of thrown values", () => {
         expect(Object.hasOwn(ERROR_CODES, error.code)).toBe(true);
         expect(`${JSON.stringify(error)} ${error}`).not.toContain("s3cr3t");
       }),
+    );
+  });
+});
+
+describe("details that stay in this process", () => {
+  it("X-5 are there for who catches the error, and left out of every wire form", () => {
+    const details = { status: 500, body: "at /srv/app.js", problem: { title: "x" } };
+    const error = new CallError("EXECUTION_ERROR", "It failed.", { details, local: ["body", "problem"] });
+    expect(error.details).toEqual(details);
+    expect(error.toJSON().details).toEqual({ status: 500 });
+    expect(toProblem(error).details).toEqual({ status: 500 });
+    expect(JSON.stringify(toWire(error))).not.toContain("/srv/app.js");
+    const bare = new CallError("EXECUTION_ERROR", "It failed.", { details: { body: 1 }, local: ["body"] });
+    expect(bare.toJSON()).not.toHaveProperty("details");
+    expect(new CallError("CONFLICT", "No.", { details: ["body"], local: ["body"] }).toJSON().details).toEqual(
+      ["body"],
     );
   });
 });

@@ -1,4 +1,4 @@
-import type { JsonValue } from "../json/json-value.ts";
+import { isPlainObject, type JsonValue } from "../json/json-value.ts";
 import { type ErrorCode, type ErrorTraits, errorTraits } from "./error-codes.ts";
 import { toErrorDetails } from "./error-details.ts";
 
@@ -14,6 +14,8 @@ export interface CallErrorOptions {
   readonly retryable?: boolean | undefined;
   /** @default the code's own */
   readonly correctable?: boolean | undefined;
+  /** Members of `details` that stay in this process, such as what a foreign server said. @default none */
+  readonly local?: readonly string[] | undefined;
   /** False leaves the stack out, which makes the error some ten times cheaper. @default true */
   readonly stack?: boolean;
 }
@@ -27,10 +29,13 @@ export interface CallErrorJSON {
   readonly details?: JsonValue;
 }
 
+const NONE: readonly string[] = [];
+
 /** Shared by every copy of this package in a process; JSON cannot hold it. */
 const BRAND = Symbol.for("waybill.CallError");
 
 let isOwn: (value: object) => value is CallError;
+let localOf: (error: CallError) => readonly string[];
 
 /** Knows how to be created without a stack, whose capture is most of the cost of an error. */
 class TraceableError extends Error {
@@ -53,11 +58,13 @@ export class CallError extends TraceableError {
   readonly correctable: boolean;
   readonly httpStatus: number;
   readonly details: JsonValue | undefined;
+  readonly #local: readonly string[];
   /** Private, so that a proxy around an error does not pass for one. */
   readonly #own = true;
 
   static {
     isOwn = (value): value is CallError => #own in value;
+    localOf = (error) => (#local in error ? error.#local : NONE);
     Object.defineProperties(CallError.prototype, {
       name: { value: "CallError", writable: true, configurable: true },
       [BRAND]: { value: true },
@@ -74,15 +81,26 @@ export class CallError extends TraceableError {
     this.correctable = flag(options.correctable, traits.correctable);
     this.httpStatus = statusOf(traits, options.httpStatus);
     this.details = toErrorDetails(options.details);
+    this.#local = options.local ?? NONE;
   }
 
-  /** Gives what may leave the process: never the cause, the stack or a path. */
+  /** Gives what may leave the process: never the cause, the stack, a path, or details that are local. */
   toJSON(): CallErrorJSON {
-    const { code, message, retryable, correctable, details } = this;
+    const { code, message, retryable, correctable } = this;
+    const details = detailsToSend(this);
     return details === undefined
       ? { code, message, retryable, correctable }
       : { code, message, retryable, correctable, details };
   }
+}
+
+/** Gives the details that may leave the process: all but those that are local. */
+export function detailsToSend(error: CallError): JsonValue | undefined {
+  const { details } = error;
+  const names = localOf(error);
+  if (names.length === 0 || !isPlainObject(details)) return details;
+  const kept = Object.entries(details).filter(([name]) => !names.includes(name));
+  return kept.length === 0 ? undefined : (Object.fromEntries(kept) as JsonValue);
 }
 
 function flag(given: unknown, otherwise: boolean): boolean {

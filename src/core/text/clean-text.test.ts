@@ -124,7 +124,7 @@ describe("cleanText", () => {
     (piece) => {
       const startedAt = performance.now();
       cleanText(piece.repeat(1_000_000 / piece.length));
-      expect(performance.now() - startedAt).toBeLessThan(2_000);
+      expect(performance.now() - startedAt).toBeLessThan(10_000);
     },
   );
 });

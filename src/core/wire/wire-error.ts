@@ -1,6 +1,6 @@
 import { errorTraits } from "../errors/error-codes.ts";
 import { toErrorDetails } from "../errors/error-details.ts";
-import { CallError, isCallError, toCallError } from "../errors/errors.ts";
+import { CallError, detailsToSend, isCallError, toCallError } from "../errors/errors.ts";
 import { isPlainObject, type JsonValue } from "../json/json-value.ts";
 import { WIRE_LIMITS } from "./wire-walk.ts";
 
@@ -35,7 +35,7 @@ export function fromErrorPayload(payload: unknown): Error | undefined {
 /** Field by field rather than by `toJSON`, which a subclass may have written anew. */
 function toCallErrorPayload(error: CallError): ErrorPayload {
   const { code, message, retryable, correctable, httpStatus } = error;
-  const details = toErrorDetails(error.details);
+  const details = toErrorDetails(detailsToSend(error));
   const known = cut(code, WIRE_LIMITS.errorName);
   return {
     code: known,

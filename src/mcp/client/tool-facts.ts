@@ -1,6 +1,7 @@
 import type { PageFacts } from "../../core/envelope/response-meta.ts";
 import { isErrorCode } from "../../core/errors/error-codes.ts";
 import { toErrorDetails } from "../../core/errors/error-details.ts";
+import { toJsonTextOrNone } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type {
   ErrorDeclaration,
@@ -55,6 +56,7 @@ const CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
 /** Characters of what a server says for people: in an envelope, and as the message of an error that is thrown here. */
 const MESSAGE_LENGTH = { "tool-error": 8_192, "call-error": 500 } as const;
 const CURSOR_LENGTH = 8_192;
+const PAGE_INPUT_LENGTH = 65_536;
 const MOST_DECLARED = 1_000;
 
 /** Reads what a tool says of its operation; nothing where it says nothing that holds together. */
@@ -108,7 +110,14 @@ export function readPage(meta: unknown): PageFacts | undefined {
   if (!isPlainObject(page)) return undefined;
   const next = Object.hasOwn(page, "next") ? page["next"] : undefined;
   if (next === undefined) return {};
-  return typeof next === "string" && next.length <= CURSOR_LENGTH ? { next } : undefined;
+  if (typeof next !== "string" || next.length > CURSOR_LENGTH) return undefined;
+  const input = Object.hasOwn(page, "input") ? page["input"] : undefined;
+  return input === undefined || isTooLong(input) ? { next } : { next, input };
+}
+
+function isTooLong(input: unknown): boolean {
+  const text = toJsonTextOrNone(input);
+  return text === undefined || text.length > PAGE_INPUT_LENGTH;
 }
 
 /** Tells whether a result says that its structured content is `{ result: data }`, because its client takes objects alone. */

@@ -35,7 +35,7 @@ export const plainFormat: ResultFormat = Object.freeze({
 
 /** Writes a failed call for people: what went wrong, then where. */
 export function toErrorText(error: CallError): CallToolResult {
-  return { content: [textBlock(sayWhy(error))], isError: true };
+  return { content: [textBlock(sayWhy(error.toJSON()))], isError: true };
 }
 
 function toDataResult(data: unknown): CallToolResult {

@@ -93,7 +93,7 @@ class Rewriting {
   }
 
   #referTo(schema: JsonSchemaObject, copy: Keywords, further: JsonSchema[]): void {
-    for (const target of this.#references.targetsOf(schema)) {
+    for (const { target } of this.#references.referencesOf(schema)) {
       if (target === undefined) this.losses++;
       else if (target === false) further.push({ not: {} });
       else if (target !== true) {

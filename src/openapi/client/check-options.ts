@@ -1,11 +1,14 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { checkNames, checkOption } from "../../core/options/check-options.ts";
 import type {
+  DocumentLimits,
   OpenApiOptions,
   OpenApiOverlay,
   OperationOverlay,
+  TransportLimits,
   TransportOptions,
 } from "./openapi-options.ts";
+import { checkOptionHeaders } from "./request/check-headers.ts";
 import { checkTransportOptions, TRANSPORT_OPTIONS } from "./transport/check-transport-options.ts";
 
 const OWN = Object.keys({
@@ -15,6 +18,7 @@ const OWN = Object.keys({
   server: true,
   serverVariables: true,
   auth: true,
+  authOrigins: true,
   headers: true,
   trace: true,
   overlay: true,
@@ -37,6 +41,18 @@ const OPERATION_OVERLAY = Object.keys({
   patch: true,
   paging: true,
 } satisfies Record<keyof OperationOverlay, true>);
+
+const LIMITS = Object.keys({
+  documentBytes: true,
+  files: true,
+  operations: true,
+  responseBytes: true,
+  decodedRatio: true,
+  headerBytes: true,
+  requestBytes: true,
+  urlCharacters: true,
+  eventBytes: true,
+} satisfies Record<keyof (DocumentLimits & TransportLimits), true>);
 
 const NAMESPACE = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
 
@@ -68,7 +84,15 @@ export function checkOpenApiOptions(document: unknown, options: OpenApiOptions):
     checkOption(name, options[name], "an object of strings", isStrings(options[name]));
   }
   checkOption("auth", options.auth, "an object of credentials by scheme", isPlainObject(options.auth));
+  checkOption(
+    "authOrigins",
+    options.authOrigins,
+    "a list of http or https origins",
+    isOrigins(options.authOrigins),
+  );
   checkOption("limits", options.limits, "an object of numbers", isPlainObject(options.limits));
+  checkNames(options.limits ?? {}, LIMITS, "limits.");
+  checkOptionHeaders(options.headers);
   checkTransportOptions(options);
   for (const overlay of [options.overlay ?? []].flat()) checkOverlay(overlay);
 }
@@ -89,7 +113,28 @@ function checkOverlay(overlay: unknown): void {
     const name = `overlay.operations[${JSON.stringify(key.slice(0, 80))}]`;
     checkOption(name, operation, "an object", isPlainObject(operation));
     checkNames(operation, OPERATION_OVERLAY, `${name}.`);
+    checkOperationOverlay(name, operation);
   }
+}
+
+const FLAGS = ["hide", "readOnly", "idempotent", "stream"] as const;
+const TEXTS = ["name", "title", "description", "contentType"] as const;
+const PATCHES = ["input", "output", "patch"] as const;
+
+function checkOperationOverlay(name: string, overlay: OperationOverlay): void {
+  for (const flag of FLAGS) {
+    checkOption(`${name}.${flag}`, overlay[flag], "true or false", typeof overlay[flag] === "boolean");
+  }
+  for (const text of TEXTS) {
+    checkOption(`${name}.${text}`, overlay[text], "a string", typeof overlay[text] === "string");
+  }
+  for (const patch of PATCHES) {
+    checkOption(`${name}.${patch}`, overlay[patch], "an object to merge", isPlainObject(overlay[patch]));
+  }
+}
+
+function isOrigins(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isBaseUrl);
 }
 
 function isBaseUrl(value: unknown): boolean {

@@ -53,6 +53,8 @@ export interface WholeResponse extends ResponseHead {
 /** A response whose body arrives bit by bit, decoded; leaving the loop ends the exchange, a cut body is thrown. */
 export interface StreamedResponse extends ResponseHead {
   readonly body: AsyncIterable<Uint8Array>;
+  /** Whether the body says that it ended; one that does not may have been cut where it ends. */
+  readonly delimited: boolean;
 }
 
 /** Sends requests of one source: pools, limits, retries, redirects and the guard around all of them. Fails with `CallError` alone. */

@@ -4,6 +4,7 @@ import type { OperationContext } from "../../core/operation/operation-context.ts
 import type { AnyOperation, OperationAnnotations, Pager } from "../../core/operation/operation-types.ts";
 import { withCursor } from "../../core/operation/with-cursor.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
+import { isSequence, parseMediaType } from "../media-types.ts";
 import type { Authorizer } from "./auth/authorizer.ts";
 import { mergePatch } from "./document/merge-patch.ts";
 import type { OutgoingRequest, RequestDraft, Transport, WholeResponse } from "./http-message.ts";
@@ -13,12 +14,12 @@ import type { DescribedOperation, OperationPlan } from "./plan.ts";
 import { finishRequest } from "./request/finish-request.ts";
 import { toInputSchema } from "./request/input-schema.ts";
 import { createRequestBuilder, type RequestBuilder } from "./request/request-builder.ts";
+import { resolveServer } from "./request/server-address.ts";
 import { successResponses } from "./response/declared-media.ts";
-import { isSequence, parseMediaType } from "../media-types.ts";
 import { toOutputSchema } from "./response/output-schema.ts";
 import { createResponseReader, type ResponseReader } from "./response/read-response.ts";
 import { streamItems } from "./stream-items.ts";
-import type { WaybillFacts } from "./waybill-facts.ts";
+import { DEPRECATED, type WaybillFacts } from "./waybill-facts.ts";
 import { createWaybillBuilder } from "./waybill-request.ts";
 
 /** What all operations of one source share. */
@@ -28,6 +29,8 @@ export interface ImportSettings {
   readonly options: OpenApiOptions;
   /** Where the document was read from. */
   readonly location: URL | undefined;
+  /** Whether credentials and headers may go to an origin. */
+  origins(origin: string): boolean;
 }
 
 /** How an operation is named and what is changed about it. */
@@ -92,6 +95,7 @@ export class ImportedOperation {
       description,
       source: "http" as const,
       ...(waybill === undefined ? this.#spec() : { version: this.#names.version, ...waybill.spec }),
+      ...this.#overlaid(),
       ...(overlay.title !== undefined && { title: overlay.title }),
       ...(overlay.description !== undefined && { description: overlay.description }),
       get inputSchema() {
@@ -103,6 +107,18 @@ export class ImportedOperation {
       handler: (input: unknown, context: OperationContext) =>
         type === "subscription" ? imported.#stream(input, context) : imported.#call(input, context),
     }) as AnyOperation;
+  }
+
+  /** What an overlay says of whether it reads, and may be sent twice, wins over whatever a document does. */
+  #overlaid(): Partial<AnyOperation> {
+    const { overlay, waybill } = this.#names;
+    const { readOnly, idempotent, stream } = overlay;
+    if (waybill === undefined || (readOnly ?? idempotent ?? stream) === undefined) return {};
+    const hints = {
+      ...(readOnly !== undefined && { readOnly }),
+      ...(idempotent !== undefined && { idempotent }),
+    };
+    return { type: this.#described.type, annotations: { ...waybill.spec.annotations, ...hints } };
   }
 
   /** What a document says of an operation that Waybill does not serve. */
@@ -177,18 +193,23 @@ export class ImportedOperation {
     const { waybill } = this.#names;
     const plan = this.#described.plan();
     const { baseUrl, server, serverVariables, headers, limits = {} } = options;
-    const reaching = { baseUrl, server, serverVariables, headers, location, limits };
+    const address = resolveServer(plan.servers, { baseUrl, server, serverVariables, location });
+    const isOwn = address.refusal === undefined && this.#settings.origins(address.origin);
+    const own = isOwn ? headers : undefined;
+    const reaching = { baseUrl, server, serverVariables, headers: own, location, limits };
     const create = (wanted: OperationPlan) => createRequestBuilder(wanted, reaching);
     return {
       plan,
       build: waybill === undefined ? create(plan) : createWaybillBuilder(create, plan, waybill),
-      read: createResponseReader(plan, {
-        operationId: this.operation.id,
-        allowUndelimited: options.allowUndelimited ?? false,
-        declared: this.#declared,
-      }),
-      paging: waybill === undefined ? this.#findPaging(plan) : undefined,
+      read: createResponseReader(plan, this.#reading()),
+      paging: this.#findPaging(plan),
     };
+  }
+
+  /** How responses are read; words of a server are believed where the user says that it is Waybill and theirs. */
+  #reading() {
+    const { allowUndelimited = false, keepIds = false } = this.#settings.options;
+    return { operationId: this.operation.id, declared: this.#declared, allowUndelimited, trusted: keepIds };
   }
 
   #findPaging(plan: OperationPlan): Paging | undefined {
@@ -219,7 +240,7 @@ export class ImportedOperation {
         lastEventId,
       );
     const { eventBytes } = options.limits ?? {};
-    const reading = { operationId: this.operation.id, declared: this.#declared, eventBytes };
+    const reading = { ...this.#reading(), eventBytes };
     const items = streamItems(open, { plan, read, reading });
     for await (const { envelope, cursor } of items) {
       yield cursor === undefined ? envelope : withCursor(envelope, cursor);
@@ -253,6 +274,8 @@ export class ImportedOperation {
     const { authorizer, options } = this.#settings;
     const draft = build(input);
     this.#mark(draft, context, attempt.lastEventId);
+    // Before credentials are added: a key that is one is no key for this.
+    const repeatable = this.#idempotent || (draft.headers[IDEMPOTENCY_HEADER] ?? "") !== "";
     const authorizing = authorizer.authorize(plan, draft, {
       operationId: this.operation.id,
       context,
@@ -260,7 +283,6 @@ export class ImportedOperation {
     });
     if (authorizing !== undefined) await authorizing;
     const limits: TransportLimits = options.limits ?? {};
-    const repeatable = this.#idempotent || draft.headers[IDEMPOTENCY_HEADER] !== undefined;
     return attempt.send(finishRequest(draft, limits), repeatable);
   }
 
@@ -275,8 +297,6 @@ export class ImportedOperation {
     if (lastEventId !== undefined) draft.headers["last-event-id"] = lastEventId;
   }
 }
-
-const DEPRECATED = Object.freeze({ deprecated: true });
 
 function codesOf(errors: NonNullable<AnyOperation["errors"]>): ReadonlySet<string> {
   return new Set(Array.isArray(errors) ? errors.map(({ code }) => code) : Object.keys(errors));

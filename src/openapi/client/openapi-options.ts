@@ -127,9 +127,14 @@ export interface OpenApiOptions extends TransportOptions {
   readonly server?: number | string | undefined;
   /** Values for the variables in the server's URL. @default those of the document */
   readonly serverVariables?: Readonly<Record<string, string>> | undefined;
-  /** Credentials by the name of their scheme, or by kind: `bearer`, `basic`, `apiKey`, `oauth2`. */
+  /** Credentials by the name of their scheme, or by kind: `bearer`, `basic`, `apiKey`, `oauth2`. @default none */
   readonly auth?: AuthOptions | undefined;
-  /** Sent with every request to the API's own origin. */
+  /**
+   * Origins besides the API's own that get credentials and headers, such as `https://uploads.example`: the own one is that of
+   * `baseUrl`, or of the server the document names first. @default none
+   */
+  readonly authOrigins?: readonly string[] | undefined;
+  /** Sent with every request to the API's own origin, and with those for the document to the document's. @default none */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Sends `traceparent` of a call's metadata on. @default false */
   readonly trace?: boolean | undefined;

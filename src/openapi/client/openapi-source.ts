@@ -28,10 +28,33 @@ export interface OpenApiSourceParts {
 }
 
 /** An HTTP API as a source of operations: `registry.registerAll(source)`. */
-export class OpenApiSource implements Iterable<AnyOperation> {
+export interface OpenApiSource extends Iterable<AnyOperation> {
+  /** Every operation of the document that can be called, sorted by id. */
+  readonly operations: readonly AnyOperation[];
+  /** What of the document could not be made an operation, and why. */
+  readonly unusable: readonly UnusableOperation[];
+  /** What the document gets wrong about its operations and was left out or mended. Reads all of them, which may take a while. */
+  readonly notes: readonly OperationNote[];
+  /** What the document calls the API. */
+  readonly title: string;
+  /** The version of the API, as a semantic version. */
+  readonly version: string;
+  readonly description: string | undefined;
+  /** Returns how to stop listening. */
+  onChange(listener: ChangeListener): () => void;
+  /** Reads the document again and tells registries what changed; when it cannot be read, everything stays as it is. */
+  refresh(): Promise<void>;
+  /** Ends every connection; calls under way fail. */
+  close(): Promise<void>;
+}
+
+/** What `fromOpenApi` resolves with. */
+export class LiveSource implements OpenApiSource {
   readonly #parts: OpenApiSourceParts;
   readonly #listeners = new Set<ChangeListener>();
   #now: ImportedApi;
+  /** The reading under way and those after it, one at a time: an older document never follows a newer one. */
+  #reading: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(parts: OpenApiSourceParts) {
@@ -39,7 +62,6 @@ export class OpenApiSource implements Iterable<AnyOperation> {
     this.#now = parts.first;
   }
 
-  /** Every operation of the document that can be called, sorted by id. */
   get operations(): readonly AnyOperation[] {
     const operations = Array.from(this.#now.operations.values(), ({ operation }) => operation);
     return operations.sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -49,24 +71,20 @@ export class OpenApiSource implements Iterable<AnyOperation> {
     return this.operations[Symbol.iterator]();
   }
 
-  /** What of the document could not be made an operation, and why. */
   get unusable(): readonly UnusableOperation[] {
     return this.#now.api.unusable;
   }
 
-  /** What the document gets wrong about its operations and was left out or mended. Reads all of them, which may take a while. */
   get notes(): readonly OperationNote[] {
     return Array.from(this.#now.operations.values()).flatMap((imported) =>
       imported.notes.map((note) => ({ operationId: imported.operation.id, note })),
     );
   }
 
-  /** What the document calls the API. */
   get title(): string {
     return this.#now.api.title;
   }
 
-  /** The version of the API, as a semantic version. */
   get version(): string {
     return this.#now.api.version;
   }
@@ -81,13 +99,24 @@ export class OpenApiSource implements Iterable<AnyOperation> {
     return () => void this.#listeners.delete(added);
   }
 
-  /** Reads the document again and tells registries what changed; when it cannot be read, everything stays as it is. */
   async refresh(): Promise<void> {
+    const reading = this.#reading.then(() => this.#refresh());
+    this.#reading = reading.catch(() => {});
+    await reading;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#listeners.clear();
+    await this.#parts.transport.close();
+  }
+
+  async #refresh(): Promise<void> {
     if (this.#closed) throw new TypeError("This source is closed.");
     const next = await this.#parts.read();
+    if (this.#closed) return;
     const changes = changesBetween(this.#now, next);
     this.#now = next;
-    if (this.#closed || changes.length === 0) return;
     for (const listener of [...this.#listeners]) {
       try {
         listener(changes);
@@ -95,13 +124,6 @@ export class OpenApiSource implements Iterable<AnyOperation> {
         this.#parts.warn("A listener of changes threw.", cause);
       }
     }
-  }
-
-  /** Ends every connection; calls under way fail. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    this.#listeners.clear();
-    await this.#parts.transport.close();
   }
 }
 

@@ -24,6 +24,8 @@ export interface ParameterPlan {
   readonly required: boolean;
   readonly style: ParameterStyle;
   readonly explode: boolean;
+  /** The character between the items of a list, unescaped, where the style does not say it (`collectionFormat` of Swagger 2.0). */
+  readonly separator?: string | undefined;
   readonly allowReserved: boolean;
   /** Whether an empty value may be sent (`allowEmptyValue`). */
   readonly allowEmpty: boolean;
@@ -39,6 +41,8 @@ export interface EncodingPlan {
   readonly contentType?: string | undefined;
   readonly style?: ParameterStyle | undefined;
   readonly explode?: boolean | undefined;
+  /** The character between the items of a list that is one part, unescaped, where the style does not say it. */
+  readonly separator?: string | undefined;
   readonly allowReserved?: boolean | undefined;
   /** Header names a part has, with their schemas. */
   readonly headers?: Readonly<Record<string, JsonSchema>> | undefined;
@@ -53,6 +57,10 @@ export interface MediaPlan {
   /** Describes each item of a stream (OpenAPI 3.2). */
   readonly itemSchema?: JsonSchema | undefined;
   readonly encoding?: Readonly<Record<string, EncodingPlan>> | undefined;
+  /** How the first parts are written, by their place (OpenAPI 3.2). */
+  readonly prefixEncoding?: readonly EncodingPlan[] | undefined;
+  /** How the parts behind those are written (OpenAPI 3.2). */
+  readonly itemEncoding?: EncodingPlan | undefined;
 }
 
 /** The body an operation takes; media types in order of preference, the first is the one that is sent. */
@@ -174,6 +182,8 @@ export interface DescribedApi {
   readonly description: string | undefined;
   /** Where the document was read from; relative servers are relative to it. */
   readonly location: URL | undefined;
+  /** Where the API is, as the document says for all of it; never empty. */
+  readonly servers: readonly ServerPlan[];
   readonly operations: readonly DescribedOperation[];
   readonly unusable: readonly UnusableOperation[];
   /** Names of the security schemes, with what they are. */

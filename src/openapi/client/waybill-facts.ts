@@ -9,6 +9,7 @@ import type {
 } from "../../core/operation/operation-types.ts";
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
+import type { DescribedOperation } from "./plan.ts";
 
 /** What Waybill wrote into a document about an operation it serves, as far as it makes sense. */
 export interface WaybillFacts {
@@ -26,17 +27,33 @@ export interface WaybillFacts {
   readonly outputSchema?: JsonSchema | undefined;
 }
 
+/** What the document says of an operation that should not be used any more. */
+export const DEPRECATED = Object.freeze({ deprecated: true });
+
 const TYPES: readonly unknown[] = ["query", "mutation", "subscription"] satisfies OperationType[];
 const TIERS: readonly unknown[] = ["community", "pro", "enterprise"] satisfies Tier[];
 const HINTS = ["readOnly", "destructive", "idempotent", "openWorld"] satisfies (keyof OperationAnnotations)[];
 const ID = /^([A-Za-z0-9_][A-Za-z0-9_-]{0,63})\.([A-Za-z0-9_][A-Za-z0-9_./-]{0,199})$/;
 const ERROR_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
 
-/** Reads `x-waybill`; whatever in it is not what it should be is as if it were not there. */
-export function readWaybillFacts(written: unknown): WaybillFacts | undefined {
+/** How an operation that Waybill serves is reached. */
+const METHODS: Readonly<Record<WaybillFacts["takes"], string>> = { query: "GET", body: "POST" };
+
+/**
+ * Reads `x-waybill`; whatever in it is not what it should be, or cannot be since Waybill serves no such operations, is as if it were
+ * not there: a document must not make a query of what deletes, nor a stream of what is none.
+ */
+export function readWaybillFacts(described: DescribedOperation): WaybillFacts | undefined {
+  const { waybill: written, method } = described;
   if (!isPlainObject(written)) return undefined;
   const { takes } = written;
-  if (takes !== "query" && takes !== "body") return undefined;
+  if ((takes !== "query" && takes !== "body") || METHODS[takes] !== method) return undefined;
+  const isStream = described.type === "subscription";
+  if (
+    (written["type"] === "subscription") !== isStream ||
+    (takes === "query" && written["type"] === "mutation")
+  )
+    return undefined;
   const inputSchema = readSchema(written["inputSchema"]);
   const outputSchema = readSchema(written["outputSchema"]);
   const id = typeof written["id"] === "string" ? ID.exec(written["id"]) : null;
@@ -57,6 +74,7 @@ function readSpec(written: Readonly<Record<string, unknown>>): WaybillFacts["spe
     ...(isSemanticVersion(version) && { version: version as string }),
     ...(typeof title === "string" && { title }),
     ...(typeof description === "string" && { description }),
+    ...(written["deprecated"] === true && { _meta: DEPRECATED }),
     ...(TIERS.includes(tier) && { tier: tier as Tier }),
     ...(isStrings(tags) && { tags }),
     ...(isPlainObject(annotations) && { annotations: readAnnotations(annotations) }),

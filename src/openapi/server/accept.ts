@@ -1,4 +1,5 @@
 import type { ResultFormat } from "../../core/result/result-format.ts";
+import { DATA_TYPE } from "../media-types.ts";
 import { requestError } from "./problem-answer.ts";
 
 /** How the result of a call is written: the data alone, the whole envelope, or a format. */
@@ -10,8 +11,6 @@ export type Representation =
   | { readonly kind: "envelope" }
   | { readonly kind: "format"; readonly format: ResultFormat };
 
-/** The media type of data that is not plain JSON: `toWire` wrote it. */
-export const DATA_TYPE = "application/vnd.waybill.data+json";
 /** The media type of a whole envelope. */
 export const ENVELOPE_TYPE = "application/vnd.waybill.envelope+json";
 /** The media type of subscriptions. */
@@ -20,6 +19,12 @@ export const EVENTS_TYPE = "text/event-stream";
 /** The media type of a format, by its name. */
 export function formatType(name: string): string {
   return `application/vnd.waybill.${name.toLowerCase()}+json`;
+}
+
+/** Tells one way of writing results from another. */
+export function representationName(representation: Representation): string {
+  if (representation.kind === "format") return `format ${representation.format.name}`;
+  return representation.kind === "data" && representation.exact ? "exact data" : representation.kind;
 }
 
 /** Chooses how to answer. */
@@ -36,7 +41,7 @@ const REMEMBERED = 256;
 const ACCEPT_CHARACTERS = 2_048;
 
 interface Choice {
-  readonly types: readonly string[];
+  readonly types: readonly [string, ...string[]];
   readonly representation: Representation;
 }
 
@@ -79,11 +84,20 @@ function chooseBest(accept: string, choices: readonly Choice[]): Representation 
   let best: Representation | undefined;
   let most = 0;
   for (const { types, representation } of choices) {
-    const quality = Math.max(...types.map((type) => qualityOf(type, ranges)));
+    const quality = choiceQuality(types, ranges);
     if (quality > most) [most, best] = [quality, representation];
   }
   const isExact = ranges.some(({ type, quality }) => type === DATA_TYPE && quality > 0);
   return best === DATA && isExact ? EXACT : best;
+}
+
+/** Where the first type, which most results have, is not wanted, only others that are asked for by name make a choice. */
+function choiceQuality(types: readonly [string, ...string[]], ranges: readonly MediaRange[]): number {
+  const isNamed = (type: string): boolean => ranges.some((range) => range.type === type);
+  const [first] = types;
+  const isUnwanted = isNamed(first) && qualityOf(first, ranges) === 0;
+  const possible = isUnwanted ? types.filter(isNamed) : types;
+  return Math.max(0, ...possible.map((type) => qualityOf(type, ranges)));
 }
 
 interface MediaRange {

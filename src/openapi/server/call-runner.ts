@@ -1,14 +1,20 @@
-import { CallError, isCallError } from "../../core/errors/errors.ts";
-import { addAbortListener } from "../../core/execution/abort-listeners.ts";
+import type { Identity } from "../../core/access/identity.ts";
+import { type CallError, isCallError } from "../../core/errors/errors.ts";
+import { addAbortListener, removeAbortListener } from "../../core/execution/abort-listeners.ts";
 import type { Metadata } from "../../core/operation/operation-context.ts";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { Executor } from "../../core/registry/executor.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
 import { type EndedCall, endCall } from "../../core/result/ended-call.ts";
-import type { Representation } from "./accept.ts";
+import { type Representation, representationName } from "./accept.ts";
+import { accessRefusal } from "./access-first.ts";
+import type { CallSlots } from "./call-slots.ts";
+import { digestOf, ownerOf } from "./caller-digest.ts";
 import type { HttpHandlerBounds } from "./check-handler-options.ts";
 import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer } from "./http-exchange.ts";
-import { IdempotentAnswers } from "./idempotency.ts";
+import { type Ending, IdempotentAnswers, type Ran } from "./idempotency.ts";
 import { problemAnswer, requestError } from "./problem-answer.ts";
+import { type Warn, warnOfUnexpected } from "./warnings.ts";
 import { writeAnswer, writeOutcome } from "./write-answer.ts";
 
 /** A call somebody wants, and how the answer is to look. */
@@ -28,9 +34,19 @@ export interface WantedCall {
   readonly onEnd?: ((call: EndedCall) => void) | undefined;
 }
 
-/** Codes of calls that never got as far as their handler, or that may be made again as they are. */
-const NOT_FINAL = new Set([
-  "ABORTED",
+/** What calls run on, and within which bounds. */
+export interface CallRunnerOptions {
+  readonly bounds: HttpHandlerBounds;
+  readonly slots: CallSlots;
+  /** How clients are told to authenticate. */
+  readonly challenge: string;
+  /** Whether callers are told apart. */
+  readonly isShared: boolean;
+  readonly warn: Warn;
+}
+
+/** Codes of calls that never got as far as their handler. */
+const NEVER_RAN = new Set([
   "ACCESS_DENIED",
   "OPERATION_NOT_FOUND",
   "UNAUTHENTICATED",
@@ -41,37 +57,54 @@ const NOT_FINAL = new Set([
 /** Runs calls, so many at a time, and writes what they come to. */
 export class CallRunner {
   readonly #executor: Executor;
-  readonly #bounds: HttpHandlerBounds;
-  readonly #challenge: string;
+  readonly #options: CallRunnerOptions;
   readonly #answers: IdempotentAnswers;
   readonly #takesAnySignal: boolean;
-  #running = 0;
+  /** What ends the calls that go on although their client has left. */
+  readonly #detached = new Set<AbortController>();
 
-  constructor(executor: Executor, bounds: HttpHandlerBounds, challenge: string) {
+  constructor(executor: Executor, options: CallRunnerOptions) {
     this.#executor = executor;
+    this.#options = options;
     this.#takesAnySignal = executor instanceof OperationRegistry;
-    this.#bounds = bounds;
-    this.#challenge = challenge;
-    this.#answers = new IdempotentAnswers(bounds);
+    this.#answers = new IdempotentAnswers(options.bounds, options.isShared);
   }
 
   /** Runs a call, or repeats what it came to before; a call that failed is an answer too. */
-  run(wanted: WantedCall): Promise<HttpAnswer> {
-    const { idempotencyKey, fingerprint = "", caller, operationId } = wanted;
-    if (idempotencyKey === undefined) return this.#run(wanted);
+  async run(wanted: WantedCall): Promise<HttpAnswer> {
+    const { idempotencyKey, fingerprint, caller, operationId, representation, nested = false } = wanted;
+    const operation = idempotencyKey === undefined ? undefined : this.#find(operationId);
+    if (operation === undefined) return this.#run(wanted, caller.request.signal);
+    const { identity, requestId, request } = caller;
+    // What a call came to is told to nobody who could not make it now.
+    const refusal = accessRefusal(this.#executor, operation, identity);
+    if (refusal !== undefined) {
+      return problemAnswer(refusal, requestId, this.errorHeaders(refusal.httpStatus));
+    }
+    const owner = ownerOf(identity);
+    const same = [fingerprint, representationName(representation), nested, digestOf(identity)];
     const call = {
-      key: JSON.stringify([caller.identity?.subject, operationId, idempotencyKey]),
-      fingerprint,
-      signal: caller.request.signal,
+      owner,
+      key: JSON.stringify([owner, operationId, nested, idempotencyKey]),
+      fingerprint: JSON.stringify(same),
+      signal: request.signal,
       patienceMs: wanted.timeoutMs,
     };
-    return this.#answers.run(call, async () => {
-      let isKept = true;
-      const answer = await this.#run(wanted, () => {
-        isKept = false;
-      });
-      return { answer, isFinal: isKept };
-    });
+    return this.#answers.run(call, () => this.#runDetached(wanted));
+  }
+
+  /** Ends the calls whose clients may have left. */
+  abort(error: CallError): void {
+    for (const controller of this.#detached) controller.abort(error);
+  }
+
+  /** The error for a subscription that is called like anything else. */
+  subscriptionError(operationId: string, identity: Identity | undefined): CallError | undefined {
+    const operation = this.#find(operationId);
+    if (operation?.type !== "subscription") return undefined;
+    if (accessRefusal(this.#executor, operation, identity) !== undefined) return undefined;
+    const message = `"${operationId}" is a subscription, which a batch cannot hold: use its own address, or /call.`;
+    return requestError("VALIDATION_ERROR", message);
   }
 
   /** What handlers see of a request. */
@@ -82,17 +115,44 @@ export class CallRunner {
     return metadata;
   }
 
-  /** Tells `onPassing` where the same call may come to something else. */
-  async #run(wanted: WantedCall, onPassing?: () => void): Promise<HttpAnswer> {
-    const { caller, representation, nested = false } = wanted;
-    if (this.#running >= this.#bounds.calls) {
-      onPassing?.();
-      return problemAnswer(tooMany(), caller.requestId);
-    }
-    this.#running += 1;
+  #find(operationId: string): AnyOperation | undefined {
+    const operation = this.#executor.get(operationId);
+    return operation?.visibility === "internal" ? undefined : operation;
+  }
+
+  /** Runs a call to its end although its client may leave: whoever comes back with the same key is told what it came to. */
+  async #runDetached(wanted: WantedCall): Promise<Ran> {
+    const controller = new AbortController();
+    this.#detached.add(controller);
+    let ending: Ending = "passing";
     try {
-      const call = endedByUs(await this.#call(wanted), caller.request.signal);
-      if (onPassing !== undefined && !isFinal(call)) onPassing();
+      const answer = await this.#run(wanted, controller.signal, (call) => {
+        ending = endingOf(call);
+      });
+      return { answer, ending };
+    } finally {
+      this.#detached.delete(controller);
+    }
+  }
+
+  async #run(
+    wanted: WantedCall,
+    signal: AbortSignal,
+    onRan?: (call: EndedCall) => void,
+  ): Promise<HttpAnswer> {
+    const { caller, representation, nested = false } = wanted;
+    const { slots } = this.#options;
+    try {
+      slots.take();
+    } catch (thrown) {
+      if (!isCallError(thrown)) throw thrown;
+      return problemAnswer(thrown, caller.requestId);
+    }
+    try {
+      const ran = await this.#call(wanted, signal);
+      onRan?.(ran);
+      this.#report(ran);
+      const call = endedByUs(ran, signal);
       wanted.onEnd?.(call);
       const options = { representation, nested, errorHeaders: this.errorHeaders };
       return representation.kind === "format"
@@ -103,21 +163,30 @@ export class CallRunner {
       if (!isCallError(thrown)) throw thrown;
       return problemAnswer(thrown, caller.requestId);
     } finally {
-      this.#running -= 1;
+      slots.giveBack();
     }
   }
 
   /** What an answer with this status says beyond its problem. */
   readonly errorHeaders = (status: number): AnswerHeaders | undefined =>
-    status === 401 ? { "www-authenticate": this.#challenge } : undefined;
+    status === 401 ? { "www-authenticate": this.#options.challenge } : undefined;
 
-  #call(wanted: WantedCall): Promise<EndedCall> {
+  #report({ outcome, operationId, requestId }: EndedCall): void {
+    if ("error" in outcome) warnOfUnexpected(this.#options.warn, outcome.error, operationId, requestId);
+  }
+
+  #call(wanted: WantedCall, signal: AbortSignal): Promise<EndedCall> {
+    if (this.#takesAnySignal || signal instanceof AbortSignal) return this.#end(wanted, signal);
+    return withPlatformSignal(signal, (own) => this.#end(wanted, own));
+  }
+
+  #end(wanted: WantedCall, signal: AbortSignal): Promise<EndedCall> {
     const { caller, operationId, input, timeoutMs, idempotencyKey } = wanted;
     return endCall(this.#executor, operationId, input, {
       requestId: caller.requestId,
       identity: caller.identity,
-      signal: this.#takesAnySignal ? caller.request.signal : toPlatformSignal(caller.request.signal),
-      timeoutMs: Math.min(timeoutMs, this.#bounds.timeoutMs),
+      signal,
+      timeoutMs: Math.min(timeoutMs, this.#options.bounds.timeoutMs),
       metadata: this.metadata(caller, idempotencyKey),
     });
   }
@@ -130,29 +199,24 @@ function endedByUs(call: EndedCall, signal: AbortSignal): EndedCall {
   return wasEnded && isCallError(signal.reason) ? { ...call, outcome: { error: signal.reason } } : call;
 }
 
-/** Only a registry of ours knows the light signals of connections. */
-function toPlatformSignal(signal: AbortSignal): AbortSignal {
-  if (signal instanceof AbortSignal) return signal;
+/** Only a registry of ours knows the light signals of connections, which live longer than a call. */
+async function withPlatformSignal<T>(signal: AbortSignal, run: (own: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
-  const onAbort = (from: AbortSignal): void => controller.abort(from.reason);
-  if (isAborted(signal)) onAbort(signal);
-  else addAbortListener(signal, { onAbort });
-  return controller.signal;
+  const listener = { onAbort: (from: AbortSignal): void => controller.abort(from.reason) };
+  if (signal.aborted) listener.onAbort(signal);
+  else addAbortListener(signal, listener);
+  try {
+    return await run(controller.signal);
+  } finally {
+    removeAbortListener(signal, listener);
+  }
 }
 
-function isAborted(signal: { readonly aborted: boolean }): boolean {
-  return signal.aborted;
-}
-
-function tooMany(): CallError {
-  return new CallError("RESOURCE_EXHAUSTED", "Too many calls run at the moment; try again later.", {
-    details: { retryAfterMs: 1_000 },
-    stack: false,
-  });
-}
-
-function isFinal({ outcome }: EndedCall): boolean {
-  return "envelope" in outcome || (!outcome.error.retryable && !NOT_FINAL.has(outcome.error.code));
+function endingOf({ outcome }: EndedCall): Ending {
+  if ("envelope" in outcome) return "final";
+  const { code, retryable } = outcome.error;
+  if (code === "TIMEOUT" || code === "ABORTED") return "unknown";
+  return retryable || NEVER_RAN.has(code) ? "passing" : "final";
 }
 
 /** Reads how long a caller will wait, in milliseconds. */

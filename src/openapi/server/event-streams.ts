@@ -1,9 +1,11 @@
 import { CallError } from "../../core/errors/errors.ts";
 import type { Executor, SubscribeOptions } from "../../core/registry/executor.ts";
 import { EVENTS_TYPE } from "./accept.ts";
+import { digestOf } from "./caller-digest.ts";
 import type { AuthenticatedRequest, HttpAnswer } from "./http-exchange.ts";
 import { LiveStream, type StreamLimits } from "./live-stream.ts";
 import { requestError } from "./problem-answer.ts";
+import { type Warn, warnOfUnexpected } from "./warnings.ts";
 
 /** Bounds of all subscriptions together. */
 export interface EventStreamLimits extends StreamLimits {
@@ -25,10 +27,12 @@ const HEADERS = {
 export class EventStreams {
   readonly #executor: Executor;
   readonly #limits: EventStreamLimits;
+  readonly #warn: Warn;
   readonly #streams = new Map<string, LiveStream>();
 
-  constructor(executor: Executor, limits: EventStreamLimits) {
+  constructor(executor: Executor, limits: EventStreamLimits, warn: Warn) {
     this.#executor = executor;
+    this.#warn = warn;
     this.#limits = limits;
   }
 
@@ -46,8 +50,9 @@ export class EventStreams {
       {
         operationId,
         requestId,
-        owner: identity?.subject,
+        owner: digestOf(identity),
         values: this.#executor.subscribe(operationId, input, settings),
+        onError: (error) => warnOfUnexpected(this.#warn, error, operationId, requestId),
         abort: (reason) => controller.abort(reason),
         onGone: () => this.#streams.delete(stream.id),
       },
@@ -64,7 +69,7 @@ export class EventStreams {
   resume(operationId: string, lastEventId: string, { identity }: AuthenticatedRequest): HttpAnswer {
     const [, id = "", sequence = ""] = EVENT_ID.exec(lastEventId) ?? [];
     const stream = this.#streams.get(id);
-    if (!stream?.isOf(operationId, identity?.subject)) {
+    if (!stream?.isOf(operationId, digestOf(identity))) {
       const message =
         "This subscription is not known, or no longer; start it again without the last event id.";
       throw requestError("NOT_FOUND", message, { httpStatus: 410 });
@@ -87,12 +92,15 @@ export class EventStreams {
     for (const stream of [...this.#streams.values()]) stream.drop();
   }
 
-  /** One that is over gives way. */
+  /** One that is over gives way, or else the one whose reader left first. */
   #makeRoom(): void {
     if (this.#streams.size < this.#limits.streams) return;
-    const over = [...this.#streams.values()].find((stream) => stream.isOver);
-    if (over !== undefined) {
-      over.drop();
+    const all = [...this.#streams.values()];
+    const left = all.filter(({ leftAt }) => leftAt !== undefined);
+    const [longest] = left.sort((a, b) => (a.leftAt ?? 0) - (b.leftAt ?? 0));
+    const given = all.find((stream) => stream.isOver) ?? longest;
+    if (given !== undefined) {
+      given.drop();
       return;
     }
     throw new CallError("RESOURCE_EXHAUSTED", "Too many subscriptions are open; try again later.", {

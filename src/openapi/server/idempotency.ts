@@ -13,30 +13,49 @@ export interface IdempotencyLimits {
 
 /** A call that may be the repetition of another. */
 export interface RepeatableCall {
+  /** Whose it is. */
+  readonly owner: string;
   /** Who calls what under which key. */
   readonly key: string;
-  /** What tells one input from another. */
+  /** What tells this call from another one with the same key. */
   readonly fingerprint: string;
   readonly signal: AbortSignal;
   /** How long the first call of this key is waited for, in milliseconds. */
   readonly patienceMs: number;
 }
 
-/** An answer, and whether the same call would give it again. */
+/** How a call ended: the same would be answered again, it may be made again, or nobody knows what it has done. */
+export type Ending = "final" | "passing" | "unknown";
+
+/** An answer, and what it means for the same call. */
 export interface Ran {
   readonly answer: HttpAnswer;
-  readonly isFinal: boolean;
+  readonly ending: Ending;
 }
 
 interface Entry {
+  readonly owner: string;
   readonly fingerprint: string;
   readonly startedAt: number;
   /** Settles when the first call is over. */
   readonly ended: Promise<void>;
   answer: HttpAnswer | undefined;
+  /** Why there is no answer to repeat, although the call may have run. */
+  lost: string | undefined;
   bytes: number;
 }
 
+interface Room {
+  entries: number;
+  bytes: number;
+}
+
+/** Of all that is kept, one caller among others may have the fourth part. */
+const SHARES = 4;
+const UNKNOWN =
+  "The first call with this Idempotency-Key did not end in time: its outcome is not known; use a new key.";
+const TOO_LONG =
+  "The first call with this Idempotency-Key ran, but its answer was too long to be kept; use a new key.";
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /** Reads the key of a request; one that is none is a `CallError`. */
@@ -50,14 +69,18 @@ export function fingerprint(bytes: Uint8Array | string): string {
   return createHash("sha256").update(bytes).digest("base64");
 }
 
-/** Answers to calls that must not run twice, by key; the oldest are forgotten first. */
+/** Answers to calls that must not run twice, by key. None is forgotten before its time: rather, a new key is refused. */
 export class IdempotentAnswers {
   readonly #limits: IdempotencyLimits;
+  readonly #shares: number;
   readonly #entries = new Map<string, Entry>();
+  readonly #rooms = new Map<string, Room>();
   #bytes = 0;
 
-  constructor(limits: IdempotencyLimits) {
+  /** Where `isShared`, callers are told apart, and no one of them may take all the room. */
+  constructor(limits: IdempotencyLimits, isShared: boolean) {
     this.#limits = limits;
+    this.#shares = isShared ? SHARES : 1;
   }
 
   /** Runs a call, or gives the answer it has been given before. */
@@ -68,75 +91,112 @@ export class IdempotentAnswers {
       const entry = this.#entries.get(call.key);
       if (entry === undefined) return this.#runFirst(call, run);
       if (entry.fingerprint !== call.fingerprint) {
-        const message = "This Idempotency-Key was used with another input; take a new one for each call.";
+        const message =
+          "This Idempotency-Key was used with another input, form of answer or right; take a new one for each call.";
         throw requestError("CONFLICT", message, { httpStatus: 422 });
       }
-      if (entry.answer !== undefined) return replayed(entry.answer);
-      await waitFor(entry.ended, until - performance.now(), call.signal);
+      if (!isOver(entry)) await waitFor(entry.ended, until - performance.now(), call.signal);
       // The first call may have come to nothing that is kept; then this one takes its place.
-      if (entry.answer !== undefined) return replayed(entry.answer);
+      if (isOver(entry)) return repeat(entry);
     }
   }
 
-  async #runFirst({ key, fingerprint }: RepeatableCall, run: () => Promise<Ran>): Promise<HttpAnswer> {
-    this.#makeRoom(1, 0);
-    if (this.#entries.size >= this.#limits.idempotencyKeys) throw new CallError("RESOURCE_EXHAUSTED");
+  async #runFirst(call: RepeatableCall, run: () => Promise<Ran>): Promise<HttpAnswer> {
+    const { owner, key, fingerprint } = call;
+    this.#checkRoom(owner);
     let end: () => void = () => {};
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
-    const entry: Entry = { fingerprint, startedAt: performance.now(), ended, answer: undefined, bytes: 0 };
+    const startedAt = performance.now();
+    const entry: Entry = {
+      ...{ owner, fingerprint, startedAt, ended },
+      ...{ answer: undefined, lost: undefined, bytes: 0 },
+    };
     this.#entries.set(key, entry);
+    this.#count(entry, 1, 0);
     try {
-      const { answer, isFinal } = await run();
-      if (isFinal) this.#keep(key, entry, answer);
+      const { answer, ending } = await run();
+      if (ending === "final") this.#keep(key, entry, answer);
+      else if (ending === "unknown") entry.lost = UNKNOWN;
       return answer;
+    } catch (thrown) {
+      entry.lost = UNKNOWN;
+      throw thrown;
     } finally {
-      if (entry.answer === undefined) this.#entries.delete(key);
+      if (!isOver(entry)) this.#forget(key, entry);
       end();
     }
   }
 
   #keep(key: string, entry: Entry, answer: HttpAnswer): void {
     const bytes = sizeOf(answer) + key.length;
-    if (bytes > this.#limits.idempotencyBytes) return;
-    this.#makeRoom(0, bytes);
-    entry.answer = answer;
+    const most = this.#limits.idempotencyBytes;
+    const own = this.#rooms.get(entry.owner)?.bytes ?? 0;
+    if (this.#bytes + bytes > most || own + bytes > this.#shareOf(most)) {
+      entry.lost = TOO_LONG;
+      return;
+    }
+    // A copy: whoever sends the answer adds what is true of the first request alone.
+    entry.answer = { ...answer, headers: { ...answer.headers } };
     entry.bytes = bytes;
-    this.#bytes += bytes;
+    this.#count(entry, 0, bytes);
+  }
+
+  #checkRoom(owner: string): void {
+    const { idempotencyKeys, idempotencyBytes } = this.#limits;
+    const own = this.#rooms.get(owner) ?? { entries: 0, bytes: 0 };
+    const isFull =
+      this.#entries.size >= idempotencyKeys ||
+      this.#bytes >= idempotencyBytes ||
+      own.entries >= this.#shareOf(idempotencyKeys) ||
+      own.bytes >= this.#shareOf(idempotencyBytes);
+    if (!isFull) return;
+    const message = "As many Idempotency-Keys are kept as there is room for; try again later.";
+    throw new CallError("RESOURCE_EXHAUSTED", message, { stack: false });
+  }
+
+  #shareOf(most: number): number {
+    return Math.ceil(most / this.#shares);
   }
 
   #forgetOld(): void {
     const before = performance.now() - this.#limits.idempotencyMs;
     for (const [key, entry] of this.#entries) {
       if (entry.startedAt > before) return;
-      if (entry.answer !== undefined) this.#forget(key, entry);
-    }
-  }
-
-  #makeRoom(entries: number, bytes: number): void {
-    const { idempotencyKeys, idempotencyBytes } = this.#limits;
-    for (const [key, entry] of this.#entries) {
-      const fits = this.#entries.size + entries <= idempotencyKeys && this.#bytes + bytes <= idempotencyBytes;
-      if (fits) return;
-      if (entry.answer !== undefined) this.#forget(key, entry);
+      if (isOver(entry)) this.#forget(key, entry);
     }
   }
 
   #forget(key: string, entry: Entry): void {
     this.#entries.delete(key);
-    this.#bytes -= entry.bytes;
+    this.#count(entry, -1, -entry.bytes);
   }
+
+  #count({ owner }: Entry, entries: number, bytes: number): void {
+    const room = this.#rooms.get(owner) ?? { entries: 0, bytes: 0 };
+    room.entries += entries;
+    room.bytes += bytes;
+    this.#bytes += bytes;
+    if (room.entries === 0) this.#rooms.delete(owner);
+    else this.#rooms.set(owner, room);
+  }
+}
+
+function isOver({ answer, lost }: Entry): boolean {
+  return answer !== undefined || lost !== undefined;
+}
+
+/** Gives the answer again, or says why there is none. */
+function repeat({ answer, lost }: Entry): HttpAnswer {
+  if (answer === undefined) throw requestError("CONFLICT", lost ?? UNKNOWN);
+  return { ...answer, headers: { ...answer.headers, "idempotency-replayed": "true" } };
 }
 
 function sizeOf({ headers, body }: HttpAnswer): number {
   const size =
     typeof body === "string" ? Buffer.byteLength(body) : body instanceof Uint8Array ? body.length : 0;
   return size + JSON.stringify(headers).length;
-}
-
-function replayed(answer: HttpAnswer): HttpAnswer {
-  return { ...answer, headers: { ...answer.headers, "idempotency-replayed": "true" } };
 }
 
 /** Waits for the first call of a key; whoever will wait no longer is told that it still runs. */

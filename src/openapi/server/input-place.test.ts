@@ -55,6 +55,18 @@ describe("where an input goes", () => {
       "lists that are not empty",
       { type: "object", properties: { a: { type: "array", items: text, minItems: 1 } } },
     ],
+    ["lists that may be empty", { type: "object", properties: { a: { type: "array", items: text } } }],
+    [
+      "choices of one type",
+      {
+        type: "object",
+        properties: {
+          a: { anyOf: [{ const: "x" }, { enum: ["y", "z"] }, text] },
+          b: { type: "array", items: { oneOf: [{ const: 1 }, { type: "integer" }] } },
+          c: { oneOf: [{ anyOf: [{ type: "boolean" }] }, { const: true }] },
+        },
+      },
+    ],
     ["no other members", { type: "object", properties: { a: text }, additionalProperties: false }],
     ["no members at all", { type: "object" }],
     ["a member that every object has", { type: "object", properties: { constructor: text } }],
@@ -78,7 +90,17 @@ describe("where an input goes", () => {
     ["a member that may be null", { type: "object", properties: { a: { type: ["string", "null"] } } }],
     ["values of several types", { type: "object", properties: { a: { enum: ["1", 1] } } }],
     ["null by name", { type: "object", properties: { a: { const: null } } }],
-    ["a list that may be empty", { type: "object", properties: { a: { type: "array", items: text } } }],
+    [
+      "a choice of several types",
+      { type: "object", properties: { a: { anyOf: [{ const: "a" }, { const: 1 }] } } },
+    ],
+    ["a choice of null too", { type: "object", properties: { a: { anyOf: [text, { type: "null" }] } } }],
+    [
+      "a choice of references",
+      { type: "object", properties: { a: { oneOf: [{ $ref: "#/$defs/a" }] } }, $defs: { a: text } },
+    ],
+    ["no choice", { type: "object", properties: { a: { enum: [] } } }],
+    ["a schema that is refused", { type: "object", properties: { a: { ...text, pattern: "(" } } }],
     [
       "a list of lists",
       { type: "object", properties: { a: { type: "array", items: { type: "array" }, minItems: 1 } } },
@@ -113,10 +135,18 @@ describe("where an input goes", () => {
     expect(placeFor(Type.Object({ n: Type.Optional(Type.Integer()), l: list }))).toEqual({
       place: "query",
       parameters: [
-        { name: "n", type: "number", isList: false, required: false },
-        { name: "l", type: "boolean", isList: true, required: true },
+        { name: "n", type: "number", isList: false, required: false, isEmptyByDefault: false },
+        { name: "l", type: "boolean", isList: true, required: true, isEmptyByDefault: false },
       ],
     });
+  });
+
+  it("RE-30 is the body of a subscription where a list may be left out, and may be empty", () => {
+    const list = Type.Array(Type.String());
+    const placeOfStream = (inputSchema: AnySchema) =>
+      placeOf(stream("a.b", async function* () {}, { inputSchema })).place;
+    expect(placeOfStream(Type.Object({ l: Type.Optional(list) }))).toBe("body");
+    expect(placeOfStream(Type.Object({ l: list }))).toBe("query");
   });
 });
 
@@ -196,20 +226,25 @@ describe("an input in a query", () => {
       fc.oneof(anyText, fc.constantFrom("__proto__", "constructor", "a b", "a&b=c", "+", "%", "")),
       fc.record({
         type: fc.constantFrom(...(Object.keys(scalars) as (keyof typeof scalars)[])),
-        isList: fc.boolean(),
+        list: fc.constantFrom("none", "some", "any" as const),
       }),
       { noNullPrototype: true },
     )
     .filter((kinds) => !Object.keys(kinds).some((key) => key.startsWith("waybill-")))
     .chain((kinds) => {
-      const members = Object.entries(kinds).map(([key, { type, isList }]) => {
-        const schema = isList ? { type: "array", items: { type }, minItems: 1 } : { type };
-        const value = isList
-          ? fc.array(scalars[type] as fc.Arbitrary<unknown>, { minLength: 1 })
-          : scalars[type];
-        return fc
-          .option(value as fc.Arbitrary<unknown>, { nil: undefined })
-          .map((chosen) => ({ key, schema, chosen }));
+      const members = Object.entries(kinds).map(([key, { type, list }]) => {
+        const minItems = list === "some" ? 1 : 0;
+        const schema = list === "none" ? { type } : { type: "array", items: { type }, minItems };
+        const item = scalars[type] as fc.Arbitrary<unknown>;
+        const value = list === "none" ? item : fc.array(item, { minLength: minItems });
+        // A list that may be empty is there.
+        const isRequired = list === "any";
+        return (isRequired ? value : fc.option(value, { nil: undefined })).map((chosen) => ({
+          key,
+          schema,
+          isRequired,
+          chosen,
+        }));
       });
       return fc.tuple(...members);
     })
@@ -217,6 +252,7 @@ describe("an input in a query", () => {
       schema: {
         type: "object",
         properties: Object.fromEntries(members.map(({ key, schema }) => [key, schema])),
+        required: members.filter(({ isRequired }) => isRequired).map(({ key }) => key),
       },
       input: Object.fromEntries(
         members.flatMap(({ key, chosen }) => (chosen === undefined ? [] : [[key, chosen]])),
@@ -230,12 +266,24 @@ describe("an input in a query", () => {
         const place = placeFor(schema);
         if (place.place !== "query") throw new Error("It goes into the body.");
         const written = writeQuery(input, place.parameters);
-        expect(entriesOf(written, place.parameters)).toStrictEqual(Object.entries(input));
+        expect(new Map(entriesOf(written, place.parameters))).toStrictEqual(new Map(Object.entries(input)));
         const { search } = new URL(`http://host/?${written}`);
-        expect(entriesOf(search.slice(1), place.parameters)).toStrictEqual(Object.entries(input));
+        expect(entriesOf(search.slice(1), place.parameters)).toStrictEqual(
+          entriesOf(written, place.parameters),
+        );
       }),
       { numRuns: 500 },
     );
+  });
+
+  it("RE-30 has lists that are empty where nothing is said of them, or not at all", () => {
+    const list = Type.Array(Type.Number());
+    const place = placeFor(Type.Object({ must: list, may: Type.Optional(list) }));
+    if (place.place !== "query") throw new Error("It goes into the body.");
+    expect(readQuery("", place.parameters).input).toStrictEqual({ must: [] });
+    expect(readQuery("may=1&must=2", place.parameters).input).toStrictEqual({ may: [1], must: [2] });
+    expect(writeQuery({ must: [] }, place.parameters)).toBe("");
+    expect(() => writeQuery({ must: [], may: [] }, place.parameters)).toThrow("an empty list");
   });
 
   it.each<[string, unknown]>([

@@ -2,8 +2,8 @@ import { CallError } from "../../core/errors/errors.ts";
 import { joinPointer } from "../../core/json/json-pointer.ts";
 import { setOwn } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
-import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import { isObject, type JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import { schemaJson } from "./document/schema-json.ts";
 
 /** One member of an input that goes into the query. */
 export interface QueryParameter {
@@ -13,6 +13,8 @@ export interface QueryParameter {
   /** Written once for each value: `a=1&a=2`. */
   readonly isList: boolean;
   readonly required: boolean;
+  /** Whether nothing at all in the query is an empty list: one that must be there, and may be empty. */
+  readonly isEmptyByDefault: boolean;
 }
 
 /** Where the input of an operation goes: the query of a GET, or the body of a POST. */
@@ -42,7 +44,10 @@ const BEYOND_PROPERTIES = [
 
 const places = new WeakMap<AnyOperation, InputPlace>();
 
-/** Says where the input of an operation goes; a query or subscription takes it from the query where nothing of it can get lost there. */
+/**
+ * Says where the input of an operation goes; a query or subscription takes it from the query where nothing of it can get lost
+ * there. Only one input of a query cannot be said in it, a list that may be left out and is empty: it goes to `/call`.
+ */
 export function placeOf(operation: AnyOperation): InputPlace {
   const place = places.get(operation) ?? findPlace(operation);
   places.set(operation, place);
@@ -51,7 +56,7 @@ export function placeOf(operation: AnyOperation): InputPlace {
 
 function findPlace({ type, inputSchema }: AnyOperation): InputPlace {
   if (type === "mutation" || inputSchema === undefined) return BODY;
-  const { json } = toOperationSchema(inputSchema, "input");
+  const json = schemaJson(inputSchema, "input");
   if (!isObject(json) || json["type"] !== "object") return BODY;
   if (BEYOND_PROPERTIES.some((keyword) => json[keyword] !== undefined)) return BODY;
   const { properties = {}, additionalProperties, required } = json;
@@ -64,25 +69,33 @@ function findPlace({ type, inputSchema }: AnyOperation): InputPlace {
   for (const name of names) {
     const kind = RESERVED_PARAMETERS.has(name) ? undefined : kindOf(properties[name]);
     if (kind === undefined || LONE_SURROGATE.test(name)) return BODY;
-    parameters.push({ name, ...kind, required: wanted.has(name) });
+    const { mayBeEmpty, ...rest } = kind;
+    const isRequired = wanted.has(name);
+    // There is no other way to ask for a stream, so all it takes must fit.
+    if (mayBeEmpty && !isRequired && type === "subscription") return BODY;
+    parameters.push({ name, ...rest, required: isRequired, isEmptyByDefault: mayBeEmpty && isRequired });
   }
   return { place: "query", parameters };
 }
 
-function kindOf(schema: unknown): Pick<QueryParameter, "type" | "isList"> | undefined {
+interface Kind extends Pick<QueryParameter, "type" | "isList"> {
+  readonly mayBeEmpty: boolean;
+}
+
+function kindOf(schema: unknown): Kind | undefined {
   if (!isObject(schema) || schema["$ref"] !== undefined) return undefined;
   if (schema["type"] !== "array") {
     const type = scalarType(schema);
-    return type === undefined ? undefined : { type, isList: false };
+    return type === undefined ? undefined : { type, isList: false, mayBeEmpty: false };
   }
   const { items, minItems, prefixItems } = schema;
-  // No list at all and an empty one look the same in a query.
-  if (typeof minItems !== "number" || minItems < 1 || prefixItems !== undefined) return undefined;
-  const type = isObject(items) && items["$ref"] === undefined ? scalarType(items) : undefined;
-  return type === undefined ? undefined : { type, isList: true };
+  const type = prefixItems === undefined ? scalarType(items) : undefined;
+  const mayBeEmpty = typeof minItems !== "number" || minItems < 1;
+  return type === undefined ? undefined : { type, isList: true, mayBeEmpty };
 }
 
-function scalarType(schema: JsonSchemaObject): QueryParameter["type"] | undefined {
+function scalarType(schema: unknown): QueryParameter["type"] | undefined {
+  if (!isObject(schema) || schema["$ref"] !== undefined) return undefined;
   switch (schema["type"]) {
     case "string":
     case "boolean":
@@ -91,15 +104,22 @@ function scalarType(schema: JsonSchemaObject): QueryParameter["type"] | undefine
     case "integer":
       return "number";
     case undefined:
-      return typeOfAll(Object.hasOwn(schema, "const") ? [schema["const"]] : schema["enum"]);
+      return typeOfAll(valueTypes(schema));
     default:
       return undefined;
   }
 }
 
-function typeOfAll(values: unknown): QueryParameter["type"] | undefined {
-  if (!Array.isArray(values)) return undefined;
-  const [type, ...others] = new Set(values.map((value) => typeof value));
+/** The types of all values a schema without a type of its own may accept, where it lists them or their schemas. */
+function valueTypes(schema: JsonSchemaObject): readonly unknown[] {
+  if (Object.hasOwn(schema, "const")) return [typeof schema["const"]];
+  if (Array.isArray(schema["enum"])) return schema["enum"].map((value) => typeof value);
+  const branches = schema["anyOf"] ?? schema["oneOf"];
+  return Array.isArray(branches) ? branches.map(scalarType) : [];
+}
+
+function typeOfAll(types: readonly unknown[]): QueryParameter["type"] | undefined {
+  const [type, ...others] = new Set(types);
   if (others.length > 0) return undefined;
   return type === "string" || type === "number" || type === "boolean" ? type : undefined;
 }
@@ -140,6 +160,9 @@ export function readQuery(
       setOwn(input, name, list);
     } else if (before === undefined) setOwn(input, name, readScalar(text, parameter?.type, pointer));
     else throw unreadable(pointer, "one value", "several");
+  }
+  for (const { name, isEmptyByDefault } of parameters) {
+    if (isEmptyByDefault && !Object.hasOwn(input, name)) setOwn(input, name, []);
   }
   return { input };
 }
@@ -184,11 +207,14 @@ export function writeQuery(
   input: Readonly<Record<string, unknown>>,
   parameters: readonly QueryParameter[],
 ): string {
-  const lists = new Set(parameters.filter(({ isList }) => isList).map(({ name }) => name));
+  const lists = new Map(parameters.filter(({ isList }) => isList).map((list) => [list.name, list]));
   const pieces: string[] = [];
   for (const [name, value] of Object.entries(input)) {
     if (value === undefined) continue;
-    for (const item of lists.has(name) && Array.isArray(value) ? value : [value]) {
+    const list = Array.isArray(value) ? lists.get(name) : undefined;
+    const isSaid = list === undefined || list.isEmptyByDefault || (value as unknown[]).length > 0;
+    if (!isSaid) throw unreadable(joinPointer("", name), "a list that is not empty", "an empty list");
+    for (const item of list === undefined ? [value] : (value as unknown[])) {
       pieces.push(`${encode(name, name)}=${encode(Object.is(item, -0) ? "-0" : item, name)}`);
     }
   }

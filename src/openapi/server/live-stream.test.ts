@@ -15,8 +15,9 @@ function create(values: AsyncIterable<ResponseEnvelope>, limits = {}) {
   const source = {
     operationId: "a.b",
     requestId: "r",
-    owner: undefined,
+    owner: "",
     values,
+    onError: () => {},
     abort: () => heard.push("abort"),
     onGone: () => heard.push("gone"),
   };

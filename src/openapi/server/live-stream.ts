@@ -15,10 +15,12 @@ export interface StreamSource {
   readonly operationId: string;
   readonly requestId: string;
   /** Whose it is; nobody else may take it up. */
-  readonly owner: string | undefined;
+  readonly owner: string;
   readonly values: AsyncIterable<ResponseEnvelope>;
   /** Ends the handler. */
   abort(reason: unknown): void;
+  /** Hears of what the handler failed with. */
+  onError(error: CallError): void;
   /** Hears that nobody can take the subscription up any more. */
   onGone(): void;
 }
@@ -55,6 +57,7 @@ export class LiveStream {
   /** Tells whoever waits that there may be something new. */
   #wake: () => void = () => {};
   #leaving: ReturnType<typeof setTimeout> | undefined;
+  #leftAt: number | undefined;
 
   constructor(source: StreamSource, limits: StreamLimits) {
     this.#source = source;
@@ -66,7 +69,12 @@ export class LiveStream {
     return this.#isOver;
   }
 
-  isOf(operationId: string, owner: string | undefined): boolean {
+  /** When its last reader left, by the monotonic clock; nothing while there is one. */
+  get leftAt(): number | undefined {
+    return this.#leftAt;
+  }
+
+  isOf(operationId: string, owner: string): boolean {
     return this.#source.operationId === operationId && this.#source.owner === owner;
   }
 
@@ -93,6 +101,7 @@ export class LiveStream {
   /** Reads on from an event, in the place of whoever reads now. */
   read(from: number): AsyncIterableIterator<string, undefined> {
     clearTimeout(this.#leaving);
+    this.#leftAt = undefined;
     this.#reader = new StreamReader(this, from);
     this.#wake();
     return this.#reader;
@@ -138,6 +147,7 @@ export class LiveStream {
   leave(reader: StreamReader | undefined): void {
     if (this.#reader !== reader) return;
     this.#reader = undefined;
+    this.#leftAt = performance.now();
     this.#leaving = setTimeout(() => this.drop(), this.#limits.resumeMs);
     this.#leaving.unref?.();
     this.#wake();
@@ -164,6 +174,7 @@ export class LiveStream {
 
   #fail(error: CallError): void {
     if (this.#isOver) return;
+    this.#source.onError(error);
     if (this.#next === 0) this.#firstError = error;
     this.#finish(writeError(this.#nextId(), error, this.#source.requestId));
     this.#source.abort(error);

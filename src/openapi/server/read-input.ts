@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import { isTextTooDeep, MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
+import { findJsonFault } from "../../core/json/json-fault.ts";
 import { parseJsonText } from "../../core/json/json-text.ts";
 import { fromWire } from "../../core/wire/wire.ts";
-import { DATA_TYPE } from "./accept.ts";
+import { DATA_TYPE } from "../media-types.ts";
 import type { HttpRequest } from "./http-exchange.ts";
-import { findJsonFault } from "./json-fault.ts";
 import { requestError } from "./problem-answer.ts";
 
 /** What a body says, and its bytes. */
@@ -12,6 +12,8 @@ export interface PostedInput {
   /** `undefined` for an empty body. */
   readonly value: unknown;
   readonly bytes: Uint8Array;
+  /** Whether the bytes are the wire form of the value. */
+  readonly isWire: boolean;
 }
 
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/;
@@ -22,13 +24,13 @@ const LARGE_CHARACTERS = 65_536;
 export async function readPosted(request: HttpRequest, maxBytes: number): Promise<PostedInput> {
   const isWire = readMediaType(request);
   const bytes = await request.body(maxBytes);
-  if (bytes.length === 0) return { value: undefined, bytes };
+  if (bytes.length === 0) return { value: undefined, bytes, isWire: false };
   if (isWire === undefined) {
     const message = `The body must be JSON, and its content-type application/json or ${DATA_TYPE}.`;
     throw requestError("VALIDATION_ERROR", message, { httpStatus: 415 });
   }
   const value = parseBody(bytes);
-  return { value: isWire ? fromWire(value) : value, bytes };
+  return { value: isWire ? fromWire(value) : value, bytes, isWire };
 }
 
 /** Tells whether a body is in wire form; nothing where its type cannot be read, which an empty body does not need. */

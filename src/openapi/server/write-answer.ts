@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto";
 import { isErrorEnvelope, type ResponseEnvelope, type ResultFacts } from "../../core/envelope/envelope.ts";
+import { CallError } from "../../core/errors/errors.ts";
+import { MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
 import { toJsonTextOrNone } from "../../core/json/json-text.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
 import { encodeEnvelope, toWire } from "../../core/wire/wire.ts";
-import { DATA_TYPE, ENVELOPE_TYPE, formatType, type Representation } from "./accept.ts";
+import { DATA_TYPE } from "../media-types.ts";
+import { ENVELOPE_TYPE, formatType, type Representation } from "./accept.ts";
 import type { AnswerHeaders, HttpAnswer } from "./http-exchange.ts";
 import { problemAnswer, toolErrorAnswer, toolErrorStatus } from "./problem-answer.ts";
 
@@ -17,6 +20,8 @@ export interface WriteOptions {
 }
 
 const FACTS_CHARACTERS = 4_096;
+/** What facts may take that are needed to read on; with the other headers, what our own client reads. */
+const PAGE_CHARACTERS = 61_440;
 const JSON_TYPE = "application/json";
 const BYTES_TYPE = "application/octet-stream";
 /** Types that no browser runs anything of. */
@@ -61,7 +66,7 @@ function writeData(
     headers["x-content-type-options"] = "nosniff";
     return { status: 200, headers, body: data };
   }
-  const text = exact ? undefined : toJsonTextOrNone(data);
+  const text = exact || isChangedByJson(data) ? undefined : toJsonTextOrNone(data);
   if (text !== undefined) {
     headers["content-type"] = JSON_TYPE;
     return { status: 200, headers, body: text };
@@ -69,6 +74,19 @@ function writeData(
   const wire = toWire(data, WIRE);
   headers["content-type"] = wire === data ? JSON_TYPE : DATA_TYPE;
   return { status: 200, headers, body: JSON.stringify(wire) };
+}
+
+/** Finds what JSON would quietly make something else of: dates that are none, and scalars in boxes. */
+function isChangedByJson(data: unknown, depth = 0): boolean {
+  if (typeof data !== "object" || data === null || depth > MAX_JSON_DEPTH) return false;
+  if (Array.isArray(data)) return data.some((item) => isChangedByJson(item, depth + 1));
+  if (data instanceof Date) return Number.isNaN(data.getTime());
+  if (data instanceof Number || data instanceof String || data instanceof Boolean) return true;
+  if (typeof (data as { toJSON?: unknown }).toJSON === "function") return false;
+  for (const name in data) {
+    if (isChangedByJson((data as Record<string, unknown>)[name], depth + 1)) return true;
+  }
+  return false;
 }
 
 async function writeFormat(
@@ -106,14 +124,23 @@ function factHeaders(operationId: string, { meta }: ResponseEnvelope): AnswerHea
   return headers;
 }
 
+/** Facts that are too long stay behind; how to ask for the next page never does: a list would seem to end. */
 function writeFacts(facts: ResultFacts): string | undefined {
-  const text = toJsonTextOrNone(facts);
-  if (text === undefined || text === "{}" || text.length > FACTS_CHARACTERS) return undefined;
-  const escaped = text.replace(
+  const all = toAscii(facts);
+  if (all !== undefined && all.length <= FACTS_CHARACTERS) return all === "{}" ? undefined : all;
+  const { page } = facts;
+  if (page?.next === undefined && page?.input === undefined) return undefined;
+  const needed = toAscii({ page });
+  if (needed !== undefined && needed.length <= PAGE_CHARACTERS) return needed;
+  const message = `What asks for the next page is longer than ${PAGE_CHARACTERS} characters, or no JSON.`;
+  throw new CallError("OUTPUT_INVALID", message, { stack: false });
+}
+
+function toAscii(facts: ResultFacts): string | undefined {
+  return toJsonTextOrNone(facts)?.replace(
     /[^\x20-\x7e]/g,
     (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
-  return escaped.length > FACTS_CHARACTERS ? undefined : escaped;
 }
 
 /** Gives an answer to a query its entity tag, or leaves its body out where the client has it already. */

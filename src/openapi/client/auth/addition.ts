@@ -1,6 +1,8 @@
 import { encodeBase64 } from "../../../core/wire/base64.ts";
+import { isFramingHeader, isHeaderValue, isToken } from "../header-rules.ts";
 import type { RequestDraft } from "../http-message.ts";
 import type { SecuritySchemePlan } from "../plan.ts";
+import { tryEscape } from "../request/escape.ts";
 import type { BasicCredential } from "./credentials.ts";
 
 /** What a credential adds to a request: a header in lower case, or an escaped pair of the query or of the cookies. */
@@ -12,34 +14,33 @@ export interface Addition {
 
 type ApiKeyScheme = Extract<SecuritySchemePlan, { readonly type: "apiKey" }>;
 
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-
-/** Headers that frame a message, name its sender's connection or describe its body: no document may have them set to a key. */
-const NOT_FOR_KEYS =
-  /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|cookie|content-.*|proxy-.*|__proto__)$/;
-
 /** Tells whether a key can be sent under the name that a document gives. */
 export function canHoldKey(scheme: ApiKeyScheme): boolean {
   if (scheme.name === "") return false;
   switch (scheme.in) {
     case "header":
-      return TOKEN.test(scheme.name) && !NOT_FOR_KEYS.test(scheme.name.toLowerCase());
+      return isToken(scheme.name) && mayHoldKey(scheme.name.toLowerCase());
     case "cookie":
-      return TOKEN.test(scheme.name);
+      return isToken(scheme.name);
     case "query":
-      return escapePart(scheme.name) !== undefined;
+      return tryEscape(scheme.name) !== undefined;
   }
+}
+
+/** Headers that frame a message or describe its body, and the one of all cookies: no document may have them set to a key. */
+function mayHoldKey(header: string): boolean {
+  return !isFramingHeader(header) && !header.startsWith("content-") && header !== "cookie";
 }
 
 /** Says what is wrong with a key for the place it goes to; nothing for a good one. */
 export function keyMisfit(scheme: ApiKeyScheme, key: string): string | undefined {
   if (key === "") return "must not be empty";
   if (scheme.in === "header") {
-    return /^[!-~](?:[\t -~]*[!-~])?$/.test(key)
+    return isHeaderValue(key)
       ? undefined
       : "must be a text that a header can hold: visible ASCII, no line breaks, no space at its ends";
   }
-  return escapePart(key) === undefined ? "must be well-formed Unicode" : undefined;
+  return tryEscape(key) === undefined ? "must be well-formed Unicode" : undefined;
 }
 
 /** Writes a key, already checked, for its place. */
@@ -48,7 +49,7 @@ export function addKey(scheme: ApiKeyScheme, key: string): Addition {
     case "header":
       return { place: "header", name: scheme.name.toLowerCase(), value: key };
     case "query":
-      return { place: "query", name: escapePart(scheme.name) ?? "", value: escapePart(key) ?? "" };
+      return { place: "query", name: tryEscape(scheme.name) ?? "", value: tryEscape(key) ?? "" };
     case "cookie":
       return { place: "cookie", name: scheme.name, value: escapeCookie(key) };
   }
@@ -66,7 +67,7 @@ export function addBearer(token: string): Addition {
 }
 
 /** Tells whether a token can go into a header without becoming something else. */
-export function isToken(value: string): boolean {
+export function isTokenText(value: string): boolean {
   return /^[!-~]+$/.test(value);
 }
 
@@ -74,7 +75,8 @@ export function isToken(value: string): boolean {
 export function addTo(draft: RequestDraft, additions: readonly Addition[]): void {
   for (const { place, name, value } of additions) {
     if (place === "header") draft.headers[name] = value;
-    else replacePair(place === "query" ? draft.query : draft.cookies, name, value);
+    else if (place === "query") replacePair(draft.query, { name, value, plain: plainName(name) });
+    else replacePair(draft.cookies, { name, value, plain: name });
   }
 }
 
@@ -87,19 +89,31 @@ export function clash(additions: readonly Addition[]): boolean {
   );
 }
 
-function replacePair(pairs: string[], name: string, value: string): void {
-  const start = `${name}=`;
+/** Takes out what has the name, however it is escaped and however many pairs one text holds. */
+function replacePair(
+  pairs: string[],
+  { name, value, plain }: { readonly name: string; readonly value: string; readonly plain: string },
+): void {
   for (let index = pairs.length - 1; index >= 0; index--) {
-    if (pairs[index]?.startsWith(start) === true) pairs.splice(index, 1);
+    const all = (pairs[index] ?? "").split("&");
+    const kept = all.filter((pair) => !hasName(pair, name, plain));
+    if (kept.length === 0) pairs.splice(index, 1);
+    else if (kept.length < all.length) pairs[index] = kept.join("&");
   }
-  pairs.push(start + value);
+  pairs.push(`${name}=${value}`);
 }
 
-function escapePart(text: string): string | undefined {
+function hasName(pair: string, name: string, plain: string): boolean {
+  const [found = ""] = pair.split("=", 1);
+  return found === name || plainName(found) === plain;
+}
+
+function plainName(name: string): string {
+  if (!name.includes("%")) return name;
   try {
-    return encodeURIComponent(text);
+    return decodeURIComponent(name);
   } catch {
-    return undefined;
+    return name;
   }
 }
 

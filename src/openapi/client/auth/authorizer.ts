@@ -4,10 +4,9 @@ import type { OperationPlan, SecuritySchemePlan } from "../plan.ts";
 import { type Addition, addTo, clash } from "./addition.ts";
 import type { AuthorizeRequest, CredentialSlot } from "./credential-slot.ts";
 import type { AuthOptions } from "./credentials.ts";
-import type { Send } from "./oauth-fetch.ts";
 import { SchemeCredentials } from "./scheme-credentials.ts";
 import { readSecurityRules, type SecurityRules } from "./security-rules.ts";
-import { TokenSources } from "./token-sources.ts";
+import type { TokenSources } from "./token-sources.ts";
 import { showNames, unauthenticated } from "./unauthenticated.ts";
 
 /** What an authorizer knows of a document. */
@@ -23,8 +22,8 @@ export interface AuthorizerOptions {
   readonly auth?: AuthOptions | undefined;
   /** Whether credentials may go to an origin. */
   readonly origins: (origin: string) => boolean;
-  /** Sends requests for tokens. */
-  readonly send: Send;
+  /** Where tokens are kept, which outlive a document that is read again. */
+  readonly tokens: TokenSources;
   readonly warn: (message: string, cause?: unknown) => void;
 }
 
@@ -38,9 +37,9 @@ export interface Authorizer {
 
 /** Makes what adds credentials to the requests of a document; throws a `TypeError` for credentials that cannot be used. */
 export function createAuthorizer(api: AuthorizedApi, options: AuthorizerOptions): Authorizer {
-  const { auth, origins, send, warn } = options;
+  const { auth, origins, tokens, warn } = options;
   if (auth === undefined) return { authorize: () => undefined, mayRetry: () => false };
-  const settings = { sources: new TokenSources(send, warn), base: api.location };
+  const settings = { sources: tokens, base: api.location };
   const credentials = new SchemeCredentials(auth, api.schemes, settings);
   for (const key of credentials.unused()) warn(`auth.${key} serves none of the document's security schemes.`);
   const known = new WeakMap<OperationPlan, SecurityRules>();
@@ -56,7 +55,10 @@ export function createAuthorizer(api: AuthorizedApi, options: AuthorizerOptions)
     authorize: (plan, draft, request) => {
       const rules = rulesOf(plan);
       if (!origins(draft.origin))
-        return goWithout(rules, "credentials do not go to the origin of this operation");
+        return goWithout(
+          rules,
+          "credentials go to the API's own origin and to those named in authOrigins alone",
+        );
       if (rules.fixed !== undefined) return addTo(draft, rules.fixed);
       const found = choose(rules.alternatives, request, 0);
       return found instanceof Promise
@@ -70,7 +72,7 @@ export function createAuthorizer(api: AuthorizedApi, options: AuthorizerOptions)
 type Found = readonly Addition[] | undefined;
 
 function finish(rules: SecurityRules, draft: RequestDraft, found: Found): void {
-  if (found === undefined) goWithout(rules, "the option auth has nothing for it");
+  if (found === undefined) goWithout(rules, "the option auth has nothing for it", rules.lacking);
   else addTo(draft, found);
 }
 
@@ -111,11 +113,11 @@ function gather(
   return clash(got) ? undefined : got;
 }
 
-function goWithout(rules: SecurityRules, reason: string): void {
-  if (!rules.optional) throw missing(rules, reason);
+function goWithout(rules: SecurityRules, reason: string, named = rules.wanted): void {
+  if (!rules.optional) throw missing(named, reason);
 }
 
-function missing({ wanted }: SecurityRules, reason: string): CallError {
-  const ways = wanted.slice(0, 5).map((names) => showNames(names, " and "));
+function missing(alternatives: SecurityRules["wanted"], reason: string): CallError {
+  const ways = alternatives.slice(0, 5).map((names) => showNames(names, " and "));
   return unauthenticated(`This operation needs credentials (${ways.join(", or ")}), and ${reason}.`);
 }

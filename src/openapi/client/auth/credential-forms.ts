@@ -1,4 +1,4 @@
-import { isToken } from "./addition.ts";
+import { isTokenText } from "./addition.ts";
 import type { BasicCredential, OAuthCredential } from "./credentials.ts";
 
 /** Tells a name and a password from the other forms of a credential. */
@@ -15,7 +15,7 @@ export function isOAuthForm(value: unknown): value is OAuthCredential {
 export function tokenMisfit(token: string): string | undefined {
   if (token === "") return "must not be empty";
   if (/^bearer\s/i.test(token)) return 'must be the token alone, without "Bearer"';
-  return isToken(token)
+  return isTokenText(token)
     ? undefined
     : "must be a token of visible ASCII characters, without spaces or line breaks";
 }

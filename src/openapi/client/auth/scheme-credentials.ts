@@ -38,10 +38,13 @@ export class SchemeCredentials {
     if (typeof auth !== "object" || auth === null || Array.isArray(auth)) {
       throw new TypeError("auth must be an object: credentials by the name of their scheme, or by kind.");
     }
-    this.#auth = new Map(Object.entries(auth).filter(([, credential]) => credential !== undefined));
+    this.#auth = new Map(Object.entries(auth));
     this.#schemes = new Map(Object.entries(schemes));
     this.#settings = settings;
-    for (const key of this.#auth.keys()) this.#checkKey(key);
+    for (const [key, credential] of this.#auth) {
+      this.#checkKey(key);
+      checkGiven(key, credential);
+    }
     const declared = [...this.#schemes].map(([name, plan]): NamedScheme => ({ name, plan, scopes: [] }));
     this.#checkSchemes([...declared, ...this.undeclared()]);
   }
@@ -122,4 +125,11 @@ export class SchemeCredentials {
     if (useOf(scheme.plan) === undefined) return "is for a scheme that cannot be used here";
     return bindCredential(scheme, credential, this.#settings);
   }
+}
+
+/** What is not there most often comes from an environment that lacks it; without a word, calls would go out without it. */
+function checkGiven(key: string, credential: unknown): void {
+  if (credential !== undefined && credential !== null) return;
+  const name = `auth.${key.slice(0, 80)}`;
+  throw new TypeError(`${name} must be a credential; it is ${credential}. Leave it out to go without one.`);
 }

@@ -15,6 +15,8 @@ export interface SecurityRules {
   readonly renewable: boolean;
   /** The names of each alternative, as the document declares them. */
   readonly wanted: readonly (readonly string[])[];
+  /** Those of them that have no credential; all of an alternative where each has one. */
+  readonly lacking: readonly (readonly string[])[];
 }
 
 /** Reads what an operation asks for; done once for each. */
@@ -40,6 +42,14 @@ export function readSecurityRules(plan: OperationPlan, credentials: SchemeCreden
     alternatives: usable,
     optional: wanted.length < declared.length || plan.security.length === 0,
     renewable: fixed === undefined && usable.length > 0,
-    wanted: wanted.map((schemes) => schemes.map(({ name }) => name)),
+    wanted: wanted.map(namesOf),
+    lacking: wanted.map((schemes) => {
+      const lacking = schemes.filter((scheme) => credentials.bind(scheme) === undefined);
+      return namesOf(lacking.length > 0 ? lacking : schemes);
+    }),
   };
+}
+
+function namesOf(schemes: readonly NamedScheme[]): string[] {
+  return schemes.map(({ name }) => name);
 }

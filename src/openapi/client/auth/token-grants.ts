@@ -14,7 +14,7 @@ import {
   refreshTokenGrantRequest,
   type TokenEndpointResponse,
 } from "oauth4webapi";
-import { isToken } from "./addition.ts";
+import { isTokenText } from "./addition.ts";
 import { readAddress } from "./credential-forms.ts";
 import type { OAuthCredential } from "./credentials.ts";
 import { type Send, toOAuthFetch } from "./oauth-fetch.ts";
@@ -82,7 +82,7 @@ export async function requestToken(
 function toIssuedToken(response: TokenEndpointResponse, sent: string | undefined): IssuedToken {
   const { access_token: value, token_type: type, expires_in: seconds, refresh_token: next } = response;
   if (type !== "bearer") throw new Error("The authorization server gave a token that is not a bearer token.");
-  if (!isToken(value)) throw new Error("The authorization server gave a token that no header can hold.");
+  if (!isTokenText(value)) throw new Error("The authorization server gave a token that no header can hold.");
   return {
     value,
     lifetimeMs: seconds === undefined ? undefined : seconds * 1_000,

@@ -18,35 +18,30 @@ export interface Located {
 /** Lists the references of a value that lead to other files, each once; takes circles and any depth. */
 export function outwardReferences(root: unknown): Set<string> {
   const found = new Set<string>();
-  const seen = new Set<object>();
-  const stack: unknown[] = [root];
-  while (stack.length > 0) {
-    const value = stack.pop();
-    if (typeof value !== "object" || value === null || seen.has(value)) continue;
-    seen.add(value);
-    if (isObject(value)) {
-      const reference = Object.hasOwn(value, "$ref") ? value["$ref"] : undefined;
-      if (typeof reference === "string" && reference !== "" && !reference.startsWith("#"))
-        found.add(reference);
-    }
-    for (const member of Object.values(value)) if (typeof member === "object") stack.push(member);
-  }
+  forEachObject(root, (value) => {
+    const reference = Object.hasOwn(value, "$ref") ? value["$ref"] : undefined;
+    if (typeof reference === "string" && reference !== "" && !reference.startsWith("#")) found.add(reference);
+  });
   return found;
 }
 
 /** Names of a file, by which its schemas may be found: `$anchor`, `$dynamicAnchor` and `$id`. */
 export function namedSchemas(root: unknown): Map<string, unknown> {
   const names = new Map<string, unknown>();
+  forEachObject(root, (value) => addNames(value, names));
+  return names;
+}
+
+function forEachObject(root: unknown, visit: (value: Record<string, unknown>) => void): void {
   const seen = new Set<object>();
   const stack: unknown[] = [root];
   while (stack.length > 0) {
     const value = stack.pop();
     if (typeof value !== "object" || value === null || seen.has(value)) continue;
     seen.add(value);
-    if (isObject(value)) addNames(value, names);
+    if (isObject(value)) visit(value);
     for (const member of Object.values(value)) if (typeof member === "object") stack.push(member);
   }
-  return names;
 }
 
 function addNames(schema: Record<string, unknown>, names: Map<string, unknown>): void {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { parse as parseWithPackage } from "yaml";
 import { decodeText } from "./decode-text.ts";
 import { parseDocument } from "./parse-document.ts";
 
@@ -51,10 +52,68 @@ describe("reading the text of a document", () => {
 
   it("RE-25 says where YAML is broken, keys given twice included", async () => {
     await expect(parse("a: 1\nb: 2\na: 3", "a.yaml")).rejects.toThrow(
-      /a\.yaml is not valid YAML: .*unique.*, at line 3, column 1\./,
+      'a.yaml is not valid YAML: the key "a" is given twice, at line 3, column 1.',
     );
     await expect(parse("a: [1", "a.yaml")).rejects.toThrow(/not valid YAML: .*line 1/);
   });
+
+  it("RE-25 reads YAML as its package does, aliases and merge keys included", async () => {
+    const texts = [
+      ...["a: &x [1, {b: 2}]\nc: *x", "a: &x {b: 1}\nc: {<<: [*x, {d: 2}], b: 3}", "a: {<<: {b: 1}}", "null"],
+      ...[
+        "? a\n: 1\n? 2\n:",
+        "'<<': {a: 1}",
+        "a: !odd x\nb: !!str 1",
+        "- 0x1F\n- .inf\n- ~",
+        "a: |\n  b\n  c",
+      ],
+    ];
+    for (const text of texts) {
+      expect((await parse(text, "a.yaml")).value).toEqual(parseWithPackage(text, { merge: true }));
+    }
+    const { value } = (await parse("a: &x {self: *x}", "a.yaml")) as { value: { a: { self: unknown } } };
+    expect(value.a.self).toBe(value.a);
+  });
+
+  it.each([
+    ["a: *x", "an alias has no anchor before it, at line 1, column 4"],
+    ["a: {<<: 5}", "what is merged is no map, at line 1, column 5"],
+    ["? [a]\n: 1", "a key is a list or a map, at line 1, column 3"],
+    ["200: a\n'200': b", 'the key "200" is given twice, at line 2, column 1'],
+    ["a: 1\n---\nb: 2", "it holds several documents, at line 2"],
+  ])("RE-25 refuses the YAML %j and says where", async (text, message) => {
+    await expect(parse(text, "a.yaml")).rejects.toThrow(`a.yaml is not valid YAML: ${message}`);
+  });
+
+  it("RE-25 takes time that grows with the text, however many keys or errors it has", async () => {
+    const took = async (text: string) => {
+      const start = performance.now();
+      await parse(text, "a.yaml").catch(() => undefined);
+      return performance.now() - start;
+    };
+    const keys = (count: number) => Array.from({ length: count }, (_, i) => `k${i}: 1`).join("\n");
+    await took(keys(1_000));
+    // 64 times the keys of what takes seconds where each is compared with all others.
+    expect(await took(keys(40_000))).toBeLessThan(15_000);
+    expect(await took("\t: @a\n".repeat(200_000))).toBeLessThan(15_000);
+  });
+
+  it("RE-25 lets aliases and merge keys repeat a million values, and no more", async () => {
+    const base = `b: &b {${Array.from({ length: 998 }, (_, i) => `k${i}: 1`).join(", ")}}\n`;
+    const merging = (count: number) =>
+      base + Array.from({ length: count }, (_, i) => `m${i}: {<<: *b}`).join("\n");
+    await expect(parse(merging(1_001), "a.yaml")).resolves.toMatchObject({ mayReferOut: true });
+    await expect(parse(merging(1_002), "a.yaml")).rejects.toThrow("its aliases multiply without bounds");
+  });
+
+  it.each(["<!doctype html><p>", "\n<html>", "<?xml version='1.0'?>"])(
+    "RE-25 says that %j is no document",
+    async (text) => {
+      await expect(parse(text, "https://a.example/docs")).rejects.toThrow(
+        /^https:\/\/a\.example\/docs is (?:an HTML page|XML), not an OpenAPI document/,
+      );
+    },
+  );
 
   it("RE-25 ends soon where aliases multiply, or nesting has no end", async () => {
     const lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"];

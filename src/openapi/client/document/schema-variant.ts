@@ -1,24 +1,10 @@
-import { isPlainObject, setOwn } from "../../../core/json/json-value.ts";
+import { isPlainObject } from "../../../core/json/json-value.ts";
 import { isObject, type JsonSchema } from "../../../core/schema/json-schema.ts";
+import { changeSubschemas } from "./change-subschemas.ts";
 import { type SchemaPiece, toDefinitionRef } from "./schema-piece.ts";
 
 /** Which way data goes: into an API, or out of it. */
 export type Direction = "input" | "output";
-
-const ONE = [
-  "additionalProperties",
-  "contains",
-  "else",
-  "if",
-  "items",
-  "not",
-  "propertyNames",
-  "then",
-  "unevaluatedItems",
-  "unevaluatedProperties",
-];
-const LISTS = ["allOf", "anyOf", "oneOf", "prefixItems"];
-const MAPS = ["dependentSchemas", "patternProperties", "properties"];
 
 /** Properties that an object requires although they do not travel this way. */
 export function wronglyRequired(
@@ -54,25 +40,11 @@ export function toVariant(piece: SchemaPiece, changes: VariantChanges): JsonSche
     const result: Record<string, unknown> = { ...schema };
     const target = targets.get(schema);
     if (target !== undefined) result["$ref"] = toDefinitionRef(changes.rename(target));
-    for (const keyword of ONE) if (isObject(result[keyword])) result[keyword] = copy(result[keyword]);
-    for (const keyword of LISTS) {
-      const list = result[keyword];
-      if (Array.isArray(list)) result[keyword] = list.map(copy);
-    }
-    for (const keyword of MAPS) {
-      const map = result[keyword];
-      if (isObject(map)) result[keyword] = copyMap(map, copy);
-    }
+    changeSubschemas(result, copy);
     relax(result, changes.notRequired(schema));
     return result;
   };
   return copy(piece.schema) as JsonSchema;
-}
-
-function copyMap(map: Record<string, unknown>, copy: (schema: unknown) => unknown): Record<string, unknown> {
-  const result: Record<string, unknown> = {};
-  for (const key of Object.keys(map)) setOwn(result, key, copy(map[key]));
-  return result;
 }
 
 function relax(schema: Record<string, unknown>, names: readonly string[]): void {
@@ -87,15 +59,6 @@ export function withoutPatterns(schema: JsonSchema): JsonSchema {
   if (!isPlainObject(schema)) return schema;
   const { pattern: _, patternProperties, ...rest } = schema as Record<string, unknown>;
   if (patternProperties !== undefined) delete rest["additionalProperties"];
-  for (const keyword of ONE)
-    if (isObject(rest[keyword])) rest[keyword] = withoutPatterns(rest[keyword] as JsonSchema);
-  for (const keyword of LISTS) {
-    const list = rest[keyword];
-    if (Array.isArray(list)) rest[keyword] = list.map(withoutPatterns);
-  }
-  for (const keyword of MAPS) {
-    const map = rest[keyword];
-    if (isObject(map)) rest[keyword] = copyMap(map, (item) => withoutPatterns(item as JsonSchema));
-  }
+  changeSubschemas(rest, (item) => withoutPatterns(item as JsonSchema));
   return rest;
 }

@@ -1,5 +1,11 @@
+import {
+  essenceOf,
+  mediaKindOf,
+  parseSendableType,
+  type SendableType,
+  writeMediaType,
+} from "../../media-types.ts";
 import type { ResponsePlan } from "../plan.ts";
-import { type SendableType, essenceOf, mediaKindOf, parseSendableType, writeMediaType } from "../../media-types.ts";
 
 /** Most media types that are asked for. */
 const MOST = 10;
@@ -9,9 +15,7 @@ export function toAcceptHeader(responses: readonly ResponsePlan[]): string {
   const successes = responses.filter(({ status }) => /^2/.test(status));
   const declared = successes.length > 0 ? successes : responses.filter(({ status }) => status === "default");
   const types = declared.flatMap(({ content }) =>
-    content.map(
-      ({ mediaType }) => parseSendableType(mediaType) ?? parseSendableType(essenceOf(mediaType)),
-    ),
+    content.map(({ mediaType }) => parseSendableType(mediaType) ?? parseSendableType(essenceOf(mediaType))),
   );
   const known = types.filter((type): type is SendableType => type !== undefined);
   const ordered = [...known.filter(isJson), ...known.filter((type) => !isJson(type))];

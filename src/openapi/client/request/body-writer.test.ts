@@ -89,9 +89,15 @@ describe("forms", () => {
     expect(text).toContain("open=a/b%26c");
   });
 
+  it("RE-25 join lists with the character that Swagger 2 joins with", () => {
+    const encoding = { tabs: { separator: "\t" }, commas: { separator: "," } };
+    expect(write(FORM, { tabs: ["a", "b"], commas: [1, 2] }, { encoding })[0]).toBe("tabs=a%09b&commas=1,2");
+  });
+
   it("RE-25 are objects", () => {
     expect(() => write(FORM, [1])).toThrow("must be an object");
     expect(() => write(FORM, { a: new Uint8Array(1) })).toThrow("is bytes");
+    expect(() => write(FORM, { a: new Blob(["a"]) })).toThrow("is a Blob");
   });
 });
 
@@ -135,6 +141,46 @@ describe("multipart bodies", () => {
     expect(text.match(/; filename="file"/g)).toHaveLength(2);
   });
 
+  it("RE-25 join lists in one part where the encoding says so", () => {
+    const encoding = {
+      pipes: { separator: "|" },
+      commas: { style: "form", explode: false },
+      spaces: { style: "spaceDelimited" },
+      each: { style: "form" },
+    } as const;
+    const list = ["a", 1];
+    const parts = partsOf({ pipes: list, commas: list, spaces: list, each: list, none: list }, { encoding });
+    expect(parts.map((part) => part.replace(/^.*name="(.*)"\r\n\r\n/, "$1="))).toEqual([
+      ...["pipes=a|1", "commas=a,1", "spaces=a 1", "each=a", "each=1", "none=a", "none=1"],
+    ]);
+    expect(partsOf({ pipes: [] }, { encoding })).toEqual([]);
+    expect(() => partsOf({ pipes: ["a|b"] }, { encoding })).toThrow("which separates its parts");
+  });
+
+  it("RE-25 send text that stands for bytes as it is, and say that it does", () => {
+    const coded = { type: "string", contentMediaType: "image/png", contentEncoding: "base64" };
+    const schema = { properties: { a: coded, b: coded, c: { type: "array", items: coded } } };
+    const encoding = { b: { contentType: "image/png" } };
+    const typed = (name: string, type: string) =>
+      `Content-Disposition: form-data; name="${name}"\r\nContent-Type: ${type}\r\n\r\naGk=`;
+    expect(partsOf({ a: "aGk=", b: "aGk=", c: ["aGk="] }, { schema, encoding })).toEqual([
+      typed("a", "application/octet-stream"),
+      typed("b", "image/png"),
+      typed("c", "application/octet-stream"),
+    ]);
+  });
+
+  it("RE-25 refuse what cannot be read at once, and name what can", () => {
+    for (const file of [new Blob(["a"]), new File(["a"], "a.txt")]) {
+      expect(() => partsOf({ file })).toThrow(/^The input "body" at "\/file" is a Blob.*Uint8Array.*base64/);
+      expect(() => partsOf({ file: [file] })).toThrow('"/file/0" is a Blob');
+      expect(() => write("image/png", file)).toThrow(/is a Blob.*Uint8Array/);
+      expect(() => write("*/*", file)).toThrow("is a Blob");
+      expect(() => write("text/plain", file)).toThrow("is a Blob");
+      expect(() => write("application/json", { file })).toThrow('"/file" is a Blob');
+    }
+  });
+
   it("RE-25 cannot be broken out of", () => {
     const [part = "", ...more] = partsOf({
       'a"\r\nX: 1': { base64: "QQ==", filename: 'f"\r\n\r\nevil', contentType: "text/plain" },
@@ -146,6 +192,33 @@ describe("multipart bodies", () => {
     for (const contentType of ["text/plain\r\nX: 1", "x", "image/*", 'a/b; c="\r\n"', 7]) {
       expect(() => partsOf({ a: { base64: "", contentType } })).toThrow('"body" at "/a/contentType" must be');
     }
+  });
+
+  it("RE-25 without names are described by their place (OpenAPI 3.2)", () => {
+    const media = {
+      prefixEncoding: [{ contentType: "application/json" }, { contentType: "image/png" }],
+      itemEncoding: { contentType: "text/csv", headers: { "X-Kind": { const: "table" } } },
+    };
+    expect(partsOf(["a", { base64: "QQ==" }, "1,2", "3"], media, "multipart/mixed")).toEqual([
+      'Content-Type: application/json\r\n\r\n"a"',
+      "Content-Type: image/png\r\n\r\nA",
+      "Content-Type: text/csv\r\nX-Kind: table\r\n\r\n1,2",
+      "Content-Type: text/csv\r\nX-Kind: table\r\n\r\n3",
+    ]);
+    const binary = { type: "string", format: "binary" };
+    const octets = "Content-Type: application/octet-stream\r\n\r\nx";
+    expect(partsOf(["x"], { itemSchema: binary }, "multipart/mixed")).toEqual([octets]);
+    expect(partsOf(["x", "x"], { schema: { prefixItems: [true], items: binary } }, "multipart/mixed")).toEqual([
+      "\r\nx",
+      octets,
+    ]);
+  });
+
+  it("RE-25 without names that are lists are one part each", () => {
+    expect(partsOf([[1, 2], null, "x"], {}, "multipart/mixed")).toEqual([
+      "Content-Type: application/json\r\n\r\n[1,2]",
+      "\r\nx",
+    ]);
   });
 
   it("RE-25 of other types have no names", () => {

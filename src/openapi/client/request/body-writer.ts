@@ -1,11 +1,11 @@
+import { mediaKindOf, readDeclaredType } from "../../media-types.ts";
+import { isHeaderValue } from "../header-rules.ts";
 import type { BodyPlan, OperationPlan } from "../plan.ts";
 import { isFileInput, readFileInput } from "./bytes-input.ts";
 import { checkWellFormed } from "./escape.ts";
 import { createFormWriter } from "./form-body.ts";
-import { isHeaderValue } from "./header-rules.ts";
 import { invalidInput, notCallable } from "./invalid-input.ts";
 import { jsonTextOf } from "./json-input.ts";
-import { mediaKindOf, readDeclaredType } from "../../media-types.ts";
 import { createMultipartWriter } from "./multipart-body.ts";
 import { memberText } from "./parameter-value.ts";
 
@@ -81,7 +81,7 @@ function linesOf(value: unknown, key: string, mark = ""): string | Uint8Array {
 /** Bytes go as what they say they are; other data is JSON where the range allows it. */
 function writeInRange(value: unknown, key: string, range: string): WrittenBody {
   const takesJson = range === "*/*" || range === "application/*";
-  if (takesJson && typeof value !== "string" && !isFileInput(value)) {
+  if (takesJson && typeof value !== "string" && !isFileInput(value) && !(value instanceof Blob)) {
     return { body: jsonTextOf(value, key), contentType: "application/json" };
   }
   const { bytes, contentType = OCTETS } = readFileInput(value, key);

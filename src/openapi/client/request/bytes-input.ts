@@ -1,8 +1,8 @@
 import { isPlainObject } from "../../../core/json/json-value.ts";
 import { decodeBase64 } from "../../../core/wire/base64.ts";
-import { checkWellFormed } from "./escape.ts";
-import { invalidInput } from "./invalid-input.ts";
 import { parseSendableType } from "../../media-types.ts";
+import { checkWellFormed } from "./escape.ts";
+import { invalidInput, refuseBlob } from "./invalid-input.ts";
 
 /** Bytes of an input, and what it says about them. */
 export interface GivenFile {
@@ -29,6 +29,7 @@ export function readFileInput(value: unknown, key: string, pointer = ""): GivenF
     return { bytes: new Uint8Array(value.buffer, value.byteOffset, value.byteLength) };
   }
   if (!isFileInput(value)) {
+    refuseBlob(value, key, pointer);
     throw invalidInput(key, 'must be bytes: a Uint8Array, text, or { base64: "…" }', pointer);
   }
   const { base64, filename, contentType } = value as Record<string, unknown>;

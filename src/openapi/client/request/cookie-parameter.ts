@@ -1,7 +1,7 @@
 import type { ParameterPlan } from "../plan.ts";
-import { escapeName, escapeText } from "./escape.ts";
+import { escapeName, escapeSeparator, escapeText } from "./escape.ts";
 import { invalidInput } from "./invalid-input.ts";
-import { createShapeReader, isEmptyShape, joinShape } from "./parameter-text.ts";
+import { createShapeReader, isEmptyShape, joinShape, separatorOf } from "./parameter-text.ts";
 import { type PairWriter, writeExploded } from "./query-parameter.ts";
 
 /** What RFC 6265 lets a cookie hold unquoted. */
@@ -12,16 +12,18 @@ const COOKIE_TEXT = /^[!#-+\--:<-[\]-~]*$/;
  * what would need escaping. Parts that are exploded become cookies of their own: nothing reads the `&` of a query here.
  */
 export function createCookieWriter(parameter: ParameterPlan): PairWriter {
-  const { key, name, style, explode, contentType } = parameter;
+  const { key, name, style, contentType } = parameter;
   const isRaw = style === "cookie" && contentType === undefined;
   const encode = (text: string) => (isRaw ? checkCookie(text, key) : escapeText(text, key));
   const readShape = createShapeReader(parameter);
   const label = escapeName(name);
+  const joined = separatorOf(parameter);
+  const separator = escapeSeparator(joined ?? ",");
   return (value, pairs) => {
     const shape = readShape(value);
     if (isEmptyShape(shape)) return;
-    if (explode && shape.kind !== "scalar") writeExploded(shape, label, encode, pairs);
-    else pairs.push(`${label}=${joinShape(shape, { separator: ",", pairs: false, encode })}`);
+    if (joined === undefined && shape.kind !== "scalar") writeExploded(shape, pairs, { label, encode });
+    else pairs.push(`${label}=${joinShape(shape, { separator, pairs: false, encode })}`);
   };
 }
 

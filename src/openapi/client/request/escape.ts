@@ -21,8 +21,21 @@ const TWICE = /%25([0-9A-Fa-f]{2})/g;
 
 /** Writes text so that every character outside of the unreserved ones of RFC 3986 is escaped; `key` is the input it is of. */
 export function escapeText(text: string, key: string): string {
+  const escaped = tryEscape(text);
+  if (escaped === undefined) throw halved(key);
+  return escaped;
+}
+
+/** The same for text of whatever origin; nothing where it has no UTF-8. */
+export function tryEscape(text: string): string | undefined {
   if (UNRESERVED.test(text)) return text;
-  return encode(text, key).replace(LEFT_OVER, escapeCharacter);
+  if (LONE_SURROGATE.test(text)) return undefined;
+  return encodeURIComponent(text).replace(LEFT_OVER, escapeCharacter);
+}
+
+/** Writes what stands between the parts of a value: a comma as it is, anything else escaped. */
+export function escapeSeparator(separator: string): string {
+  return separator === "," ? separator : escapeName(separator);
 }
 
 /** The same with reserved characters and escapes left as they are, the ones that separate in its place excepted. */

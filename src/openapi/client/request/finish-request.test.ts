@@ -30,6 +30,18 @@ describe("a request that is finished", () => {
     expect(headers).toEqual({ cookie: "z=0", accept: "*/*" });
   });
 
+  it("RE-25 names the header that cannot be sent, and never shows its value", () => {
+    for (const [name, value] of [
+      ["x-a", "secret\n"],
+      ["x b", "secret"],
+      ["host", "secret"],
+    ] as const) {
+      const finish = () => finishRequest(draft({ headers: { accept: "*/*", [name]: value } }), {});
+      expect(finish).toThrow(`not valid in its header "${name}"`);
+      expect(finish).not.toThrow(/secret/);
+    }
+  });
+
   it("RE-25 has a path that every URL parser leaves as it is", () => {
     const piece = fc.constantFrom(
       "a",

@@ -1,7 +1,8 @@
 import { CallError } from "../../../core/errors/errors.ts";
+import { isFramingHeader, isHeaderValue, isToken } from "../header-rules.ts";
 import type { OutgoingRequest, RequestDraft } from "../http-message.ts";
 import type { TransportLimits } from "../openapi-options.ts";
-import { isFramingHeader, isHeaderValue, isToken } from "./header-rules.ts";
+import { shown } from "./invalid-input.ts";
 import { hasDotSegment } from "./path-template.ts";
 
 /** The bounds of a request when none are given. */
@@ -52,7 +53,7 @@ export function checkBodySize(body: string | Uint8Array | undefined, limits: Tra
 function checkHeader(name: string, value: unknown): void {
   const isRight =
     isToken(name) && !isFramingHeader(name) && typeof value === "string" && isHeaderValue(value);
-  if (!isRight) throw unsendable("headers");
+  if (!isRight) throw unsendable(`header ${shown(name)}`);
 }
 
 /** Cookies join those of a header that is declared as such. */

@@ -19,25 +19,25 @@ export function createFormWriter(key: string, encoding: MediaPlan["encoding"]): 
     for (const [name, member] of Object.entries(value)) {
       if (isAbsent(member)) continue;
       const write = writers.get(name);
-      if (write === undefined) writePlainly(name, member, key, pairs);
-      else write(member, pairs);
+      if (write !== undefined) write(member, pairs);
+      else for (const pair of plainPairs(name, member, key)) pairs.push(pair);
     }
     return pairs.join("&");
   };
 }
 
 /** Lists are repeated and objects are JSON, unless the document says otherwise. */
-function writePlainly(name: string, value: unknown, key: string, pairs: string[]): void {
+function* plainPairs(name: string, value: unknown, key: string): Generator<string> {
   const label = escapeText(name, key);
   for (const item of Array.isArray(value) ? value : [value]) {
-    if (!isAbsent(item)) pairs.push(`${label}=${escapeText(memberText(item, key), key)}`);
+    if (!isAbsent(item)) yield `${label}=${escapeText(memberText(item, key), key)}`;
   }
 }
 
 /** An encoding that says how to write is a query parameter's; one that names a media type alone is of that type. */
 function toParameter(key: string, name: string, plan: EncodingPlan): ParameterPlan {
-  const { style, explode, allowReserved, contentType } = plan;
-  const isStyled = style !== undefined || explode !== undefined || allowReserved !== undefined;
+  const { style, explode, allowReserved, separator, contentType } = plan;
+  const isStyled = [style, explode, allowReserved, separator].some((each) => each !== undefined);
   return {
     key,
     name,
@@ -48,6 +48,7 @@ function toParameter(key: string, name: string, plan: EncodingPlan): ParameterPl
     allowReserved: allowReserved ?? false,
     allowEmpty: false,
     schema: true,
+    separator,
     contentType: isStyled ? undefined : contentType,
   };
 }

@@ -1,11 +1,12 @@
+import { isFramingHeader, isToken } from "../header-rules.ts";
 import type { ParameterPlan } from "../plan.ts";
-import { checkHeaderInput, isFramingHeader, isToken } from "./header-rules.ts";
+import { checkHeaderInput } from "./check-headers.ts";
 import { invalidInput, notCallable, shown } from "./invalid-input.ts";
 import { checkSeparable, createShapeReader, isEmptyShape, joinShape } from "./parameter-text.ts";
 
 /** Makes what writes the values of a header parameter; nothing where a list is empty. */
 export function createHeaderWriter(parameter: ParameterPlan): (value: unknown) => string | undefined {
-  const { key, name, explode } = parameter;
+  const { key, name, explode, separator = "," } = parameter;
   if (!isToken(name)) {
     return () => {
       throw notCallable(`The parameter ${shown(key)} cannot be sent: its name is not that of a header.`);
@@ -20,8 +21,8 @@ export function createHeaderWriter(parameter: ParameterPlan): (value: unknown) =
   return (value) => {
     const shape = readShape(value);
     if (isEmptyShape(shape)) return undefined;
-    checkSeparable(shape, ",", key);
-    const text = joinShape(shape, { separator: ",", pairs: explode, encode: (part) => part });
+    checkSeparable(shape, separator, key);
+    const text = joinShape(shape, { separator, pairs: explode, encode: (part) => part });
     return checkHeaderInput(text, key);
   };
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { makeBody, makeParameter, makePlan } from "../../../../test/operation-plans.ts";
 import { compileSchema } from "../../../core/schema/compile-schema.ts";
 import { toInputSchema } from "./input-schema.ts";
+import { createRequestBuilder } from "./request-builder.ts";
 
 const BYTES = { type: ["string", "object"], description: expect.stringContaining("Uint8Array") };
 
@@ -51,6 +52,33 @@ describe("the schema of an input", () => {
     expect(toInputSchema(makePlan({ parameters }))).toEqual(toInputSchema(makePlan()));
   });
 
+  it("RE-25 does not ask for what a credential writes", () => {
+    const parameters = [
+      makeParameter({ name: "x-KEY", in: "header", required: true }),
+      makeParameter({ name: "key", in: "query", required: true }),
+      makeParameter({ name: "sid", in: "cookie", required: true }),
+      makeParameter({ name: "Authorization", in: "header", required: true }),
+      makeParameter({ name: "key", key: "key_header", in: "header", required: true }),
+      makeParameter({ name: "unused", in: "query", required: true }),
+    ];
+    const schemes = {
+      a: { type: "apiKey", in: "header", name: "X-Key" },
+      b: { type: "apiKey", in: "query", name: "key" },
+      c: { type: "apiKey", in: "cookie", name: "sid" },
+      d: { type: "http", scheme: "bearer" },
+      e: { type: "apiKey", in: "query", name: "unused" },
+    } as const;
+    const plan = makePlan({ parameters, schemes, security: [{ a: [], b: [] }, { c: [] }, { d: [] }] });
+    expect(toInputSchema(plan)).toMatchObject({
+      properties: { "x-KEY": true, key: true, sid: true, Authorization: true },
+      required: ["key_header", "unused"],
+    });
+    const build = createRequestBuilder(plan, { limits: {} });
+    expect(build({ key_header: "1", unused: "2" }).query).toEqual(["unused=2"]);
+    expect(build({ key_header: "1", unused: "2", key: "3" }).query).toEqual(["key=3", "unused=2"]);
+    expect(() => build({ unused: "2" })).toThrow('"key_header" is missing');
+  });
+
   it("RE-25 takes names that objects already have", () => {
     const parameters = ["__proto__", "constructor"].map((name) => makeParameter({ name, in: "query" }));
     const schema = toInputSchema(makePlan({ parameters })) as { properties: object };
@@ -68,6 +96,24 @@ describe("the schema of an input", () => {
   ])("RE-26 takes a body as its media type is written: %s %j", (mediaType, schema, expected) => {
     const body = makeBody(mediaType, schema === undefined ? {} : { schema });
     expect(toInputSchema(makePlan({ body }))).toMatchObject({ properties: { body: expected } });
+  });
+
+  it("RE-26 takes bytes in each of their forms for the files among parts without names", () => {
+    const file = { type: "string", format: "binary" };
+    const definitions = { File: file, List: { type: "array", items: { $ref: "#/$defs/File" } } };
+    const text = { type: "string" };
+    const schemaOf = (media: object) =>
+      compileSchema(toInputSchema(makePlan({ body: makeBody("multipart/mixed", media), definitions })));
+    const bytes = new Uint8Array(1);
+    for (const media of [{ schema: { $ref: "#/$defs/List" } }, { itemSchema: file }]) {
+      expect(schemaOf(media).check({ body: [bytes, { base64: "" }, "x"] })).toBe(true);
+      expect(schemaOf(media).check({ body: [7] })).toBe(false);
+      expect(schemaOf(media).check({ body: {} })).toBe(false);
+    }
+    const mixed = schemaOf({ schema: { type: "array", prefixItems: [text, file] }, itemSchema: text });
+    expect(mixed.check({ body: ["x", bytes, "x"] })).toBe(true);
+    expect(mixed.check({ body: [bytes] })).toBe(false);
+    expect(mixed.check({ body: ["x", bytes, bytes] })).toBe(false);
   });
 
   it("RE-26 takes bytes in each of their forms for the files of a form", () => {

@@ -5,10 +5,10 @@ import {
   type JsonSchema,
   type JsonSchemaObject,
 } from "../../../core/schema/json-schema.ts";
+import { mediaKindOf, readDeclaredType } from "../../media-types.ts";
 import type { BodyPlan, OperationPlan, ParameterPlan } from "../plan.ts";
 import { binaryProperties, definitionName, followReference } from "./binary-schema.ts";
 import { isSendableHeader } from "./header-parameter.ts";
-import { mediaKindOf, readDeclaredType } from "../../media-types.ts";
 
 /** What bytes are given as; a `Uint8Array` counts as an object. */
 const FILE = {

@@ -13,6 +13,13 @@ export function invalidInput(key: string, why: string, pointer = ""): CallError 
   });
 }
 
+/** Refuses what holds bytes that cannot be read at once; as JSON it would be an empty object. */
+export function refuseBlob(value: unknown, key: string, pointer = ""): void {
+  if (!(value instanceof Blob)) return;
+  const forms = 'a Uint8Array, text, or { base64: "…" }';
+  throw invalidInput(key, `is a Blob, which cannot be read at once; give its bytes: ${forms}`, pointer);
+}
+
 /** Says why an operation cannot be called as its document describes it. */
 export function notCallable(message: string): CallError {
   return new CallError("NOT_IMPLEMENTED", message, { stack: false });

@@ -43,6 +43,7 @@ function findForeign(value: unknown, pointer: string, around: readonly object[])
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
     return { pointer, why: "is bytes, which JSON cannot hold; give them as base64 text" };
   }
+  if (value instanceof Blob) return { pointer, why: "is a Blob, which JSON cannot hold; give base64 text" };
   if (value instanceof Error || value instanceof Map || value instanceof Set) {
     return { pointer, why: "is an instance that JSON cannot hold" };
   }

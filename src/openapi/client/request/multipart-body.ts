@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { joinPointer } from "../../../core/json/json-pointer.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
+import { type SendableType, writeMediaType } from "../../media-types.ts";
 import type { MediaPlan, OperationPlan } from "../plan.ts";
 import type { BodyWriter } from "./body-writer.ts";
 import { invalidInput } from "./invalid-input.ts";
-import { type SendableType, writeMediaType } from "../../media-types.ts";
 import { createPartWriter, type Part } from "./multipart-part.ts";
 import { isAbsent } from "./parameter-value.ts";
 

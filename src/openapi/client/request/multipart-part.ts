@@ -1,11 +1,11 @@
 import { isObject, type JsonSchema } from "../../../core/schema/json-schema.ts";
+import { mediaKindOf, parseSendableType } from "../../media-types.ts";
+import { isFramingHeader, isHeaderValue, isToken } from "../header-rules.ts";
 import type { EncodingPlan, MediaPlan, OperationPlan } from "../plan.ts";
 import { binaryProperties } from "./binary-schema.ts";
 import { isFileInput, readFileInput } from "./bytes-input.ts";
 import { checkWellFormed } from "./escape.ts";
-import { isFramingHeader, isHeaderValue, isToken } from "./header-rules.ts";
 import { jsonTextOf } from "./json-input.ts";
-import { mediaKindOf, parseSendableType } from "../../media-types.ts";
 import { scalarText } from "./parameter-value.ts";
 
 /** One part of a multipart body. */

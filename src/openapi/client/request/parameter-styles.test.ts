@@ -81,6 +81,24 @@ describe("the tables of OpenAPI", () => {
     expect(() => write({ in: "cookie", style: "cookie" }, "a;b")).toThrow(/"color" holds characters/);
   });
 
+  it.each([
+    [" ", "a%20b"],
+    ["\t", "a%09b"],
+    ["|", "a%7Cb"],
+    [",", "a,b"],
+  ])("RE-25 give way to the character that Swagger 2 joins with: %j", (separator, escaped) => {
+    const list = ["a", "b"];
+    expect(write({ in: "path", separator }, list)).toBe(escaped);
+    expect(write({ in: "query", separator }, list)).toBe(`?color=${escaped}`);
+    expect(write({ in: "cookie", separator }, list)).toBe(`color=${escaped}`);
+    expect(write({ in: "header", separator }, list)).toBe(`a${separator}b`);
+    expect(write({ in: "query", separator }, [])).toBe("");
+    expect(write({ in: "query", separator }, "a")).toBe("?color=a");
+    for (const place of separator === "," ? ["header" as const] : (["path", "query", "header"] as const)) {
+      expect(() => write({ in: place, separator }, [`a${separator}b`])).toThrow("which separates its parts");
+    }
+  });
+
   it("RE-25 are written as RFC 6570 has it, for any text", () => {
     const ways = [
       ["{x}", { in: "path", style: "simple", explode: false }],
@@ -116,6 +134,7 @@ describe("values", () => {
     expect(() => write(query, Number.NaN)).toThrow('The input "color" is NaN, which cannot be sent.');
     expect(() => write(query, new Date(Number.NaN))).toThrow("no valid date");
     expect(() => write(query, new Uint8Array(1))).toThrow("is bytes");
+    expect(() => write(query, new Blob(["a"]))).toThrow("is a Blob");
     expect(() => write(query, () => 1)).toThrow("of type function");
     expect(() => write(query, new Map([["a", 1]]))).toThrow("is an instance");
     expect(() => write({ ...query, style: "deepObject" }, { a: new Set([1]) })).toThrow("is an instance");
@@ -131,6 +150,26 @@ describe("values", () => {
     expect(() => write({ in: "query", required: true }, null)).toThrow('The input "color" is missing.');
     expect(() => write({ in: "path" }, [])).toThrow("is empty");
     expect(() => write({ in: "path" }, undefined)).toThrow("is missing");
+  });
+
+  it.each(["query", "header", "cookie"] as const)(
+    "RE-25 that are required and empty are refused, because nothing would be sent: %s",
+    (place) => {
+      for (const value of [[], {}, [null]]) {
+        expect(() => write({ in: place, required: true }, value)).toThrow('The input "color" is empty');
+      }
+      expect(write({ in: place, required: true, contentType: "application/json" }, [])).toContain(
+        place === "header" ? "[]" : "%5B%5D",
+      );
+    },
+  );
+
+  it("RE-25 that are required may be empty where something stands for it", () => {
+    expect(write({ in: "query", required: true, allowEmpty: true }, [])).toBe("?color=");
+    expect(write({ in: "query", required: true }, "")).toBe("?color=");
+    const whole = { in: "querystring", required: true, contentType: "application/x-www-form-urlencoded" } as const;
+    expect(() => write(whole, {})).toThrow('The input "color" is empty');
+    expect(() => write({ in: "query", required: true, style: "deepObject" }, { a: [] })).toThrow("is empty");
   });
 
   it("RE-25 may be empty where allowEmptyValue says so", () => {

@@ -1,7 +1,7 @@
+import { mediaKindOf, parseSendableType } from "../../media-types.ts";
 import type { ParameterPlan } from "../plan.ts";
 import { invalidInput } from "./invalid-input.ts";
 import { asciiJsonOf } from "./json-input.ts";
-import { mediaKindOf, parseSendableType } from "../../media-types.ts";
 import { memberText, shapeOf, type ValueShape } from "./parameter-value.ts";
 
 /** Takes the value of a parameter apart. */
@@ -37,6 +37,19 @@ export function joinShape(
 export function isEmptyShape(shape: ValueShape): boolean {
   if (shape.kind === "scalar") return false;
   return shape.kind === "list" ? shape.items.length === 0 : shape.members.length === 0;
+}
+
+/** What stands between the parts of a style that is written as one value. */
+const SEPARATORS: Readonly<Record<string, string>> = { spaceDelimited: " ", pipeDelimited: "|" };
+
+/** What joins the parts of a value into one; nothing where each is written by itself. */
+export function separatorOf(way: {
+  readonly style: ParameterPlan["style"];
+  readonly explode: boolean;
+  readonly separator?: string | undefined;
+}): string | undefined {
+  if (way.separator !== undefined) return way.separator;
+  return way.explode ? undefined : (SEPARATORS[way.style] ?? ",");
 }
 
 /** Refuses parts that hold what separates them: they would be read as more parts than there are. */

@@ -1,5 +1,5 @@
 import { isPlainObject } from "../../../core/json/json-value.ts";
-import { invalidInput } from "./invalid-input.ts";
+import { invalidInput, refuseBlob } from "./invalid-input.ts";
 import { jsonTextOf } from "./json-input.ts";
 
 /** A value taken apart: one text, a list of them, or names with texts. */
@@ -25,7 +25,9 @@ export function scalarText(value: unknown, key: string): string | undefined {
     case "bigint":
       return String(value);
     case "object":
-      return value instanceof Date ? dateText(value, key) : refuseBytes(value, key);
+      if (value instanceof Date) return dateText(value, key);
+      refuseBlob(value, key);
+      return refuseBytes(value, key);
     default:
       throw invalidInput(key, `is of type ${typeof value}, which cannot be sent`);
   }

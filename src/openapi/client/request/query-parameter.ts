@@ -1,7 +1,7 @@
 import type { ParameterPlan } from "../plan.ts";
-import { escapeName, escapeReserved, escapeText } from "./escape.ts";
+import { escapeName, escapeReserved, escapeSeparator, escapeText } from "./escape.ts";
 import { invalidInput } from "./invalid-input.ts";
-import { checkSeparable, createShapeReader, isEmptyShape, joinShape } from "./parameter-text.ts";
+import { checkSeparable, createShapeReader, isEmptyShape, joinShape, separatorOf } from "./parameter-text.ts";
 import { isAbsent, refuseOpaque, scalarText, type ValueShape } from "./parameter-value.ts";
 
 /** Adds escaped `name=value` pairs of one value. */
@@ -10,24 +10,19 @@ export type PairWriter = (value: unknown, pairs: string[]) => void;
 /** Deepest object that is written with brackets. */
 const DEEPEST = 32;
 
-/** What stands between parts of one value, and how it is written. */
-const SEPARATORS: Readonly<Record<string, readonly [separator: string, escaped: string]>> = {
-  spaceDelimited: [" ", "%20"],
-  pipeDelimited: ["|", "%7C"],
-};
 
 /** Makes what writes the values of a query parameter, or of a property of a form. */
 export function createQueryWriter(parameter: ParameterPlan): PairWriter {
-  const { key, name, style, explode, allowReserved, contentType } = parameter;
+  const { key, name, style, allowReserved, contentType } = parameter;
   const encode = (text: string) =>
     allowReserved ? escapeReserved(text, key, "query") : escapeText(text, key);
   const label = escapeName(name);
   if (style === "deepObject" && contentType === undefined) {
-    return (value, pairs) => writeDeep(value, label, pairs, { key, encode, depth: 0 });
+    return (value, pairs) => writeDeep(value, label, { key, encode, pairs, depth: 0 });
   }
   const readShape = createShapeReader(parameter);
-  const delimited = explode ? undefined : SEPARATORS[style];
-  const separator = delimited?.[1] ?? ",";
+  const joined = separatorOf(parameter);
+  const separator = escapeSeparator(joined ?? ",");
   return (value, pairs) => {
     // Text is what most values are.
     const shape: ValueShape =
@@ -36,11 +31,11 @@ export function createQueryWriter(parameter: ParameterPlan): PairWriter {
         : readShape(value);
     if (isEmptyShape(shape)) {
       if (parameter.allowEmpty) pairs.push(`${label}=`);
-    } else if (explode && shape.kind !== "scalar") {
-      writeExploded(shape, label, encode, pairs);
+    } else if (joined === undefined && shape.kind !== "scalar") {
+      writeExploded(shape, pairs, { label, encode });
     } else {
-      if (delimited !== undefined) checkSeparable(shape, delimited[0], key);
-      // Where reserved characters stay, a comma inside of a part would not be told from one between parts.
+      // An escaped separator is not told from one inside of a part, and where reserved characters stay, nor is a comma.
+      if (separator !== ",") checkSeparable(shape, joined ?? separator, key);
       if (allowReserved) checkSeparable(shape, ",", key);
       pairs.push(`${label}=${joinShape(shape, { separator, pairs: false, encode })}`);
     }
@@ -50,9 +45,8 @@ export function createQueryWriter(parameter: ParameterPlan): PairWriter {
 /** One pair per item or member, the latter under their own names. */
 export function writeExploded(
   shape: ValueShape,
-  label: string,
-  encode: (text: string) => string,
   pairs: string[],
+  { label, encode }: { readonly label: string; readonly encode: (text: string) => string },
 ): void {
   if (shape.kind === "list") for (const item of shape.items) pairs.push(`${label}=${encode(item)}`);
   if (shape.kind !== "members") return;
@@ -63,6 +57,7 @@ export function writeExploded(
 interface DeepWalk {
   readonly key: string;
   readonly encode: (text: string) => string;
+  readonly pairs: string[];
   readonly depth: number;
 }
 
@@ -70,11 +65,11 @@ interface DeepWalk {
  * Writes `a[b][c]=1`. OpenAPI does not say how lists nest: `a[]=1` is what most servers read, and items that are objects are
  * numbered, because nothing else keeps their members together.
  */
-function writeDeep(value: unknown, label: string, pairs: string[], walk: DeepWalk): void {
+function writeDeep(value: unknown, label: string, walk: DeepWalk): void {
   if (isAbsent(value)) return;
   const text = scalarText(value, walk.key);
   if (text !== undefined) {
-    pairs.push(`${label}=${walk.encode(text)}`);
+    walk.pairs.push(`${label}=${walk.encode(text)}`);
     return;
   }
   refuseOpaque(value, walk.key);
@@ -85,6 +80,6 @@ function writeDeep(value: unknown, label: string, pairs: string[], walk: DeepWal
     isList && value.every((item) => isAbsent(item) || typeof item !== "object" || item instanceof Date);
   for (const [name, member] of Object.entries(value as object)) {
     const index = isFlat ? "" : escapeText(name, walk.key);
-    writeDeep(member, `${label}%5B${index}%5D`, pairs, inside);
+    writeDeep(member, `${label}%5B${index}%5D`, inside);
   }
 }

@@ -1,8 +1,8 @@
+import { mediaKindOf, parseSendableType } from "../../media-types.ts";
 import type { ParameterPlan } from "../plan.ts";
 import { escapeText } from "./escape.ts";
 import { createFormWriter } from "./form-body.ts";
 import { jsonTextOf } from "./json-input.ts";
-import { mediaKindOf, parseSendableType } from "../../media-types.ts";
 import { memberText } from "./parameter-value.ts";
 import type { PairWriter } from "./query-parameter.ts";
 

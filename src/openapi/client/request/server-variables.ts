@@ -22,7 +22,9 @@ export function fillServerUrl(server: ServerPlan, given: Readonly<Record<string,
       missing ??= name;
       return whole;
     }
-    if (Object.hasOwn(given, name)) checkValue(name, value, variable, placeOf(server.url, at, authorityEnd));
+    if (Object.hasOwn(given, name)) {
+      checkValue(value, { name, variable, place: placeOf(server.url, at, authorityEnd) });
+    }
     return value;
   });
   return missing === undefined ? { url } : { missing };
@@ -62,7 +64,13 @@ function endOfAuthority(url: string): number {
   return end === -1 ? url.length : scheme.length + end;
 }
 
-function checkValue(name: string, value: unknown, variable: ServerVariablePlan, place: ValuePlace): void {
+interface Filled {
+  readonly name: string;
+  readonly variable: ServerVariablePlan;
+  readonly place: ValuePlace;
+}
+
+function checkValue(value: unknown, { name, variable, place }: Filled): void {
   const shownName = `serverVariables: ${JSON.stringify(name)}`;
   if (typeof value !== "string") throw new TypeError(`${shownName} must be text.`);
   if (variable.enum !== undefined) {

@@ -1,5 +1,5 @@
-import type { MediaPlan, OperationPlan, ResponsePlan } from "../plan.ts";
 import { isSequence, parseMediaType } from "../../media-types.ts";
+import type { MediaPlan, OperationPlan, ResponsePlan } from "../plan.ts";
 
 /** Gives what the document says of a status: that very one, its class, or the rest. */
 export function responseFor(plan: OperationPlan, status: number): ResponsePlan | undefined {

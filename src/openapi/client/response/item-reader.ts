@@ -1,8 +1,8 @@
 import { parseJsonText, parseJsonTextOrNone } from "../../../core/json/json-text.ts";
 import type { JsonSchema } from "../../../core/schema/json-schema.ts";
+import type { BodyKind } from "../../media-types.ts";
 import type { MediaPlan } from "../plan.ts";
 import type { Frame } from "./frames.ts";
-import type { BodyKind } from "../../media-types.ts";
 import { toItemSchema } from "./output-schema.ts";
 import { type Definitions, propertiesOf, typesOf } from "./schema-view.ts";
 

@@ -1,7 +1,7 @@
 import type { JsonSchema } from "../../../core/schema/json-schema.ts";
+import { isSequence, parseMediaType } from "../../media-types.ts";
 import type { MediaPlan, OperationPlan } from "../plan.ts";
 import { isStreamed, mayBeUnchanged, successResponses } from "./declared-media.ts";
-import { isSequence, parseMediaType } from "../../media-types.ts";
 import { type Definitions, itemsOf, typesOf, withDefinitions } from "./schema-view.ts";
 
 /** Accepts `undefined` and nothing else: the data of an empty body. */

@@ -3,13 +3,13 @@ import type { PageFacts, ResponseEnvelope, ResultFacts } from "../../../core/env
 import { CallError } from "../../../core/errors/errors.ts";
 import { parseJsonTextOrNone } from "../../../core/json/json-text.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
+import { type MediaType, parseMediaType } from "../../media-types.ts";
 import type { WholeResponse } from "../http-message.ts";
 import type { OperationPlan } from "../plan.ts";
 import { mayBeUnchanged, mediaFor, responseFor } from "./declared-media.ts";
 import { beginsAsStructure, cutText, decodeJson, decodeText, firstByte } from "./decode-body.ts";
 import { envelopeMeta } from "./envelope-meta.ts";
 import { ownMember, readWire } from "./hop-outcome.ts";
-import { type MediaType, parseMediaType } from "../../media-types.ts";
 import { readErrorResponse } from "./response-error.ts";
 import { headerOf } from "./response-headers.ts";
 

@@ -2,6 +2,7 @@ import type { ResultFacts } from "../../../core/envelope/response-meta.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { parseJsonText } from "../../../core/json/json-text.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
+import { type MediaType, parseMediaType } from "../../media-types.ts";
 import type { StreamedResponse } from "../http-message.ts";
 import type { OperationPlan } from "../plan.ts";
 import { mediaFor, responseFor } from "./declared-media.ts";
@@ -9,7 +10,6 @@ import { cutText } from "./decode-body.ts";
 import { type Frame, FrameTooLarge, readFrames } from "./frames.ts";
 import { type HopReader, ownMember, readTold, readToolFacts, toHopError } from "./hop-outcome.ts";
 import { createItemReader, type ItemReader } from "./item-reader.ts";
-import { type MediaType, parseMediaType } from "../../media-types.ts";
 import { headerOf } from "./response-headers.ts";
 
 /** One item of a stream. */

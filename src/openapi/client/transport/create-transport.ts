@@ -6,7 +6,7 @@ import type {
   Transport,
   WholeResponse,
 } from "../http-message.ts";
-import { createAddressGuard } from "./address-guard.ts";
+import { bareHost, createAddressGuard } from "./address-guard.ts";
 import { checkTransportOptions } from "./check-transport-options.ts";
 import { Exchange } from "./exchange.ts";
 import { OriginPools, type TransportSeams } from "./origin-pools.ts";
@@ -35,6 +35,7 @@ class Call implements Sent {
   readonly streamed: boolean;
   /** Where it goes, or went last. */
   host = "The server";
+  port: string | undefined;
   attempts = 1;
   /** Bytes of it may have left in the last attempt. */
   wasSent = false;
@@ -86,7 +87,7 @@ class PooledTransport implements Transport {
   }
 
   async #run(call: Call): Promise<Response> {
-    if (this.#closed !== undefined) throw closedError(call);
+    if (this.#closed !== undefined) throw closedError({ host: hostOf(call.request), attempts: 1 });
     this.#checkSize(call);
     for (;;) {
       let failure: unknown;
@@ -140,7 +141,7 @@ class PooledTransport implements Transport {
     if (waiting !== undefined) await waiting;
     call.wasSent = false;
     const { redirects, timeoutMs, urlCharacters } = this.#settings;
-    const deadline = monotonicNow() + timeoutMs;
+    let deadline = monotonicNow() + timeoutMs;
     let { request } = call;
     let exchange: Exchange | undefined;
     try {
@@ -153,6 +154,7 @@ class PooledTransport implements Transport {
         const { status } = response;
         request = toNextHop(request, { status, location, urlCharacters }, call);
         call.wasSent = true;
+        deadline += await this.#waitForHop(call);
       }
     } finally {
       call.wasSent ||= exchange?.wasSent ?? false;
@@ -161,15 +163,25 @@ class PooledTransport implements Transport {
     }
   }
 
+  /** A redirect is one more request: it waits for its turn too, milliseconds that are nobody's fault. */
+  async #waitForHop(call: Call): Promise<number> {
+    const waiting = this.#slots.takeAgain(call.options.signal, call);
+    if (waiting === undefined) return 0;
+    const startedAt = monotonicNow();
+    await waiting;
+    return monotonicNow() - startedAt;
+  }
+
   #begin(call: Call, request: OutgoingRequest, deadline: number): Exchange {
     const { signal } = call.options;
     if (this.#closed !== undefined) throw closedError(call);
     if (signal.aborted) throw abortError(signal, call);
-    const { host, pool } = this.#pools.get(request.origin);
+    const { host, port, pool } = this.#pools.get(request.origin);
     call.host = host;
+    call.port = port;
     const exchange = new Exchange({
       request,
-      sent: { host, attempts: call.attempts },
+      sent: { host, port, attempts: call.attempts },
       signal,
       settings: this.#settings,
       streamed: call.streamed,
@@ -178,6 +190,10 @@ class PooledTransport implements Transport {
     exchange.begin(pool, this.#exchanges);
     return exchange;
   }
+}
+
+function hostOf({ origin }: OutgoingRequest): string {
+  return URL.canParse(origin) ? bareHost(new URL(origin).hostname) : "The server";
 }
 
 function tooLarge(what: string, sent: Sent): Error {

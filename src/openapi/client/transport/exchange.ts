@@ -6,27 +6,16 @@ import {
   removeAbortListener,
 } from "../../../core/execution/abort-listeners.ts";
 import { type Expiring, monotonicNow, startTimer } from "../../../core/execution/deadline.ts";
-import type { OutgoingRequest, ResponseHead, StreamedResponse, WholeResponse } from "../http-message.ts";
+import type { ResponseHead, StreamedResponse, WholeResponse } from "../http-message.ts";
+import { BodyBytes } from "./body-bytes.ts";
 import { ContentDecoder, type DecoderSink, toEncodings } from "./content-decoder.ts";
+import type { ExchangePlan } from "./exchange-plan.ts";
 import { toRawHeaders } from "./raw-headers.ts";
 import { ReadGate } from "./read-gate.ts";
 import { isRedirect } from "./redirects.ts";
 import { toFraming, toHeaders } from "./response-head.ts";
 import { type BodySource, StreamedBody } from "./streamed-body.ts";
-import { abortError, closedError, type Sent, toTransportError, transportError } from "./transport-errors.ts";
-import type { TransportSettings } from "./transport-settings.ts";
-
-/** What one exchange is about. */
-export interface ExchangePlan {
-  readonly request: OutgoingRequest;
-  readonly sent: Sent;
-  readonly signal: AbortSignal;
-  readonly settings: TransportSettings;
-  /** Gives the body of a success as it arrives. */
-  readonly streamed: boolean;
-  /** On the monotonic clock. */
-  readonly deadline: number;
-}
+import { abortError, closedError, toTransportError, transportError } from "./transport-errors.ts";
 
 /** As much of a redirect's body is read to keep the connection; past it, a new one is cheaper. */
 const MOST_SKIPPED = 65_536;
@@ -34,7 +23,8 @@ const MOST_SKIPPED = 65_536;
 /** Decoded bytes before their ratio to what arrived is looked at. */
 const RATIO_FREE = 1_048_576;
 
-const NO_BYTES: readonly Buffer[] = [];
+/** The clock is read once in so many chunks: a flood of them can keep timers from their turn. */
+const CHUNKS_PER_LOOK = 1_024;
 
 /**
  * One request and its response on one connection. Speaks undici's dispatch interface itself, which saves what `request` spends on a
@@ -63,8 +53,8 @@ export class Exchange
   #delimited = true;
   #skips = false;
   #wireBytes = 0;
-  #bodyBytes = 0;
-  #chunks: Buffer[] | undefined;
+  #wireChunks = 0;
+  readonly #bytes = new BodyBytes();
   #decoder: ContentDecoder | undefined;
   #streamed: StreamedBody | undefined;
 
@@ -155,6 +145,11 @@ export class Exchange
   onData(chunk: Buffer): boolean {
     if (this.#isOver) return true;
     this.#wireBytes += chunk.byteLength;
+    this.#wireChunks += 1;
+    if (this.#wireChunks % CHUNKS_PER_LOOK === 0 && this.#isLate()) {
+      this.expire();
+      return true;
+    }
     if (this.#skips) {
       if (this.#wireBytes > MOST_SKIPPED) this.#finish();
       return true;
@@ -165,6 +160,7 @@ export class Exchange
   }
 
   onComplete(): void {
+    this.#gate?.expectHead();
     this.#letGo();
     if (this.#isOver) return;
     if (this.#decoder === undefined || this.#skips) this.#finish();
@@ -181,11 +177,8 @@ export class Exchange
   onDecoded(chunk: Buffer): boolean {
     if (this.#isOver) return true;
     if (this.#streamed !== undefined) return this.#streamed.push(chunk);
-    this.#bodyBytes += chunk.byteLength;
-    if (this.#bodyBytes > this.#plan.settings.responseBytes) return this.#refuseSize();
-    if (this.#chunks === undefined) this.#chunks = [chunk];
-    else this.#chunks.push(chunk);
-    return true;
+    this.#bytes.add(chunk);
+    return this.#bytes.length <= this.#plan.settings.responseBytes || this.#refuseSize();
   }
 
   onGrowth(decodedBytes: number): void {
@@ -233,7 +226,12 @@ export class Exchange
   #startStream(): void {
     clearTimeout(this.timer);
     this.#streamed = new StreamedBody(this, this.#plan.settings.idleTimeoutMs);
-    this.#resolve({ ...this.#head(), body: this.#streamed });
+    this.#resolve({ ...this.#head(), body: this.#streamed, delimited: this.#delimited });
+  }
+
+  /** A stream may take as long as it likes once it has begun. */
+  #isLate(): boolean {
+    return this.#streamed === undefined && monotonicNow() > this.deadline;
   }
 
   #refuseSize(): boolean {
@@ -248,7 +246,7 @@ export class Exchange
   #finish(): void {
     this.#settle();
     if (this.#streamed !== undefined) this.#streamed.end(undefined);
-    else this.#resolve({ ...this.#head(), body: this.#joined(), delimited: this.#delimited });
+    else this.#resolve({ ...this.#head(), body: this.#bytes.join(), delimited: this.#delimited });
     if (!this.#isLetGo) this.#abandon();
   }
 
@@ -289,16 +287,5 @@ export class Exchange
       attempts: sent.attempts,
       url: request.origin + request.path,
     };
-  }
-
-  /** Copied, so that it shares memory with nothing else that came over the connection. */
-  #joined(): Uint8Array {
-    const body = new Uint8Array(this.#skips ? 0 : this.#bodyBytes);
-    let at = 0;
-    for (const chunk of this.#chunks ?? NO_BYTES) {
-      body.set(chunk, at);
-      at += chunk.byteLength;
-    }
-    return body;
   }
 }

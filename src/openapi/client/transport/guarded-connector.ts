@@ -44,7 +44,7 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
     const socket = opened as unknown as Socket;
     sockets.add(socket);
     new ReadGate(socket);
-    socket.prependListener("error", tellReset);
+    socket.prependListener("error", renameError);
     socket.once("close", () => {
       clearTimeout(timer);
       sockets.delete(socket);
@@ -60,7 +60,11 @@ function expire(socket: Socket): void {
   socket.destroy(new errors.ConnectTimeoutError("The connection was not made in time."));
 }
 
-/** A reset is no end: undici takes `ECONNRESET` for one where the body ends with the connection, so it goes by another name. */
-function tellReset(error: NodeJS.ErrnoException): void {
+/**
+ * Tells undici what it takes for something else. A reset is no end: it takes `ECONNRESET` for one where the body ends with the
+ * connection. And what was aborted is over: it would connect again for it, only to find that out.
+ */
+function renameError(error: NodeJS.ErrnoException): void {
   if (error.code === "ECONNRESET") error.code = "WAYBILL_RESET";
+  else if (error.code === "UND_ERR_INFO" && error.message === "aborted") error.code = "WAYBILL_ABORTED";
 }

@@ -17,6 +17,7 @@ export interface TransportSeams {
 /** One place that is called, and the connections to it. */
 export interface Origin {
   readonly host: string;
+  readonly port: string;
   readonly pool: Pool;
 }
 
@@ -83,7 +84,7 @@ export class OriginPools {
       bodyTimeout: 0,
       maxHeaderSize: this.#settings.headerBytes,
     });
-    return { host: bareHost(url.hostname), pool };
+    return { host: bareHost(url.hostname), port, pool };
   }
 
   /** What is under way there is finished first. */

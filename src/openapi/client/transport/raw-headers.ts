@@ -1,19 +1,6 @@
+import { isFramingHeader } from "../header-rules.ts";
 import type { OutgoingRequest } from "../http-message.ts";
 import { ACCEPTED_ENCODINGS } from "./content-decoder.ts";
-
-/** What the connection itself has to say; no caller's word for it is taken. */
-const OWN_HEADERS: ReadonlySet<string> = new Set([
-  "host",
-  "connection",
-  "content-length",
-  "transfer-encoding",
-  "keep-alive",
-  "upgrade",
-  "expect",
-  "te",
-  "trailer",
-  "proxy-connection",
-]);
 
 /** Lists headers as they are sent, name and value in turn. */
 export function toRawHeaders(headers: OutgoingRequest["headers"]): string[] {
@@ -21,7 +8,8 @@ export function toRawHeaders(headers: OutgoingRequest["headers"]): string[] {
   let accepts = false;
   for (const given of Object.keys(headers)) {
     const name = given.toLowerCase();
-    if (OWN_HEADERS.has(name)) continue;
+    // What the connection itself has to say: no caller's word for it is taken.
+    if (isFramingHeader(name)) continue;
     if (name === "accept-encoding") accepts = true;
     raw.push(name, headers[given] as string);
   }

@@ -2,15 +2,26 @@ import type { Socket } from "node:net";
 
 let current: ReadGate | undefined;
 
+/** A head that only says to go on, or the beginning of one; to switch protocols is something else. */
+const INTERIM = /^.{0,8}$|^.{9}(?:1(?!01)|$)/s;
+const HEAD_END = "\r\n\r\n";
+/** Bytes of such a head; what is longer is none. */
+const LONGEST_INTERIM = 16_384;
+
 /**
  * Stops the reading of a socket while nobody wants its bytes, so that the other side has to wait.
  *
  * undici's own way, to pause its parser, cannot be used: when the other side ends the connection while the parser is paused,
- * an assertion fails in an event handler, and the process with it.
+ * an assertion fails in an event handler, and the process with it. Nor does undici take a `100 Continue` that nobody asked for,
+ * which servers may send (RFC 9110, section 15.2): it is taken out here, and its like with it.
  */
 export class ReadGate {
   readonly #socket: Socket;
   #isShut = false;
+  /** The next bytes are the beginning of a response. */
+  #expectsHead = true;
+  /** The beginning of a head that may turn out to be one that says to go on. */
+  #held: Buffer | undefined;
 
   constructor(socket: Socket) {
     this.#socket = socket;
@@ -20,13 +31,39 @@ export class ReadGate {
       if (size !== undefined) return read.call(socket, size);
       if (this.#isShut) return null;
       current = this;
-      return read.call(socket);
+      const chunk: Buffer | null = read.call(socket);
+      return this.#expectsHead && chunk !== null ? this.#pastInterim(chunk) : chunk;
     };
   }
 
   /** The gate of the socket whose bytes are being parsed; undici parses them in the call in which it reads them. */
   static get current(): ReadGate | undefined {
     return current;
+  }
+
+  /** Another response follows. */
+  expectHead(): void {
+    this.#expectsHead = true;
+  }
+
+  /** Gives what comes after heads that say to go on; nothing where that has not arrived. */
+  #pastInterim(chunk: Buffer): Buffer | null {
+    let bytes = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk]);
+    this.#held = undefined;
+    while (bytes.length > 0) {
+      const isInterim = bytes.length < LONGEST_INTERIM && INTERIM.test(bytes.toString("latin1", 0, 12));
+      if (!isInterim) {
+        this.#expectsHead = false;
+        return bytes;
+      }
+      const end = bytes.indexOf(HEAD_END);
+      if (end === -1) {
+        this.#held = bytes;
+        return null;
+      }
+      bytes = bytes.subarray(end + HEAD_END.length);
+    }
+    return null;
   }
 
   shut(): void {

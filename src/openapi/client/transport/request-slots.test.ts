@@ -49,17 +49,17 @@ it("RE-25 lets whoever gives up leave, and whoever is behind move up", async () 
 it("RE-25 lets N begin in a period and no more, over many periods", async () => {
   const slots = new RequestSlots({ concurrency: 1_000, queue: 1_000, rate: { requests: 10, perMs: 30 } });
   const times: number[] = [];
+  const started = performance.now();
   await Promise.all(
     Array.from({ length: 55 }, async () => {
       await slots.take(NEVER, SENT);
-      times.push(performance.now());
+      times.push(performance.now() - started);
       slots.release();
     }),
   );
-  // Taken a moment before it is noted, which may be a longer one on a busy machine.
+  // A busy machine may be late, and never early.
   for (const [index, time] of times.entries()) {
-    const before = times[index - 10];
-    if (before !== undefined) expect(time - before).toBeGreaterThan(25);
+    expect(time).toBeGreaterThanOrEqual(Math.floor(index / 10) * 29);
   }
   slots.close();
 });

@@ -55,6 +55,8 @@ export class RequestSlots {
   readonly #options: SlotOptions;
   /** In the order they came; a set, since whoever gives up leaves from the middle. */
   readonly #waiting = new Set<Waiter>();
+  /** Those that have a slot and wait for a token alone; they go first, since others wait for their slots. */
+  readonly #going = new Set<Waiter>();
   #running = 0;
   /** When the last requests began, a period back: a token is free again a period after it was taken. */
   readonly #taken: number[] = [];
@@ -68,16 +70,28 @@ export class RequestSlots {
   /** Takes a slot at once and returns nothing, or returns what resolves when it is there. */
   take(signal: AbortSignal, sent: Sent): Promise<void> | undefined {
     if (signal.aborted) throw abortError(signal, sent);
-    if (this.#waiting.size === 0 && this.#running < this.#options.concurrency && this.#takeToken()) {
+    const isFree = this.#waiting.size === 0 && this.#running < this.#options.concurrency;
+    if (isFree && this.#going.size === 0 && this.#takeToken()) {
       this.#running += 1;
       return undefined;
     }
     if (this.#waiting.size >= this.#options.queue) {
       const message = `More than ${this.#options.queue} requests wait for their turn; call more slowly, or raise the option queue.`;
-      throw new CallError("RESOURCE_EXHAUSTED", message, { details: { ...sent }, stack: false });
+      const { host, attempts } = sent;
+      throw new CallError("RESOURCE_EXHAUSTED", message, { details: { host, attempts }, stack: false });
     }
     const waiter = new Waiter(signal, sent, this.#leave);
     this.#waiting.add(waiter);
+    this.#admit();
+    return waiter.granted;
+  }
+
+  /** The same for one more request in a slot that is taken, such as where it is redirected. */
+  takeAgain(signal: AbortSignal, sent: Sent): Promise<void> | undefined {
+    if (signal.aborted) throw abortError(signal, sent);
+    if (this.#going.size === 0 && this.#takeToken()) return undefined;
+    const waiter = new Waiter(signal, sent, this.#leave);
+    this.#going.add(waiter);
     this.#admit();
     return waiter.granted;
   }
@@ -91,29 +105,38 @@ export class RequestSlots {
   /** Turns away whoever waits. */
   close(): void {
     clearTimeout(this.#timer);
-    const waiting = [...this.#waiting];
+    const waiting = [...this.#going, ...this.#waiting];
+    this.#going.clear();
     this.#waiting.clear();
     for (const waiter of waiting) waiter.refuse(closedError(waiter.sent));
   }
 
   readonly #leave = (waiter: Waiter): void => {
     this.#waiting.delete(waiter);
-    if (this.#waiting.size === 0) clearTimeout(this.#timer);
+    this.#going.delete(waiter);
+    if (this.#waiting.size + this.#going.size === 0) clearTimeout(this.#timer);
   };
 
   readonly #admit = (): void => {
     clearTimeout(this.#timer);
+    for (const waiter of this.#going) {
+      if (!this.#takeTokenOrWait()) return;
+      this.#going.delete(waiter);
+      waiter.grant();
+    }
     for (const waiter of this.#waiting) {
-      if (this.#running >= this.#options.concurrency) return;
-      if (!this.#takeToken()) {
-        this.#timer = setTimeout(this.#admit, this.#nextTokenMs());
-        return;
-      }
+      if (this.#running >= this.#options.concurrency || !this.#takeTokenOrWait()) return;
       this.#waiting.delete(waiter);
       this.#running += 1;
       waiter.grant();
     }
   };
+
+  #takeTokenOrWait(): boolean {
+    if (this.#takeToken()) return true;
+    this.#timer = setTimeout(this.#admit, this.#nextTokenMs());
+    return false;
+  }
 
   #takeToken(): boolean {
     const { rate } = this.#options;

@@ -5,6 +5,8 @@ import { CallError, isCallError } from "../../../core/errors/errors.ts";
 /** What an error of the transport speaks of. */
 export interface Sent {
   readonly host: string;
+  /** Told where no connection could be made, which a wrong one is often the cause of. */
+  readonly port?: string | undefined;
   /** How often it was sent, the last time included. */
   readonly attempts: number;
 }
@@ -15,10 +17,13 @@ interface Failure {
   readonly says: string;
   /** The same again would fail again. @default false */
   readonly lasting?: true;
+  /** No connection was made. @default false */
+  readonly unconnected?: true;
 }
 
-const UNREACHABLE: Failure = { code: "UNAVAILABLE", says: "cannot be reached" };
+const UNREACHABLE: Failure = { code: "UNAVAILABLE", says: "cannot be reached", unconnected: true };
 const CUT: Failure = { code: "UNAVAILABLE", says: "ended the connection: the response was cut off" };
+const UNKNOWN: Failure = { code: "UNAVAILABLE", says: "cannot be reached" };
 const INSECURE: Failure = { code: "UNAVAILABLE", says: "cannot be reached securely", lasting: true };
 const MALFORMED: Failure = { code: "OUTPUT_INVALID", says: "did not answer in valid HTTP" };
 const GARBLED: Failure = { code: "OUTPUT_INVALID", says: "sent a body that cannot be decoded" };
@@ -37,11 +42,15 @@ const FAILURES: Readonly<Record<string, Failure>> = {
   ECONNREFUSED: UNREACHABLE,
   EHOSTUNREACH: UNREACHABLE,
   ENETUNREACH: UNREACHABLE,
-  ENOTFOUND: UNREACHABLE,
-  EAI_AGAIN: UNREACHABLE,
+  ENOTFOUND: UNKNOWN,
+  EAI_AGAIN: UNKNOWN,
   ETIMEDOUT: UNREACHABLE,
   EPROTO: INSECURE,
-  UND_ERR_CONNECT_TIMEOUT: { code: "TIMEOUT", says: "did not accept a connection in time" },
+  UND_ERR_CONNECT_TIMEOUT: {
+    code: "TIMEOUT",
+    says: "did not accept a connection in time",
+    unconnected: true,
+  },
   UND_ERR_HEADERS_OVERFLOW: { code: "TOO_LARGE", says: "sent more headers than limits.headerBytes allows" },
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: CUT,
   UND_ERR_SOCKET: CUT,
@@ -76,7 +85,8 @@ export function closedError(sent: Sent): CallError {
 /** Makes an error about a host; one that is `lasting` is not tried again. */
 export function transportError(failure: Failure, sent: Sent, cause?: unknown): CallError {
   const host = shownHost(sent.host);
-  const error = new CallError(failure.code, `${host} ${failure.says}.`, {
+  const place = failure.unconnected && sent.port !== undefined ? withPort(host, sent.port) : host;
+  const error = new CallError(failure.code, `${place} ${failure.says}.`, {
     details: { host, attempts: sent.attempts },
     stack: false,
     ...(cause === undefined ? {} : { cause }),
@@ -107,12 +117,16 @@ export function shownHost(host: string): string {
   return host.length > 255 ? `${host.slice(0, 255)}…` : host;
 }
 
+function withPort(host: string, port: string): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
 function failureOf(thrown: unknown): Failure {
   if (thrown instanceof errors.HTTPParserError) return isEarlyEnd(thrown) ? CUT : MALFORMED;
   const code: unknown = thrown instanceof Error ? (thrown as NodeJS.ErrnoException).code : undefined;
-  if (typeof code !== "string") return UNREACHABLE;
+  if (typeof code !== "string") return UNKNOWN;
   if (Object.hasOwn(FAILURES, code)) return FAILURES[code] as Failure;
-  return FAMILIES.find(([pattern]) => pattern.test(code))?.[1] ?? UNREACHABLE;
+  return FAMILIES.find(([pattern]) => pattern.test(code))?.[1] ?? UNKNOWN;
 }
 
 /** What the parser says when the connection ends within a body; it has no code for it. */

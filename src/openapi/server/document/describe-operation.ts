@@ -2,7 +2,7 @@ import { isPlainObject } from "../../../core/json/json-value.ts";
 import type { AnyOperation, OperationAnnotations } from "../../../core/operation/operation-types.ts";
 import { toOperationSchema } from "../../../core/schema/any-schema.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../../core/schema/json-schema.ts";
-import { DATA_TYPE } from "../accept.ts";
+import { DATA_TYPE } from "../../media-types.ts";
 import { type InputPlace, placeOf, type QueryParameter } from "../input-place.ts";
 import { type DescribedAnswers, declaredErrors, describeResponses } from "./describe-responses.ts";
 import { describeData, findExample } from "./described-data.ts";

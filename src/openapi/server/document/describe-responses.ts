@@ -3,7 +3,8 @@ import type { AnyOperation, ErrorDeclaration } from "../../../core/operation/ope
 import type { ResultFormat } from "../../../core/result/result-format.ts";
 import { toOperationSchema } from "../../../core/schema/any-schema.ts";
 import type { JsonSchemaObject } from "../../../core/schema/json-schema.ts";
-import { DATA_TYPE, ENVELOPE_TYPE, EVENTS_TYPE, formatType } from "../accept.ts";
+import { DATA_TYPE } from "../../media-types.ts";
+import { ENVELOPE_TYPE, EVENTS_TYPE, formatType } from "../accept.ts";
 import { placeOf } from "../input-place.ts";
 import { type DescribedData, describeData } from "./described-data.ts";
 import type { DocumentObject } from "./openapi-document.ts";

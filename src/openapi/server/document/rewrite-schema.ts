@@ -80,8 +80,7 @@ class Rewriting {
   }
 
   #references(schema: JsonSchemaObject): JsonSchemaObject[] {
-    return this.#linked.referencesOf(schema).map((keyword) => {
-      const target = this.#linked.targetOf(schema, keyword);
+    return this.#linked.referencesOf(schema).map(({ keyword, target }) => {
       if (target === undefined) throw new NotDescribable(`What ${keyword} means cannot be told.`);
       return this.schema(target);
     });

@@ -19,6 +19,9 @@ describe("finding where JSON goes wrong", () => {
     ["01", 1],
     ["{} x", 3],
     ["[}", 1],
+    ["{}{}", 2],
+    ['{"a":', 5],
+    ["{1:2}", 1],
   ])("RE-30 finds it in %j at %i", (text, position) => {
     expect(() => JSON.parse(text)).toThrow();
     expect(findJsonFault(text)).toBe(position);

@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { digestOf, ownerOf } from "./caller-digest.ts";
+
+const ann = { subject: "ann", scopes: ["a", "b"], tier: "pro", resources: { x: ["1"], y: "*" as const } };
+
+describe("the digest of a caller", () => {
+  it("RE-29 is the same however rights are ordered, and whichever token they came with", () => {
+    const reordered = { ...ann, scopes: ["b", "a", "b"], resources: { y: "*" as const, x: ["1"] } };
+    expect(digestOf(reordered)).toBe(digestOf(ann));
+    const token = (jti: string) => ({ ...ann, claims: { iss: "i", org: { id: 1n }, jti, sid: jti } });
+    expect(digestOf(token("1"))).toBe(digestOf(token("2")));
+  });
+
+  it.each([
+    [{ ...ann, subject: "bob" }],
+    [{ ...ann, scopes: ["a"] }],
+    [{ ...ann, tier: "free" }],
+    [{ subject: "ann", scopes: ["a", "b"], resources: ann.resources }],
+    [{ ...ann, resources: { x: ["1", "2"], y: "*" as const } }],
+    [{ ...ann, claims: { org: 1 } }],
+    [undefined],
+  ])("RE-29 is another for other rights: %o", (other) => {
+    expect(digestOf(other)).not.toBe(digestOf(ann));
+  });
+
+  it("RE-29 names a caller by subject and issuer, whatever the rights", () => {
+    const of = (iss: string) => ({ ...ann, claims: { iss } });
+    expect(ownerOf(of("a"))).toBe(ownerOf({ ...of("a"), scopes: [] }));
+    expect(new Set([of("a"), of("b"), ann, undefined, { subject: "" }].map(ownerOf)).size).toBe(5);
+  });
+});

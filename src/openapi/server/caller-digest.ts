@@ -1,0 +1,24 @@
+import { createHash } from "node:crypto";
+import { serialize } from "node:v8";
+import type { Identity } from "../../core/access/identity.ts";
+
+/** Claims that change with every token of the same caller. */
+const OF_ONE_TOKEN = new Set(["at_hash", "auth_time", "c_hash", "exp", "iat", "jti", "nbf", "nonce", "sid"]);
+
+/** Names a caller: their subject, and who vouches for it; all anonymous callers are one. */
+export function ownerOf(identity: Identity | undefined): string {
+  return JSON.stringify(identity === undefined ? [] : [identity.subject, String(identity.claims?.["iss"])]);
+}
+
+/** Tells callers apart by all they may do and are known by, however often they renew their token. */
+export function digestOf(identity: Identity | undefined): string {
+  if (identity === undefined) return "";
+  const { subject, scopes = [], tier, resources = {}, claims = {} } = identity;
+  const lasting = Object.entries(claims).filter(([name]) => !OF_ONE_TOKEN.has(name));
+  const all = [subject, [...new Set(scopes)].sort(), tier, sorted(Object.entries(resources)), sorted(lasting)];
+  return createHash("sha256").update(serialize(all)).digest("base64");
+}
+
+function sorted<T>(entries: readonly (readonly [string, T])[]): readonly (readonly [string, T])[] {
+  return [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
+}
