@@ -75,7 +75,7 @@ function flatten(schema, resolve, direction, depth, seen = new Set()) {
     const target = flatten(resolve($ref), resolve, direction, depth, new Set([...seen, $ref]));
     flat = merge(typeof target === "object" && target !== null ? target : {}, rest);
   }
-  for (const part of flat.allOf ?? []) {
+  for (const part of Array.isArray(flat.allOf) ? flat.allOf : []) {
     const { allOf, ...rest } = flat;
     flat = merge(rest, flatten(part, resolve, direction, depth, seen));
     if (allOf) delete flat.allOf;

@@ -117,21 +117,24 @@ describe("each scheme in its place", () => {
   it.each([
     ["query", "a*(b)", ["a%2A%28b%29=new"]],
     ["cookie", "a*b", ["a*b=new"]],
-  ] as const)("RE-25 X-6 knows its parameter however the name is written: %s", async (place, name, expected) => {
-    const caller = createCaller(api, only(key(place, name)), { main: "new" });
-    const parameters = [
-      makeParameter({ name, key: "p", in: place }),
-      makeParameter({ name: "all", in: place, allowReserved: true }),
-    ];
-    const build = createRequestBuilder(
-      makePlan({ parameters, servers: [{ url: api.origin, variables: {} }] }),
-      { limits: {} },
-    );
-    const draft = build({ p: "old", all: { [name]: "older" } });
-    await caller.authorize(draft);
-    await caller.authorize(draft);
-    expect(place === "query" ? draft.query : draft.cookies).toEqual(expected);
-  });
+  ] as const)(
+    "RE-25 X-6 knows its parameter however the name is written: %s",
+    async (place, name, expected) => {
+      const caller = createCaller(api, only(key(place, name)), { main: "new" });
+      const parameters = [
+        makeParameter({ name, key: "p", in: place }),
+        makeParameter({ name: "all", in: place, allowReserved: true }),
+      ];
+      const build = createRequestBuilder(
+        makePlan({ parameters, servers: [{ url: api.origin, variables: {} }] }),
+        { limits: {} },
+      );
+      const draft = build({ p: "old", all: { [name]: "older" } });
+      await caller.authorize(draft);
+      await caller.authorize(draft);
+      expect(place === "query" ? draft.query : draft.cookies).toEqual(expected);
+    },
+  );
 
   it("RE-25 X-6 finds its parameter in a query that is one text", async () => {
     const caller = createCaller(api, only(key("query", "k")), { main: "new" });
@@ -139,6 +142,14 @@ describe("each scheme in its place", () => {
     draft.query.push("a=1&k=old&%6B=older&b", "k", "%=1");
     await caller.authorize(draft);
     expect(draft.query).toEqual(["a=1&b", "%=1", "k=new"]);
+  });
+
+  it("RE-25 X-6 leaves cookies whole that hold what looks like its pair", async () => {
+    const caller = createCaller(api, only(key("cookie", "k")), { main: "new" });
+    const draft = toDraft(api.origin);
+    draft.cookies.push("a=1&k=2", "k=old", "%6B=older");
+    await caller.authorize(draft);
+    expect(draft.cookies).toEqual(["a=1&k=2", "k=new"]);
   });
 
   it("RE-25 adds plain values at once, without a promise", () => {

@@ -164,7 +164,10 @@ it("RE-25 connects in time or not at all, and never sends what was given up", as
   const slow = { trusted: ["slow.test"], retries: false } as const;
   const transport = openTransport({ ...slow, connectTimeoutMs: 30 }, { lookup });
   const error = await failureOf(transport.send(toRequest(`http://slow.test:${port}`), ONCE));
-  expect([error.code, error.message]).toEqual(["TIMEOUT", `slow.test:${port} did not accept a connection in time.`]);
+  expect([error.code, error.message]).toEqual([
+    "TIMEOUT",
+    `slow.test:${port} did not accept a connection in time.`,
+  ]);
   const given = openTransport({ ...slow, timeoutMs: 30 }, { lookup });
   expect((await failureOf(given.send(toRequest(`http://slow.test:${port}`), ONCE))).code).toBe("TIMEOUT");
   expect(held).toHaveLength(2);

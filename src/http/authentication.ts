@@ -8,9 +8,9 @@ import type { Refuse } from "./refusal.ts";
 export interface HttpAuthenticationOptions {
   /** Every request needs a bearer token. */
   readonly auth?: BearerAuth | undefined;
-  /** A scheme of one's own: who is asking, nothing for an anonymous caller; a thrown `CallError` refuses the request. */
+  /** A scheme of one's own: who is asking, nothing or `null` for an anonymous caller; a thrown `CallError` refuses the request. */
   readonly authenticate?:
-    | ((request: Request) => Identity | undefined | Promise<Identity | undefined>)
+    | ((request: Request) => Identity | null | undefined | Promise<Identity | null | undefined>)
     | undefined;
 }
 
@@ -49,7 +49,7 @@ export function createAuthentication(options: HttpAuthenticationOptions, refuse:
     async identify(request) {
       try {
         const identity = await authenticate(request);
-        return { identity: identity === undefined ? undefined : HeldIdentity.of(identity) };
+        return { identity: identity === undefined || identity === null ? undefined : HeldIdentity.of(identity) };
       } catch (thrown) {
         if (!isCallError(thrown)) throw thrown;
         const { httpStatus } = errorTraits(thrown.code);

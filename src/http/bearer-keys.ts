@@ -44,7 +44,7 @@ export function readBearerKeys(keys: BearerKeys, algorithms: readonly string[] |
 function isSymmetric(keys: BearerKeys): boolean {
   if (keys instanceof Uint8Array) {
     if (keys.byteLength >= SECRET_BYTES) return true;
-    throw new TypeError(`A shared secret needs ${SECRET_BYTES} bytes or more.`);
+    throw new TypeError(`keys must be a shared secret of ${SECRET_BYTES} bytes or more.`);
   }
   if (typeof keys !== "object" || keys === null || keys instanceof URL) return false;
   if (isSet(keys)) return false;
@@ -103,5 +103,5 @@ function readKeysUrl(keys: string | URL): URL {
   const url = new URL(keys);
   const loopback = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
   if (url.protocol === "https:" || (url.protocol === "http:" && loopback)) return url;
-  throw new TypeError("Keys must be read over https: over http, anybody on the way could replace them.");
+  throw new TypeError("keys must be read over https: over http, anybody on the way could replace them.");
 }

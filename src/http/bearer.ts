@@ -43,12 +43,18 @@ const TOKEN_CHARACTERS = 16_384;
 /** Keys of a set that are tried on a token that names none. */
 const KEYS_TRIED = 16;
 
-/** Creates what checks tokens and refuses requests in the words of `refuse`; options that make no sense, or no difference between tokens, are a `TypeError`. */
-export function createBearerCheck(auth: BearerAuth, refuse: Refuse): BearerCheck {
-  const verify = createVerification(auth);
+/**
+ * Creates what checks tokens and refuses requests in the words of `refuse`. Options that make no sense, or no difference between tokens, are
+ * a `TypeError`, which names them by the `option` they are given in.
+ */
+export function createBearerCheck(auth: BearerAuth, refuse: Refuse, option = "auth"): BearerCheck {
+  const verify = named(option, () => createVerification(auth));
   const toIdentity = auth.toIdentity ?? readIdentity;
   const required = auth.requiredScopes ?? [];
-  const metadata = auth.resourceMetadata && readMetadata(auth.resourceMetadata, auth.audience);
+  const metadata = named(
+    option,
+    () => auth.resourceMetadata && readMetadata(auth.resourceMetadata, auth.audience),
+  );
   const challenge = (status: number, message: string, fields: Readonly<Record<string, string>>) => {
     const all = metadata === undefined ? fields : { ...fields, resource_metadata: metadata.url };
     return { refusal: refuse(status, message, { headers: { "www-authenticate": toChallenge(all) } }) };
@@ -78,6 +84,16 @@ export function createBearerCheck(auth: BearerAuth, refuse: Refuse): BearerCheck
       return refuse(405, "The metadata can only be read.", { headers: { allow: "GET" } });
     },
   };
+}
+
+/** What is wrong with an option is said of it by its whole name. */
+function named<T>(option: string, read: () => T): T {
+  try {
+    return read();
+  } catch (thrown) {
+    if (!(thrown instanceof TypeError)) throw thrown;
+    throw new TypeError(`${option}.${thrown.message}`, { cause: thrown });
+  }
 }
 
 /** Tells whether a path is one under which metadata of a protected resource is looked for. */

@@ -51,7 +51,9 @@ describe("listenHttp", () => {
     const { listener } = await start();
     const closed: number[] = [];
     const onClose = async (timeoutMs: number) => void closed.push(timeoutMs);
-    await expect(start({ onClose }, { port: listener.port })).rejects.toThrow("EADDRINUSE");
+    const used = start({ onClose }, { port: listener.port });
+    await expect(used).rejects.toThrow(`127.0.0.1 port ${listener.port} is in use; give another "port"`);
+    await expect(used).rejects.toMatchObject({ code: "EADDRINUSE" });
     expect(closed).toEqual([0]);
   });
 

@@ -95,12 +95,27 @@ function trackSockets(http: Server): ReadonlySet<Socket> {
 
 function listen(http: Server, port: number, host: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    http.once("error", reject);
+    const fail = (cause: NodeJS.ErrnoException): void => reject(listenError(cause, port, host));
+    http.once("error", fail);
     http.listen(port, host, () => {
-      http.off("error", reject);
+      http.off("error", fail);
       resolve();
     });
   });
+}
+
+const LISTEN_FAULTS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is in use; give another "port", or 0 for a free one',
+  EACCES: 'is not for this user; give another "port", or 0 for a free one',
+  EADDRNOTAVAIL: 'is not an address of this machine; give another "host"',
+  ENOTFOUND: 'is not an address of this machine; give another "host"',
+};
+
+/** Says what is wrong in terms of the options; the code of the platform stays readable. */
+function listenError(cause: NodeJS.ErrnoException, port: number, host: string): Error {
+  const fault = LISTEN_FAULTS[cause.code ?? ""];
+  if (fault === undefined) return cause;
+  return Object.assign(new Error(`${host} port ${port} ${fault}.`, { cause }), { code: cause.code });
 }
 
 interface Closing {

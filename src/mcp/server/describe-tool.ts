@@ -1,7 +1,12 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
-import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import type { AnyOperation, ErrorDeclaration } from "../../core/operation/operation-types.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
-import { toOperationSchema } from "../../core/schema/any-schema.ts";
+import {
+  type AnySchema,
+  type OperationSchema,
+  type SchemaDirection,
+  toOperationSchema,
+} from "../../core/schema/any-schema.ts";
 import type { JsonSchema, JsonSchemaObject } from "../../core/schema/json-schema.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
 import { OPERATION_META_KEY, TOOL_META_KEY } from "../meta-keys.ts";
@@ -41,20 +46,42 @@ export function outputOf(operation: AnyOperation, format: ResultFormat): JsonSch
   return byFormat.get(format);
 }
 
-function readInput({ inputSchema }: AnyOperation): ServedInput {
-  if (inputSchema === undefined) return toServedInput(undefined);
-  const { json, meaningful } = toOperationSchema(inputSchema, "input");
-  return toServedInput(meaningful ? json : undefined);
+function readInput(operation: AnyOperation): ServedInput {
+  const compiled = usable(() => operation.inputSchema, "input");
+  return toServedInput(compiled?.meaningful ? compiled.json : undefined);
+}
+
+/** A schema, compiled; nothing where there is none, or it is refused: calls are told so, and no other tool suffers from it. */
+function usable(
+  read: () => AnySchema | undefined,
+  direction: SchemaDirection,
+  onRefused?: (cause: unknown) => void,
+): OperationSchema | undefined {
+  try {
+    const schema = read();
+    return schema === undefined ? undefined : toOperationSchema(schema, direction);
+  } catch (cause) {
+    onRefused?.(cause);
+    return undefined;
+  }
+}
+
+/** As what an operation is described. */
+interface ToolDescription {
+  readonly name: string;
+  readonly era: Era;
+  readonly format: ResultFormat;
+  /** Hears of schemas that are refused, of which the tool says nothing. */
+  readonly warn: (message: string, cause: unknown) => void;
 }
 
 /** Describes an operation as a tool. */
 export function describeTool(
   operation: AnyOperation,
-  name: string,
-  era: Era,
-  format: ResultFormat,
+  { name, era, format, warn }: ToolDescription,
 ): DescribedTool {
   const { title, description } = operation;
+  warnOfRefused(operation, warn);
   const input = inputOf(operation);
   const outputSchema = toServedOutput(formatSchema(operation, format), era);
   const natural = outputOf(operation, format);
@@ -74,6 +101,23 @@ export function describeTool(
   };
 }
 
+function warnOfRefused(operation: AnyOperation, warn: ToolDescription["warn"]): void {
+  const { id } = operation;
+  const tell =
+    (what: string, instead: string) =>
+    (cause: unknown): void =>
+      warn(`${what} of "${id}" is refused; ${instead}.`, cause);
+  usable(
+    () => operation.inputSchema,
+    "input",
+    tell("The input schema", "its tool is listed as if it took anything"),
+  );
+  usable(() => operation.outputSchema, "output", tell("The output schema", "its tool is listed without one"));
+  for (const { code, schema } of declaredErrors(operation)) {
+    usable(() => schema, "output", tell(`The schema of the error ${code}`, "its tool is listed without it"));
+  }
+}
+
 /** Leaves out what only Waybill itself, or the SDK for this very server, may say. */
 export function foreignMeta(meta: unknown): Record<string, unknown> {
   if (!isPlainObject(meta)) return {};
@@ -84,10 +128,14 @@ export function foreignMeta(meta: unknown): Record<string, unknown> {
 
 function formatSchema(operation: AnyOperation, format: ResultFormat): JsonSchema | undefined {
   const { type } = operation;
-  // A subscription ends with one result about all its values, which the format writes like any other.
-  return format.outputSchema(
-    type === "subscription" ? { ...operation, outputSchema: streamSchema(operation) } : operation,
-  );
+  try {
+    // A subscription ends with one result about all its values, which the format writes like any other.
+    return format.outputSchema(
+      type === "subscription" ? { ...operation, outputSchema: streamSchema(operation) } : operation,
+    );
+  } catch {
+    return undefined;
+  }
 }
 
 function importedPartOf(operation: AnyOperation): Readonly<Record<string, unknown>> {
@@ -119,7 +167,7 @@ interface Wrapping {
 
 /** What a tool cannot say of its operation, and what was declared where the tool looks the same either way. */
 function factsOf(operation: AnyOperation, { wrapsInput, wrapsResult }: Wrapping): Record<string, unknown> {
-  const { id, type, version, tags, tier, features, inputSchema, annotations } = operation;
+  const { id, type, version, tags, tier, features, annotations } = operation;
   const errors = errorFacts(operation);
   return {
     id,
@@ -131,20 +179,39 @@ function factsOf(operation: AnyOperation, { wrapsInput, wrapsResult }: Wrapping)
     ...(features !== undefined && features.length > 0 && { features }),
     ...(wrapsInput && { wrapsInput }),
     ...(wrapsResult && { wrapsResult }),
-    ...(inputSchema === undefined && { takesAnything: true }),
+    ...(takesAnything(operation) && { takesAnything: true }),
     ...(type !== "mutation" && annotations?.readOnly === true && { declaresReadOnly: true }),
   };
 }
 
-function errorFacts({ errors }: AnyOperation): readonly Record<string, unknown>[] {
-  if (errors === undefined) return [];
-  const list = Array.isArray(errors)
-    ? errors
-    : Object.entries(errors).map(([code, rest]) => ({ ...rest, code }));
-  return list.map(({ code, description, schema, httpStatus }) => ({
-    code,
-    ...(description !== undefined && { description }),
-    ...(schema !== undefined && { schema: toOperationSchema(schema, "output").json }),
-    ...(httpStatus !== undefined && { httpStatus }),
-  }));
+function errorFacts(operation: AnyOperation): readonly Record<string, unknown>[] {
+  return declaredErrors(operation).map(({ code, description, schema, httpStatus }) => {
+    const json = usable(() => schema, "output")?.json;
+    return {
+      code,
+      ...(description !== undefined && { description }),
+      ...(json !== undefined && { schema: json }),
+      ...(httpStatus !== undefined && { httpStatus }),
+    };
+  });
+}
+
+/** What is declared may be read when it is asked for first, which can fail. */
+function declaredErrors(operation: AnyOperation): readonly ErrorDeclaration[] {
+  try {
+    const { errors = [] } = operation;
+    return Array.isArray(errors)
+      ? errors
+      : Object.entries(errors).map(([code, rest]) => ({ ...(rest as Omit<ErrorDeclaration, "code">), code }));
+  } catch {
+    return [];
+  }
+}
+
+function takesAnything(operation: AnyOperation): boolean {
+  try {
+    return operation.inputSchema === undefined;
+  } catch {
+    return true;
+  }
 }

@@ -37,17 +37,23 @@ export interface ServedTools {
   formatFor(context: ServerContext): ResultFormat;
 }
 
+/** What else tools are served with. */
+interface ServedParts extends Pick<ServedTools, "store" | "ownLinks"> {
+  /** Hears of schemas that are refused. */
+  readonly warn?: ((message: string, cause: unknown) => void) | undefined;
+}
+
 /** Prepares the tools of an executor. */
 export function serveTools(
   executor: ServedExecutor,
   options: McpServerOptions,
-  parts: Pick<ServedTools, "store" | "ownLinks">,
+  { warn, ...parts }: ServedParts,
 ): ServedTools {
   const usual = options.format ?? plainFormat;
   const byName = new Map([...(options.formats ?? []), usual].map((format) => [format.name, format]));
   return {
     executor,
-    table: new ToolTable(executor, options.names ?? {}),
+    table: new ToolTable(executor, options.names ?? {}, warn),
     limits: readLimits(options.limits),
     ...parts,
     formatFor({ mcpReq: { _meta } }) {

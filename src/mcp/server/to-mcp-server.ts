@@ -65,6 +65,7 @@ class SharedServer implements McpServer {
     this.#tools = serveTools(executor, options, {
       store: stored,
       ownLinks: (namespace, content, asked) => resources.ownLinks(namespace, content, asked),
+      warn,
     });
     const { pageSize, waitingCalls, waitingMs } = this.#tools.limits;
     this.#waiting = new WaitingCalls({ calls: waitingCalls, ms: waitingMs });

@@ -35,15 +35,22 @@ interface Names {
 export class ToolTable {
   readonly #executor: ServedExecutor;
   readonly #naming: ToolNaming;
+  readonly #warn: (message: string, cause: unknown) => void;
   readonly #prepared = new WeakMap<AnyOperation, Map<ResultFormat, Partial<Record<Era, Prepared>>>>();
   readonly #stop: () => void;
   /** Latest first. */
   readonly #pages: PreparedPage[] = [];
   #names: Names | undefined;
 
-  constructor(executor: ServedExecutor, naming: ToolNaming) {
+  /** `warn` hears of schemas that are refused. */
+  constructor(
+    executor: ServedExecutor,
+    naming: ToolNaming,
+    warn: (message: string, cause: unknown) => void = () => {},
+  ) {
     this.#executor = executor;
     this.#naming = naming;
+    this.#warn = warn;
     this.#stop = executor.onChange(() => {
       this.#names = undefined;
     });
@@ -112,7 +119,8 @@ export class ToolTable {
     const known = byEra[era];
     // Without prefixes a name may change when another operation comes or goes.
     if (known !== undefined && known.tool.name === name) return known;
-    const prepared = { tool: describeTool(operation, name, era, format), json: undefined };
+    const tool = describeTool(operation, { name, era, format, warn: this.#warn });
+    const prepared = { tool, json: undefined };
     byEra[era] = prepared;
     return prepared;
   }

@@ -8,6 +8,7 @@ import type {
   TransportLimits,
   TransportOptions,
 } from "./openapi-options.ts";
+import { checkPagingRule } from "./paging/paging-rule.ts";
 import { checkOptionHeaders } from "./request/check-headers.ts";
 import { checkTransportOptions, TRANSPORT_OPTIONS } from "./transport/check-transport-options.ts";
 
@@ -122,6 +123,7 @@ const TEXTS = ["name", "title", "description", "contentType"] as const;
 const PATCHES = ["input", "output", "patch"] as const;
 
 function checkOperationOverlay(name: string, overlay: OperationOverlay): void {
+  checkPagingRule(overlay.paging, `${name}.paging`);
   for (const flag of FLAGS) {
     checkOption(`${name}.${flag}`, overlay[flag], "true or false", typeof overlay[flag] === "boolean");
   }

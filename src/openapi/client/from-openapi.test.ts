@@ -192,7 +192,7 @@ describe("fromOpenApi", () => {
     const { url } = await serve((_, response) => json(response, {}, 500));
     const error = await rejection(fromOpenApi(`${url}/pets.json`, { namespace: "pets", retries: false }));
     expect(error).toMatchObject({
-      code: "UNAVAILABLE",
+      code: "EXECUTION_ERROR",
       message: expect.stringContaining(`${url}/pets.json`),
     });
   });
@@ -293,7 +293,7 @@ describe("fromOpenApi", () => {
     for await (const page of createClient(registry).pages("pets.rows", {})) rows.push(page);
     expect(rows).toEqual([{ rows: [0], more: { at: 1 } }, { rows: [1], more: { at: 2 } }, { rows: [2] }]);
     const { meta } = await registry.execute("pets.rows", {});
-    expect(meta.waybill?.page).toEqual({ next: "1" });
+    expect(meta.waybill?.page).toEqual({ next: "1", input: { at: 1 } });
   });
 
   it("RE-25 mends titles, schemas and names by overlays, later ones winning", async () => {

@@ -51,7 +51,7 @@ export function createNegotiation(formats: readonly ResultFormat[]): Negotiation
     { types: ["application/json", DATA_TYPE, "application/octet-stream"], representation: DATA },
     { types: [ENVELOPE_TYPE], representation: { kind: "envelope" } },
     ...formats.map((format) => ({
-      types: [formatType(format.name)],
+      types: [formatType(format.name)] as const,
       representation: { kind: "format", format } as const,
     })),
   ];

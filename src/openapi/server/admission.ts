@@ -77,7 +77,7 @@ export class Admission {
       return response;
     };
     this.#apiKeys = auth?.apiKeys && createApiKeyCheck(auth.apiKeys);
-    this.#bearer = auth?.bearer && createBearerCheck(auth.bearer, refuse);
+    this.#bearer = auth?.bearer && createBearerCheck(auth.bearer, refuse, "auth.bearer");
     const own = this.#apiKeys === undefined ? [] : [this.#apiKeys.header];
     const rules = { ...CORS, requestHeaders: [...CORS.requestHeaders, ...own] };
     this.#guard = createHostGuard(options, rules, refuse);
@@ -139,7 +139,7 @@ export class Admission {
   ): Promise<Admitted> {
     try {
       const identity = await authenticate(request.toRequest());
-      return { identity: identity === undefined ? undefined : HeldIdentity.of(identity) };
+      return { identity: identity === undefined || identity === null ? undefined : HeldIdentity.of(identity) };
     } catch (thrown) {
       if (!isCallError(thrown)) throw thrown;
       const headers = thrown.httpStatus === 401 ? { "www-authenticate": this.challenge } : {};

@@ -5,10 +5,10 @@ import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
 export interface ApiKeyAuth {
   /** The header a key is sent in. @default "x-api-key" */
   readonly header?: string | undefined;
-  /** Identities by key, or what finds one; nothing is a key nobody knows. */
+  /** Identities by key, or what finds one; nothing, or `null`, is a key nobody knows. */
   readonly keys:
     | Readonly<Record<string, Identity>>
-    | ((key: string) => Identity | undefined | Promise<Identity | undefined>);
+    | ((key: string) => Identity | null | undefined | Promise<Identity | null | undefined>);
 }
 
 /** Finds whose an API key is. */
@@ -31,7 +31,7 @@ export function createApiKeyCheck(auth: ApiKeyAuth): ApiKeyCheck {
     async find(key) {
       if (key === "" || key.length > KEY_CHARACTERS) return undefined;
       const identity = await find(key);
-      return identity === undefined ? undefined : HeldIdentity.of(identity);
+      return identity === undefined || identity === null ? undefined : HeldIdentity.of(identity);
     },
   };
 }
@@ -46,9 +46,18 @@ function fromRecord(keys: Readonly<Record<string, Identity>>): (key: string) => 
     if (!/^[\x21-\x7e]+$/.test(key)) {
       throw new TypeError("auth.apiKeys.keys holds a key that is empty or cannot be sent in a header.");
     }
-    known.set(hash(key), HeldIdentity.of(identity));
+    known.set(hash(key), hold(identity));
   }
   return (key) => known.get(hash(key));
+}
+
+function hold(identity: Identity): Identity {
+  try {
+    return HeldIdentity.of(identity);
+  } catch (cause) {
+    const said = cause instanceof Error ? cause.message : "";
+    throw new TypeError(`auth.apiKeys.keys holds an identity that is none. ${said}`, { cause });
+  }
 }
 
 function hash(key: string): string {

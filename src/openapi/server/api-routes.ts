@@ -1,9 +1,12 @@
 import { CallError, isCallError } from "../../core/errors/errors.ts";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { Executor } from "../../core/registry/executor.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
+import { accessRefusal } from "./access-first.ts";
 import { createNegotiation, type Negotiation, type Representation } from "./accept.ts";
-import { readGenericCall, runBatch } from "./batch.ts";
+import { type GenericCall, readGenericCall, runBatch } from "./batch.ts";
 import { CallRunner, readPatience } from "./call-runner.ts";
+import { CallSlots } from "./call-slots.ts";
 import { type HttpHandlerBounds, readHandlerBounds } from "./check-handler-options.ts";
 import { createDocsPage } from "./docs-page.ts";
 import { EventStreams, headOfStream } from "./event-streams.ts";
@@ -16,10 +19,11 @@ import { type PostedInput, readPosted } from "./read-input.ts";
 import { readReserved } from "./reserved-query.ts";
 import { type Route, RouteTable } from "./route-table.ts";
 import { ServedDocument } from "./served-document.ts";
+import type { Warn } from "./warnings.ts";
 import { nextPageLink, withEntityTag } from "./write-answer.ts";
 
-const READ = "GET, HEAD, OPTIONS";
-const POSTED = "POST, OPTIONS";
+const READ = { allow: "GET, HEAD, OPTIONS" };
+const POSTED = { allow: "POST, OPTIONS" };
 
 /** Everything an API serves to callers it knows. */
 export class ApiRoutes {
@@ -27,19 +31,27 @@ export class ApiRoutes {
   readonly #bounds: HttpHandlerBounds;
   readonly #negotiation: Negotiation;
   readonly #table: RouteTable;
+  readonly #slots: CallSlots;
   readonly #runner: CallRunner;
   readonly #streams: EventStreams;
   readonly #document: ServedDocument;
   readonly #docs: ReturnType<typeof createDocsPage> | undefined;
   readonly #stopHearing: () => void;
 
-  constructor(executor: Executor, options: HttpHandlerOptions, challenge: string) {
+  constructor(
+    executor: Executor,
+    options: HttpHandlerOptions,
+    { challenge, decides }: { readonly challenge: string; readonly decides: boolean },
+    warn: Warn,
+  ) {
     this.#executor = executor;
     this.#bounds = readHandlerBounds(options.limits);
     this.#negotiation = createNegotiation(options.formats ?? []);
     this.#table = new RouteTable(executor, options.basePath ?? "/api");
-    this.#runner = new CallRunner(executor, this.#bounds, challenge);
-    this.#streams = new EventStreams(executor, this.#bounds);
+    this.#slots = new CallSlots(this.#bounds.calls);
+    const running = { bounds: this.#bounds, slots: this.#slots, challenge, isShared: decides, warn };
+    this.#runner = new CallRunner(executor, running);
+    this.#streams = new EventStreams(executor, this.#bounds, warn);
     this.#document = new ServedDocument(executor, options);
     const title = options.info?.title ?? "Waybill";
     this.#docs =
@@ -72,18 +84,41 @@ export class ApiRoutes {
     this.#streams.end(error);
   }
 
+  /** Ends the calls that go on although their clients have left. */
+  abortCalls(error: CallError): void {
+    this.#runner.abort(error);
+  }
+
   close(): void {
     this.#stopHearing();
     this.#streams.drop();
   }
 
   #answerOperation(route: Route, caller: AuthenticatedRequest): Promise<HttpAnswer> | HttpAnswer {
-    return refuseOr(caller, route.allow, () => {
-      if (route.operation.type === "subscription") return this.#answerStream(route, caller);
-      return route.place.place === "query"
-        ? this.#answerGet(route, route.place.parameters, caller)
+    const { operation, place, allow } = route;
+    const answer = (): Promise<HttpAnswer> => {
+      if (operation.type === "subscription") return this.#answerStream(route, caller);
+      return place.place === "query"
+        ? this.#answerGet(route, place.parameters, caller)
         : this.#answerPost(route, caller);
-    });
+    };
+    return refuseOr(caller, { allow, operationId: operation.id }, () =>
+      operation.access === undefined ? answer() : this.#accessFirst(operation, caller, answer),
+    );
+  }
+
+  /** Whoever may not call an operation at all hears that alone, whatever else is wrong with the request. */
+  async #accessFirst(
+    operation: AnyOperation,
+    { identity }: AuthenticatedRequest,
+    answer: () => Promise<HttpAnswer>,
+  ): Promise<HttpAnswer> {
+    try {
+      return await answer();
+    } catch (thrown) {
+      if (!isCallError(thrown)) throw thrown;
+      throw accessRefusal(this.#executor, operation, identity) ?? thrown;
+    }
   }
 
   async #answerGet(
@@ -94,7 +129,7 @@ export class ApiRoutes {
     const { request } = caller;
     const reserved = readReserved(request.query);
     const representation = this.#negotiation.choose(request.header("accept"), reserved.format);
-    const input = this.#readQuery(route, parameters, reserved.rest, caller);
+    const { input } = readQuery(reserved.rest, parameters);
     let link: string | undefined;
     const onEnd = (call: EndedCall): void => {
       link = nextPageLink(call, request.path, request.query);
@@ -116,28 +151,37 @@ export class ApiRoutes {
   async #answerPost(route: Route, caller: AuthenticatedRequest): Promise<HttpAnswer> {
     const { request } = caller;
     const representation = this.#representationFor(request);
-    const posted = await this.#readPosted(route, caller);
+    const posted = await this.#readPosted(request);
     const call = { operationId: route.operation.id, input: posted.value };
     return this.#runPosted(caller, call, representation, posted);
   }
 
   async #answerCall(caller: AuthenticatedRequest): Promise<HttpAnswer> {
     const { request } = caller;
-    const posted = await readPosted(request, this.#bounds.bodyBytes);
+    const posted = await this.#readPosted(request);
     const call = readGenericCall(posted.value);
     const operation = this.#executor.get(call.operationId);
-    if (operation?.type === "subscription" && operation.visibility !== "internal") {
-      this.#negotiation.checkEvents(request.header("accept"));
-      return this.#startStream(call.operationId, call.input, caller);
-    }
-    return this.#runPosted(caller, call, this.#representationFor(request), posted);
+    const answer = async (): Promise<HttpAnswer> =>
+      this.#runPosted(caller, call, this.#representationFor(request), posted);
+    if (operation === undefined || operation.visibility === "internal") return answer();
+    return this.#accessFirst(operation, caller, () =>
+      operation.type === "subscription" ? this.#answerStreamCall(call, caller) : answer(),
+    );
+  }
+
+  async #answerStreamCall(call: GenericCall, caller: AuthenticatedRequest): Promise<HttpAnswer> {
+    const { request } = caller;
+    this.#negotiation.checkEvents(request.header("accept"));
+    const last = lastEventOf(request, readReserved(request.query).lastEventId);
+    if (last !== "") return this.#streams.resume(call.operationId, last, caller);
+    return this.#startStream(call.operationId, call.input, caller, call.timeoutMs);
   }
 
   async #runPosted(
     caller: AuthenticatedRequest,
     call: { readonly operationId: string; readonly input: unknown; readonly timeoutMs?: number | undefined },
     representation: Representation,
-    { bytes }: PostedInput,
+    { bytes, isWire }: PostedInput,
   ): Promise<HttpAnswer> {
     const { request } = caller;
     const key = readIdempotencyKey(request.header("idempotency-key"));
@@ -148,7 +192,7 @@ export class ApiRoutes {
       input: call.input,
       representation,
       timeoutMs: Math.min(patience, call.timeoutMs ?? patience),
-      ...(key !== undefined && { idempotencyKey: key, fingerprint: fingerprint(bytes) }),
+      ...(key !== undefined && { idempotencyKey: key, fingerprint: `${isWire} ${fingerprint(bytes)}` }),
     });
     (answer.headers as AnswerHeaders)["cache-control"] ??= "no-store";
     return answer;
@@ -158,7 +202,7 @@ export class ApiRoutes {
     const { request } = caller;
     const representation = this.#representationFor(request);
     const idempotencyKey = readIdempotencyKey(request.header("idempotency-key"));
-    const { value } = await readPosted(request, this.#bounds.bodyBytes);
+    const { value } = await this.#readPosted(request);
     const timeoutMs = this.#patienceOf(request);
     const limit = this.#bounds.batch;
     return runBatch(this.#runner, value, { caller, representation, timeoutMs, idempotencyKey, limit });
@@ -169,19 +213,27 @@ export class ApiRoutes {
     const { id } = route.operation;
     const { rest, lastEventId } = readReserved(request.query);
     this.#negotiation.checkEvents(request.header("accept"));
-    if (request.method === "HEAD") return headOfStream(id);
-    const last = request.header("last-event-id") ?? lastEventId ?? "";
+    if (request.method === "HEAD") {
+      const refusal = accessRefusal(this.#executor, route.operation, caller.identity);
+      if (refusal !== undefined) throw refusal;
+      return headOfStream(id);
+    }
+    const last = lastEventOf(request, lastEventId);
     if (last !== "") return this.#streams.resume(id, last, caller);
     if (request.method === "POST" || route.place.place === "body") {
-      return this.#startStream(id, (await this.#readPosted(route, caller)).value, caller);
+      return this.#startStream(id, (await this.#readPosted(request)).value, caller);
     }
-    const input = this.#readQuery(route, route.place.parameters, rest, caller);
-    return this.#startStream(id, input, caller);
+    return this.#startStream(id, readQuery(rest, route.place.parameters).input, caller);
   }
 
-  #startStream(id: string, input: unknown, caller: AuthenticatedRequest): Promise<HttpAnswer> {
-    const wanted = patienceHeader(caller.request);
-    const timeoutMs = wanted === undefined ? undefined : readPatience(wanted, 0);
+  #startStream(
+    id: string,
+    input: unknown,
+    caller: AuthenticatedRequest,
+    ownMs = Number.POSITIVE_INFINITY,
+  ): Promise<HttpAnswer> {
+    const patience = Math.min(readPatience(patienceHeader(caller.request), ownMs), ownMs);
+    const timeoutMs = Number.isFinite(patience) ? patience : undefined;
     const metadata = this.#runner.metadata(caller);
     return this.#streams.start(id, input, caller, {
       metadata,
@@ -204,32 +256,14 @@ export class ApiRoutes {
     throw requestError("NOT_FOUND", `There is nothing at this address.${hint}`);
   }
 
-  #readPosted(route: Route, caller: AuthenticatedRequest): Promise<PostedInput> {
-    return readPosted(caller.request, this.#bounds.bodyBytes).catch((thrown) => {
-      throw this.#refusalOr(route, caller, thrown);
-    });
-  }
-
-  #readQuery(
-    route: Route,
-    parameters: readonly QueryParameter[],
-    query: string,
-    caller: AuthenticatedRequest,
-  ): unknown {
+  /** A body that is being read counts as a call that runs: it takes as much room. */
+  async #readPosted(request: HttpRequest): Promise<PostedInput> {
+    this.#slots.take();
     try {
-      return readQuery(query, parameters).input;
-    } catch (thrown) {
-      throw this.#refusalOr(route, caller, thrown);
+      return await readPosted(request, this.#bounds.bodyBytes);
+    } finally {
+      this.#slots.giveBack();
     }
-  }
-
-  /** Access comes before what is wrong with an input: whoever may not call an operation at all hears that alone. */
-  #refusalOr({ operation }: Route, { identity }: AuthenticatedRequest, thrown: unknown): unknown {
-    if (!isCallError(thrown) || operation.access === undefined) return thrown;
-    if (this.#executor.list({ identity }).some(({ id }) => id === operation.id)) return thrown;
-    return new CallError(identity === undefined ? "UNAUTHENTICATED" : "ACCESS_DENIED", undefined, {
-      stack: false,
-    });
   }
 
   #representationFor(request: HttpRequest): Representation {
@@ -249,15 +283,20 @@ function patienceHeader(request: HttpRequest): string | undefined {
   return request.header("waybill-timeout-ms") ?? request.header("request-timeout");
 }
 
+function lastEventOf(request: HttpRequest, inQuery: string | undefined): string {
+  return request.header("last-event-id") ?? inQuery ?? "";
+}
+
 /** Answers with what is allowed where that is asked, or where the method is not among it. */
 function refuseOr(
   { request, requestId }: AuthenticatedRequest,
-  allow: string,
+  allowed: { readonly allow: string; readonly operationId?: string },
   answer: () => Promise<HttpAnswer> | HttpAnswer,
 ): Promise<HttpAnswer> | HttpAnswer {
   const { method } = request;
+  const { allow } = allowed;
   if (method === "OPTIONS") return { status: 204, headers: { allow }, body: undefined };
   // Only methods that are known come here, and none is a part of another.
   if (allow.includes(method)) return answer();
-  return refuseMethod(allow, requestId);
+  return refuseMethod(allowed, requestId);
 }

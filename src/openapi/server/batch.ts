@@ -1,6 +1,7 @@
 import { toCallError } from "../../core/errors/errors.ts";
 import { isRequestId, randomId } from "../../core/execution/request-id.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { toWire } from "../../core/wire/wire.ts";
 import type { Representation } from "./accept.ts";
 import type { CallRunner } from "./call-runner.ts";
 import type { AuthenticatedRequest, HttpAnswer } from "./http-exchange.ts";
@@ -14,6 +15,8 @@ export interface GenericCall {
   readonly timeoutMs: number | undefined;
 }
 
+const MEMBERS = ["operation", "input", "timeoutMs"];
+
 /** Reads a generic call; anything else is a `CallError`. */
 export function readGenericCall(value: unknown): GenericCall {
   if (!isPlainObject(value) || typeof value["operation"] !== "string") {
@@ -21,6 +24,11 @@ export function readGenericCall(value: unknown): GenericCall {
       "VALIDATION_ERROR",
       'A call is an object such as { "operation": "namespace.name", "input": … }.',
     );
+  }
+  const unknown = Object.keys(value).find((name) => !MEMBERS.includes(name));
+  if (unknown !== undefined) {
+    const shown = JSON.stringify(unknown.slice(0, 80));
+    throw requestError("VALIDATION_ERROR", `A call has no member ${shown}, only ${MEMBERS.join(", ")}.`);
   }
   const { operation, input, timeoutMs } = value;
   const isTime = typeof timeoutMs === "number" && timeoutMs >= 0;
@@ -66,6 +74,8 @@ async function runItem(
   const requestId = isRequestId(numbered) ? numbered : randomId();
   try {
     const { operationId, input, timeoutMs: own = timeoutMs } = readGenericCall(item);
+    const wrongWay = runner.subscriptionError(operationId, caller.identity);
+    if (wrongWay !== undefined) throw wrongWay;
     const answer = await runner.run({
       caller: { ...caller, requestId },
       operationId,
@@ -74,8 +84,9 @@ async function runItem(
       timeoutMs: Math.min(own, timeoutMs),
       nested: true,
       ...(idempotencyKey !== undefined && {
-        idempotencyKey: `${idempotencyKey}.${index}`,
-        fingerprint: fingerprint(JSON.stringify(item)),
+        // No caller can come to the same key by chance.
+        idempotencyKey: fingerprint(`${idempotencyKey} ${index}`),
+        fingerprint: fingerprint(JSON.stringify(toWire(item))),
       }),
     });
     return { ...answer, headers: { ...answer.headers, "x-request-id": requestId } };

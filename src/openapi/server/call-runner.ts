@@ -71,10 +71,16 @@ export class CallRunner {
   }
 
   /** Runs a call, or repeats what it came to before; a call that failed is an answer too. */
-  async run(wanted: WantedCall): Promise<HttpAnswer> {
+  run(wanted: WantedCall): Promise<HttpAnswer> {
+    if (wanted.idempotencyKey === undefined) return this.#run(wanted, wanted.caller.request.signal);
+    const operation = this.#find(wanted.operationId);
+    // The call will say that there is none.
+    if (operation === undefined) return this.#run(wanted, wanted.caller.request.signal);
+    return this.#runOnce(wanted, operation);
+  }
+
+  async #runOnce(wanted: WantedCall, operation: AnyOperation): Promise<HttpAnswer> {
     const { idempotencyKey, fingerprint, caller, operationId, representation, nested = false } = wanted;
-    const operation = idempotencyKey === undefined ? undefined : this.#find(operationId);
-    if (operation === undefined) return this.#run(wanted, caller.request.signal);
     const { identity, requestId, request } = caller;
     // What a call came to is told to nobody who could not make it now.
     const refusal = accessRefusal(this.#executor, operation, identity);

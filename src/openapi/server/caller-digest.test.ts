@@ -23,6 +23,11 @@ describe("the digest of a caller", () => {
     expect(digestOf(other)).not.toBe(digestOf(ann));
   });
 
+  it("RE-29 takes nobody for the same whose claims cannot be compared", () => {
+    const odd = { ...ann, claims: { pattern: /x/ } };
+    expect(digestOf(odd)).not.toBe(digestOf(odd));
+  });
+
   it("RE-29 names a caller by subject and issuer, whatever the rights", () => {
     const of = (iss: string) => ({ ...ann, claims: { iss } });
     expect(ownerOf(of("a"))).toBe(ownerOf({ ...of("a"), scopes: [] }));

@@ -6,9 +6,9 @@ import type { ApiKeyAuth } from "./api-keys.ts";
 
 /** Who may call. */
 export interface HttpAuthOptions {
-  /** Signed bearer tokens that are believed. */
+  /** Signed bearer tokens that are believed. @default none */
   readonly bearer?: BearerAuth | undefined;
-  /** Keys that are believed. */
+  /** Keys that are believed. @default none */
   readonly apiKeys?: ApiKeyAuth | undefined;
 }
 
@@ -18,11 +18,11 @@ export interface HttpHandlerLimits {
   readonly bodyBytes?: number | undefined;
   /** Calls in one batch. @default 100 */
   readonly batch?: number | undefined;
-  /** Calls that run at a time; one more is `RESOURCE_EXHAUSTED`. @default 10_000 */
+  /** Calls that run at a time, or whose bodies are being read; one more is `RESOURCE_EXHAUSTED`. @default 10_000 */
   readonly calls?: number | undefined;
   /** The longest time a caller may ask for, in milliseconds, and what is taken where none is asked for. @default 60_000 */
   readonly timeoutMs?: number | undefined;
-  /** Subscriptions open or waiting to be resumed. @default 1_000 */
+  /** Subscriptions open or waiting to be resumed; of those that wait, the longest waiting gives way to a new one. @default 1_000 */
   readonly streams?: number | undefined;
   /** Events of one subscription kept for a client that comes back. @default 256 */
   readonly streamEvents?: number | undefined;
@@ -30,9 +30,12 @@ export interface HttpHandlerLimits {
   readonly streamBytes?: number | undefined;
   /** How long a subscription waits for its client to come back, in milliseconds. @default 30_000 */
   readonly resumeMs?: number | undefined;
-  /** Answers kept for idempotency keys, all callers together. @default 10_000 */
+  /**
+   * Answers kept for idempotency keys, all callers together; where callers are told apart, one has a quarter of it. A new key beyond that
+   * is `RESOURCE_EXHAUSTED`: none is forgotten before its time. @default 10_000
+   */
   readonly idempotencyKeys?: number | undefined;
-  /** Bytes of those answers. @default 67_108_864 */
+  /** Bytes of those answers, of which one caller among others has a quarter. @default 67_108_864 */
   readonly idempotencyBytes?: number | undefined;
   /** How long they are kept, in milliseconds. @default 86_400_000 */
   readonly idempotencyMs?: number | undefined;
@@ -44,13 +47,15 @@ export interface ApiInfo {
   readonly title?: string | undefined;
   /** @default "1.0.0" */
   readonly version?: string | undefined;
+  /** @default none */
   readonly description?: string | undefined;
 }
 
 /** What is written into an OpenAPI document. */
 export interface ToOpenApiOptions {
+  /** What the API is called. @default those of each */
   readonly info?: ApiInfo | undefined;
-  /** Where the API is reached; relative to the document by default. @default ["/"] */
+  /** Where the API is reached: addresses, or references relative to that of the document. @default ["."] */
   readonly servers?: readonly string[] | undefined;
   /** What the operations' paths begin with. @default "/api" */
   readonly basePath?: string | undefined;
@@ -62,16 +67,22 @@ export interface ToOpenApiOptions {
   readonly auth?:
     | { readonly bearer?: boolean | undefined; readonly apiKeyHeader?: string | undefined }
     | undefined;
-  /** Inputs to show, by operation id. */
+  /** Inputs to show, by operation id. @default made up from the schemas */
   readonly examples?: Readonly<Record<string, JsonValue>> | undefined;
+  /** Hears of schemas that are refused, of which the document says nothing. @default console.warn */
+  readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
 }
 
 /** How an HTTP API is reached, by whom, and within which bounds. */
 export interface HttpHandlerOptions extends Omit<ToOpenApiOptions, "identity" | "auth"> {
+  /** Which credentials are believed; every caller needs one. @default all callers are anonymous */
   readonly auth?: HttpAuthOptions | undefined;
-  /** Says who makes a request, in place of `auth`; nothing is an anonymous caller, and what it throws a refusal. */
+  /**
+   * Says who makes a request, in place of `auth`; nothing, or `null`, is an anonymous caller, and a `CallError` it throws a refusal.
+   * @default all callers are anonymous
+   */
   readonly authenticate?:
-    | ((request: Request) => Identity | undefined | Promise<Identity | undefined>)
+    | ((request: Request) => Identity | null | undefined | Promise<Identity | null | undefined>)
     | undefined;
   /**
    * Names this API is reached under besides those of the loopback interface. `"any"` gives up the protection against DNS
@@ -80,6 +91,7 @@ export interface HttpHandlerOptions extends Omit<ToOpenApiOptions, "identity" | 
   readonly hosts?: readonly string[] | "any" | undefined;
   /** Origins of web pages that may use this API; they get CORS headers. @default none */
   readonly origins?: readonly string[] | undefined;
+  /** @default those of each */
   readonly limits?: HttpHandlerLimits | undefined;
   /** Serves `/docs`, with `swagger-ui-dist` where that is installed. @default true */
   readonly docs?: boolean | undefined;

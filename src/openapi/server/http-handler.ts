@@ -3,16 +3,18 @@ import { isRequestId, randomId } from "../../core/execution/request-id.ts";
 import type { Executor } from "../../core/registry/executor.ts";
 import { Admission } from "./admission.ts";
 import { ApiRoutes } from "./api-routes.ts";
-import { checkExecutor, checkHandlerOptions } from "./check-handler-options.ts";
+import { checkExecutor } from "./check-document-options.ts";
+import { checkHandlerOptions } from "./check-handler-options.ts";
 import { FetchRequest, toResponse } from "./fetch-exchange.ts";
 import type { AnswerHeaders, HttpAnswer, HttpRequest } from "./http-exchange.ts";
 import type { HttpHandlerOptions } from "./http-handler-options.ts";
 import { problemAnswer, refuseMethod, requestError } from "./problem-answer.ts";
 import { readTrace, type TraceContext } from "./trace-context.ts";
+import { createWarn, type Warn } from "./warnings.ts";
 
 /** How long what still runs is waited for. */
 export interface HttpCloseOptions {
-  /** @default 0 */
+  /** @default 10_000 */
   readonly timeoutMs?: number | undefined;
 }
 
@@ -40,23 +42,24 @@ export function createHttpHandler(executor: Executor, options: HttpHandlerOption
 class Handler implements HttpHandler {
   readonly #admission: Admission;
   readonly #routes: ApiRoutes;
-  readonly #warn: (message: string, cause?: unknown) => void;
+  readonly #warn: Warn;
   readonly #running = new Set<HttpRequest>();
   #onIdle: () => void = () => {};
   #closing: Promise<void> | undefined;
 
   constructor(executor: Executor, options: HttpHandlerOptions) {
     this.#admission = new Admission(options);
-    this.#routes = new ApiRoutes(executor, options, this.#admission.challenge);
-    this.#warn = options.onWarning ?? ((message, cause) => console.warn(message, cause));
+    this.#warn = createWarn(options.onWarning);
+    this.#routes = new ApiRoutes(executor, options, this.#admission, this.#warn);
   }
 
-  async fetch(request: Request): Promise<Response> {
+  /** Like all its methods, one that can be passed on by itself. */
+  readonly fetch = async (request: Request): Promise<Response> => {
     const exchange = new FetchRequest(request);
     return toResponse(await this.handle(exchange), exchange.method);
-  }
+  };
 
-  async handle(request: HttpRequest): Promise<HttpAnswer> {
+  readonly handle = async (request: HttpRequest): Promise<HttpAnswer> => {
     const given = request.header("x-request-id");
     const requestId = isRequestId(given) ? given : randomId();
     const trace = readTrace(request.header("traceparent"), request.header("tracestate"));
@@ -71,21 +74,18 @@ class Handler implements HttpHandler {
       if (this.#running.size === 0) this.#onIdle();
     }
     return this.#finish(request, answer, requestId, trace);
-  }
+  };
 
-  close({ timeoutMs = 0 }: HttpCloseOptions = {}): Promise<void> {
+  readonly close = ({ timeoutMs = 10_000 }: HttpCloseOptions = {}): Promise<void> => {
     this.#closing ??= this.#close(timeoutMs);
     return this.#closing;
-  }
+  };
 
   /** Waits for nothing by itself: most requests need not be waited for before their call. */
   #admit(request: HttpRequest, requestId: string, trace: TraceContext): Promise<HttpAnswer> | HttpAnswer {
     const { path, query, method } = request;
     if (path === "/health" || path === "/ready") return this.#answerProbe(request);
-    if (this.#closing !== undefined) {
-      const error = requestError("UNAVAILABLE", "The server is closing; try another, or later.");
-      return problemAnswer(error, requestId, { connection: "close" });
-    }
+    if (this.#closing !== undefined) return refuseClosing(requestId);
     const refusal = this.#admission.check(request, requestId);
     if (refusal !== undefined) return refusal;
     if (!path.startsWith("/")) {
@@ -94,7 +94,7 @@ class Handler implements HttpHandler {
     if (path.length + query.length > ADDRESS_CHARACTERS) {
       throw requestError("TOO_LARGE", "The address of the request is too long.", { httpStatus: 414 });
     }
-    if (!METHODS.has(method)) return refuseMethod("GET, HEAD, POST, OPTIONS", requestId);
+    if (!METHODS.has(method)) return refuseMethod({ allow: "GET, HEAD, POST, OPTIONS" }, requestId);
     const preflight = method === "OPTIONS" ? this.#admission.preflight(request) : undefined;
     if (preflight !== undefined) return preflight;
     if (this.#admission.decides) return this.#identify(request, requestId, trace);
@@ -106,12 +106,13 @@ class Handler implements HttpHandler {
     if (described !== undefined) return described;
     const admitted = await this.#admission.identify(request, requestId);
     if ("refusal" in admitted) return admitted.refusal;
+    if (this.#closing !== undefined) return refuseClosing(requestId);
     return this.#routes.answer({ request, identity: admitted.identity, requestId, ...trace });
   }
 
   /** Probes come from whoever runs the server, under any name, and learn one word. */
   #answerProbe({ path, method }: HttpRequest): HttpAnswer {
-    if (method !== "GET" && method !== "HEAD") return refuseMethod("GET, HEAD", randomId());
+    if (method !== "GET" && method !== "HEAD") return refuseMethod({ allow: "GET, HEAD" }, randomId());
     const isUp = path === "/health" || this.#closing === undefined;
     const headers = { "content-type": "application/json", "cache-control": "no-store" };
     return { status: isUp ? 200 : 503, headers, body: isUp ? '{"status":"ok"}' : '{"status":"closing"}' };
@@ -146,6 +147,7 @@ class Handler implements HttpHandler {
     this.#routes.endStreams(error);
     await this.#idle(timeoutMs);
     for (const request of this.#running) request.abort(error);
+    this.#routes.abortCalls(error);
     await this.#idle(LAST_MS);
     // Whoever reads a stream gets its last event first.
     await new Promise((resolve) => setTimeout(resolve));
@@ -162,4 +164,9 @@ class Handler implements HttpHandler {
       };
     });
   }
+}
+
+function refuseClosing(requestId: string): HttpAnswer {
+  const error = requestError("UNAVAILABLE", "The server is closing; try another, or later.");
+  return problemAnswer(error, requestId, { connection: "close" });
 }

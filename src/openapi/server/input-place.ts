@@ -54,9 +54,9 @@ export function placeOf(operation: AnyOperation): InputPlace {
   return place;
 }
 
-function findPlace({ type, inputSchema }: AnyOperation): InputPlace {
-  if (type === "mutation" || inputSchema === undefined) return BODY;
-  const json = schemaJson(inputSchema, "input");
+function findPlace(operation: AnyOperation): InputPlace {
+  const { type } = operation;
+  const json = type === "mutation" ? undefined : schemaJson(() => operation.inputSchema, "input");
   if (!isObject(json) || json["type"] !== "object") return BODY;
   if (BEYOND_PROPERTIES.some((keyword) => json[keyword] !== undefined)) return BODY;
   const { properties = {}, additionalProperties, required } = json;

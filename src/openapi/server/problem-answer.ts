@@ -63,11 +63,14 @@ function toolErrorProblem(envelope: ResponseEnvelope, requestId: string): Proble
     ...(details !== undefined && { details: toWire(details, { code: "OUTPUT_INVALID", errors: false }) }),
   };
   const { message: _, ...shown } = said;
+  const traits = isErrorCode(code) ? ERROR_CODES[code] : { retryable: false, correctable: false };
   return {
     ...TOOL_ERROR,
     status: toolErrorStatus(envelope),
     detail: message ?? TOOL_ERROR.title,
     instance: instanceOf(requestId),
+    retryable: traits.retryable,
+    correctable: traits.correctable,
     ...shown,
     waybill: {
       outcome: "tool-error",
@@ -105,10 +108,13 @@ export function requestError(
   return new CallError(code, message, { ...options, stack: false });
 }
 
-/** Answers that a method is not for this address, and which ones are. */
-export function refuseMethod(allow: string, requestId: string): HttpAnswer {
-  const error = requestError("NOT_IMPLEMENTED", "This HTTP method is not for this address.", {
-    httpStatus: 405,
-  });
-  return problemAnswer(error, requestId, { allow });
+/** Answers that a method is not for this address, or the operation there, and which ones are. */
+export function refuseMethod(
+  { allow, operationId }: { readonly allow: string; readonly operationId?: string | undefined },
+  requestId: string,
+): HttpAnswer {
+  const ways = allow.split(", ").filter((method) => method !== "HEAD" && method !== "OPTIONS");
+  const what = operationId === undefined ? "This address is" : `"${operationId}" is`;
+  const message = `${what} not for this HTTP method; use ${ways.join(" or ")}.`;
+  return problemAnswer(requestError("NOT_IMPLEMENTED", message, { httpStatus: 405 }), requestId, { allow });
 }

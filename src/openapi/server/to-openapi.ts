@@ -1,5 +1,6 @@
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { Executor } from "../../core/registry/executor.ts";
+import { checkExecutor, checkToOpenApiOptions } from "./check-document-options.ts";
 import { builtInPaths } from "./document/built-in-paths.ts";
 import { type DescribedApi, describeOperation } from "./document/describe-operation.ts";
 import type { DocumentObject, OpenApiDocument, PathItem } from "./document/openapi-document.ts";
@@ -17,16 +18,31 @@ export type { OpenApiDocument } from "./document/openapi-document.ts";
 
 /** Describes the operations a caller may see as an HTTP API, the way `createHttpHandler` serves them; the same each time. */
 export function toOpenApi(executor: Executor, options: ToOpenApiOptions = {}): OpenApiDocument {
-  const { info = {}, servers = ["/"], basePath = "/api", identity, formats = [], auth = {} } = options;
-  checkBasePath(basePath);
+  checkExecutor(executor, "toOpenApi");
+  checkToOpenApiOptions(options);
+  return describeApi(executor, options);
+}
+
+/** The same with options that were checked; `asksCallers` tells whether callers are asked who they are, in whatever way. */
+export function describeApi(
+  executor: Executor,
+  options: ToOpenApiOptions & { readonly asksCallers?: boolean | undefined },
+): OpenApiDocument {
+  const { info = {}, servers = ["."], basePath = "/api", identity, formats = [], auth = {} } = options;
   const operations = [...executor.list({ identity })].sort((a, b) => (a.id < b.id ? -1 : 1));
   const components = new SchemaComponents();
   for (const [name, schema] of Object.entries(sharedSchemas())) components.add(name, schema);
   const schemes = securitySchemes(auth);
   const names = Object.keys(schemes);
-  const authenticated = names.length > 0;
-  const api = { components, formats, authenticated, examples: options.examples ?? {} };
-  const paths = describePaths(operations, basePath, api);
+  const { asksCallers = names.length > 0, examples = {} } = options;
+  const warn = toWarner(options.onWarning);
+  const paths = describePaths(operations, basePath, {
+    components,
+    formats,
+    authenticated: asksCallers,
+    warn,
+    examples,
+  });
   return {
     openapi: "3.1.1",
     info: {
@@ -36,14 +52,14 @@ export function toOpenApi(executor: Executor, options: ToOpenApiOptions = {}): O
     },
     servers: servers.map((url) => ({ url })),
     tags: [...new Set(operations.map(({ namespace }) => namespace))].sort().map((name) => ({ name })),
-    ...(authenticated && { security: names.map((name) => ({ [name]: [] })) }),
+    ...(names.length > 0 && { security: names.map((name) => ({ [name]: [] })) }),
     paths,
     components: {
       schemas: components.toJson(),
       headers: SHARED_HEADERS,
       parameters: SHARED_PARAMETERS,
       responses: sharedResponses(formats.map(({ name }) => name)),
-      ...(authenticated && { securitySchemes: schemes }),
+      ...(names.length > 0 && { securitySchemes: schemes }),
     },
   };
 }
@@ -57,7 +73,10 @@ function describePaths(
     (operation) => [operationPath(operation, basePath), describeOperation(operation, api)] as const,
   );
   const callable = operations.find(({ type }) => type !== "subscription");
-  return { ...Object.fromEntries(paths), ...builtInPaths(callable?.id) };
+  return {
+    ...Object.fromEntries(paths),
+    ...builtInPaths({ example: callable?.id, authenticated: api.authenticated }),
+  };
 }
 
 function securitySchemes({ bearer, apiKeyHeader }: NonNullable<ToOpenApiOptions["auth"]>): DocumentObject {
@@ -67,14 +86,13 @@ function securitySchemes({ bearer, apiKeyHeader }: NonNullable<ToOpenApiOptions[
   };
 }
 
-/** Throws a `TypeError` unless paths that begin with it mean the same to every reader of a URL and of the document. */
-function checkBasePath(basePath: unknown): asserts basePath is string {
-  const segments = typeof basePath === "string" ? basePath.replace(/\/$/, "").split("/") : ["?"];
-  const isUsable = segments[0] === "" && segments.slice(1).every(isSegment);
-  if (isUsable) return;
-  throw new TypeError('basePath must be a path such as "/api", or "" for none.');
-}
-
-function isSegment(segment: string): boolean {
-  return /^[A-Za-z0-9._~!$&'()*+,;=:@-]+$/.test(segment) && segment !== "." && segment !== "..";
+/** What is wrong with one schema comes up wherever that is described, and is told once. */
+function toWarner(
+  onWarning: ToOpenApiOptions["onWarning"] = (message, cause) => console.warn(message, cause),
+): DescribedApi["warn"] {
+  const told = new Set<string>();
+  return (message, cause) => {
+    if (!told.has(message)) onWarning(message, cause);
+    told.add(message);
+  };
 }

@@ -44,7 +44,7 @@ export function writeOutcome(call: EndedCall, options: WriteOptions): HttpAnswer
     return problemAnswer(error, requestId, options.errorHeaders(error.httpStatus));
   }
   const { envelope } = outcome;
-  const headers = factHeaders(call.operationId, envelope);
+  const headers = factHeaders(call.operationId, envelope, options.representation);
   if (options.representation.kind === "envelope") {
     headers["content-type"] = ENVELOPE_TYPE;
     const status = isErrorEnvelope(envelope) ? toolErrorStatus(envelope) : 200;
@@ -98,7 +98,7 @@ async function writeFormat(
   const result = await format.write(call);
   const body = JSON.stringify(toWire(result, WIRE));
   if ("envelope" in outcome) {
-    const headers = factHeaders(call.operationId, outcome.envelope);
+    const headers = factHeaders(call.operationId, outcome.envelope, options.representation);
     headers["content-type"] = formatType(format.name);
     const status = isErrorEnvelope(outcome.envelope) ? toolErrorStatus(outcome.envelope) : 200;
     return { status, headers, body };
@@ -117,19 +117,23 @@ function harmlessType(contentType: string): string {
 }
 
 /** The facts of an envelope as header fields: printable ASCII whatever they say. */
-function factHeaders(operationId: string, { meta }: ResponseEnvelope): AnswerHeaders {
+function factHeaders(
+  operationId: string,
+  { meta }: ResponseEnvelope,
+  { kind }: Representation,
+): AnswerHeaders {
   const headers: AnswerHeaders = { "waybill-source": meta.source, "waybill-operation": operationId };
-  const facts = meta.waybill === undefined ? undefined : writeFacts(meta.waybill);
+  const facts = meta.waybill === undefined ? undefined : writeFacts(meta.waybill, kind === "data");
   if (facts !== undefined) headers["waybill-facts"] = facts;
   return headers;
 }
 
-/** Facts that are too long stay behind; how to ask for the next page never does: a list would seem to end. */
-function writeFacts(facts: ResultFacts): string | undefined {
+/** Facts that are too long stay behind; how to ask for the next page never does where the body cannot say it: a list would seem to end. */
+function writeFacts(facts: ResultFacts, needsPage: boolean): string | undefined {
   const all = toAscii(facts);
   if (all !== undefined && all.length <= FACTS_CHARACTERS) return all === "{}" ? undefined : all;
   const { page } = facts;
-  if (page?.next === undefined && page?.input === undefined) return undefined;
+  if (!needsPage || (page?.next === undefined && page?.input === undefined)) return undefined;
   const needed = toAscii({ page });
   if (needed !== undefined && needed.length <= PAGE_CHARACTERS) return needed;
   const message = `What asks for the next page is longer than ${PAGE_CHARACTERS} characters, or no JSON.`;

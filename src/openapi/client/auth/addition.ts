@@ -75,8 +75,9 @@ export function isTokenText(value: string): boolean {
 export function addTo(draft: RequestDraft, additions: readonly Addition[]): void {
   for (const { place, name, value } of additions) {
     if (place === "header") draft.headers[name] = value;
-    else if (place === "query") replacePair(draft.query, { name, value, plain: plainName(name) });
-    else replacePair(draft.cookies, { name, value, plain: name });
+    else if (place === "cookie")
+      replacePair(draft.cookies, `${name}=${value}`, (text) => keptCookie(text, name));
+    else replacePair(draft.query, `${name}=${value}`, (text) => keptQuery(text, plainName(name)));
   }
 }
 
@@ -89,23 +90,28 @@ export function clash(additions: readonly Addition[]): boolean {
   );
 }
 
-/** Takes out what has the name, however it is escaped and however many pairs one text holds. */
-function replacePair(
-  pairs: string[],
-  { name, value, plain }: { readonly name: string; readonly value: string; readonly plain: string },
-): void {
-  for (let index = pairs.length - 1; index >= 0; index--) {
-    const all = (pairs[index] ?? "").split("&");
-    const kept = all.filter((pair) => !hasName(pair, name, plain));
-    if (kept.length === 0) pairs.splice(index, 1);
-    else if (kept.length < all.length) pairs[index] = kept.join("&");
+/** Adds a pair in place of others; `keep` gives what is left of each. */
+function replacePair(pairs: string[], added: string, keep: (text: string) => string | undefined): void {
+  let end = 0;
+  for (const text of pairs) {
+    const kept = keep(text);
+    if (kept !== undefined) pairs[end++] = kept;
   }
-  pairs.push(`${name}=${value}`);
+  pairs.length = end;
+  pairs.push(added);
 }
 
-function hasName(pair: string, name: string, plain: string): boolean {
-  const [found = ""] = pair.split("=", 1);
-  return found === name || plainName(found) === plain;
+/** Names of parameters are escaped in cookies, and those of keys are not. */
+function keptCookie(text: string, name: string): string | undefined {
+  const [found = ""] = text.split("=", 1);
+  return found === name || plainName(found) === name ? undefined : text;
+}
+
+/** One text of a query may hold several pairs. */
+function keptQuery(text: string, name: string): string | undefined {
+  const all = text.split("&");
+  const kept = all.filter((pair) => plainName(pair.split("=", 1)[0] ?? "") !== name);
+  return kept.length === 0 ? undefined : kept.join("&");
 }
 
 function plainName(name: string): string {

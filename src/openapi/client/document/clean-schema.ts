@@ -44,12 +44,22 @@ const TEXT_RULES = [
 export function cleanSchema(schema: unknown, notes: Iterable<string> = []): SchemaPiece {
   const cleaning = new Cleaning(notes);
   const { piece } = cleaning;
-  piece.schema = cleaning.clean(schema, cleaning.position(), 1);
+  piece.schema = cleaning.clean(schema, cleaning.begin());
   piece.length = JSON.stringify(piece.schema).length;
   return piece;
 }
 
 type Keywords = Record<string, unknown>;
+
+/** Where a schema stands. */
+interface Place {
+  readonly position: Position;
+  readonly depth: number;
+  /** What it is part of by `allOf`. */
+  readonly scope?: Keywords | undefined;
+  /** Whether it only decides about others (`not`, `if`). */
+  readonly isTest?: boolean | undefined;
+}
 
 class Cleaning {
   readonly piece: SchemaPiece;
@@ -58,13 +68,15 @@ class Cleaning {
     this.piece = { ...anyPiece(notes), positions: [], subschemas: 0 };
   }
 
-  position(): Position {
+  /** The place of a schema that looks at a value of its own. */
+  begin(isTest = false): Place {
     const position = { count: 0, depth: 0, refs: [] };
     this.piece.positions.push(position);
-    return position;
+    return { position, depth: 1, isTest };
   }
 
-  clean(schema: unknown, position: Position, depth: number): JsonSchema {
+  clean(schema: unknown, place: Place): JsonSchema {
+    const { position, depth } = place;
     position.count += 1;
     position.depth = Math.max(position.depth, depth);
     this.piece.subschemas += 1;
@@ -78,9 +90,9 @@ class Cleaning {
       );
     this.#annotations(schema, result);
     this.#assertions(schema, result);
-    this.#combinations(schema, result, position, depth);
-    this.#objects(schema, result);
-    this.#arrays(schema, result);
+    this.#combinations(schema, result, place);
+    this.#objects(schema, result, place);
+    this.#arrays(schema, result, place);
     return asBytes(result);
   }
 
@@ -92,8 +104,8 @@ class Cleaning {
     this.#note(`A schema has a "${keyword}" that is not ${wanted}; it was left out.`);
   }
 
-  #part(schema: unknown): JsonSchema {
-    return this.clean(schema, this.position(), 1);
+  #part(schema: unknown, { isTest }: Place): JsonSchema {
+    return this.clean(schema, this.begin(isTest));
   }
 
   #refer(schema: Keywords, result: Keywords, position: Position): void {
@@ -164,33 +176,39 @@ class Cleaning {
     }
   }
 
-  #combinations(schema: Keywords, result: Keywords, position: Position, depth: number): void {
+  #combinations(schema: Keywords, result: Keywords, place: Place): void {
+    const { position, isTest, scope = result } = place;
+    const inside: Place = { position, depth: place.depth + 1, isTest };
     for (const keyword of IN_PLACE_LISTS) {
       const list = schema[keyword];
       if (!Array.isArray(list)) continue;
+      const at = keyword === "allOf" ? { ...inside, scope } : inside;
       if (list.length === 0) this.#drop(keyword, "a list of schemas");
-      else result[keyword] = list.map((item) => this.clean(item, position, depth + 1));
+      else result[keyword] = list.map((item) => this.clean(item, at));
     }
     for (const keyword of IN_PLACE_ONE) {
-      if (schema[keyword] !== undefined) result[keyword] = this.clean(schema[keyword], position, depth + 1);
+      if (schema[keyword] === undefined) continue;
+      const tests = isTest === true || keyword === "not" || keyword === "if";
+      result[keyword] = this.clean(schema[keyword], { ...inside, isTest: tests });
     }
     const { dependentSchemas } = schema;
     if (!isObject(dependentSchemas)) return;
-    result["dependentSchemas"] = mapValues(dependentSchemas, (item) => this.clean(item, position, depth + 1));
+    result["dependentSchemas"] = mapValues(dependentSchemas, (item) => this.clean(item, inside));
   }
 
-  #objects(schema: Keywords, result: Keywords): void {
+  #objects(schema: Keywords, result: Keywords, place: Place): void {
     if (isObject(schema["properties"])) {
-      result["properties"] = mapValues(schema["properties"], (item) => this.#part(item));
+      result["properties"] = mapValues(schema["properties"], (item) => this.#part(item, place));
     }
-    this.#patternProperties(schema, result);
+    this.#patternProperties(schema, result, place);
     for (const keyword of PART_ONE) {
-      if (schema[keyword] !== undefined) result[keyword] = this.#part(schema[keyword]);
+      if (schema[keyword] !== undefined) result[keyword] = this.#part(schema[keyword], place);
     }
     const required = this.#names("required", schema["required"]);
     if (required !== undefined && required.length > 0) {
       result["required"] = required;
-      this.piece.requiring.push(result);
+      const { scope = result, isTest } = place;
+      if (isTest !== true) this.piece.requiring.push({ holder: result, scope, wrong: {} });
     }
     const dependent = schema["dependentRequired"] ?? schema["dependencies"];
     if (!isObject(dependent)) return;
@@ -201,12 +219,12 @@ class Cleaning {
     result["dependentRequired"] = Object.fromEntries(entries);
   }
 
-  #patternProperties(schema: Keywords, result: Keywords): void {
+  #patternProperties(schema: Keywords, result: Keywords, place: Place): void {
     const patterns = schema["patternProperties"];
     if (!isObject(patterns)) return;
     const kept: Keywords = {};
     for (const pattern of Object.keys(patterns)) {
-      if (this.#takes(pattern)) setOwn(kept, pattern, this.#part(patterns[pattern]));
+      if (this.#takes(pattern)) setOwn(kept, pattern, this.#part(patterns[pattern], place));
       else {
         this.#drop("patternProperties", "a regular expression that runs in bounded time");
         // What such a name is allowed to hold is no longer known.
@@ -227,13 +245,13 @@ class Cleaning {
     return [...new Set(names)];
   }
 
-  #arrays(schema: Keywords, result: Keywords): void {
+  #arrays(schema: Keywords, result: Keywords, place: Place): void {
     const { items, prefixItems, additionalItems } = schema;
     const tuple = Array.isArray(items) ? items : prefixItems;
     if (Array.isArray(tuple) && tuple.length > 0)
-      result["prefixItems"] = tuple.map((item) => this.#part(item));
+      result["prefixItems"] = tuple.map((item) => this.#part(item, place));
     const rest = Array.isArray(items) ? additionalItems : items;
-    if (rest !== undefined) result["items"] = this.#part(rest);
+    if (rest !== undefined) result["items"] = this.#part(rest, place);
   }
 }
 
@@ -247,9 +265,10 @@ function asBytes(schema: Keywords): JsonSchema {
   if (types.some((name) => name !== undefined && name !== "string" && name !== "null")) return schema;
   const says = typeof contentMediaType === "string" && contentEncoding === undefined;
   if (format !== "binary" && !(says && (type === undefined || BYTES.test(contentMediaType)))) return schema;
-  const result: Keywords = { contentMediaType: "application/octet-stream", ...schema };
-  for (const keyword of TEXT_RULES) delete result[keyword];
-  return result;
+  // In place: others know this schema as the one that refers or requires.
+  schema["contentMediaType"] ??= "application/octet-stream";
+  for (const keyword of TEXT_RULES) delete schema[keyword];
+  return schema;
 }
 
 function mapValues(map: Keywords, change: (value: unknown) => unknown): Keywords {

@@ -6,6 +6,8 @@ import type { DocumentFile } from "./document-file.ts";
 /** What copying a schema needs to know about the world around it. */
 export interface CopyContext {
   readonly file: DocumentFile;
+  /** Whether what stands beside `$ref` counts, as it does since OpenAPI 3.1. */
+  readonly hasSiblings: boolean;
   /** Gives what a reference leads to a place under `#/$defs`; nothing where it leads nowhere. */
   refer(reference: string, file: DocumentFile): string | undefined;
   /** The same for a schema object that contains itself. */
@@ -60,6 +62,8 @@ const ANNOTATIONS = [
   "writeOnly",
 ];
 
+const BESIDE_REF = new Set([...ANNOTATIONS, "nullable", "x-nullable"]);
+
 type Copied = boolean | Record<string, unknown>;
 
 /** Copies a schema of any version with only what schemas may say, its references made to lead to `#/$defs`, null allowed where it is nullable. */
@@ -90,9 +94,23 @@ class SchemaCopy {
     }
     this.#open.add(schema);
     const result: Record<string, unknown> = {};
-    for (const keyword of Object.keys(schema)) this.#keyword(keyword, schema[keyword], result, depth);
+    const isAlone = !this.#context.hasSiblings && typeof schema["$ref"] === "string";
+    for (const keyword of Object.keys(schema)) {
+      if (!isAlone || this.#stands(keyword)) this.#keyword(keyword, schema[keyword], result, depth);
+    }
     this.#open.delete(schema);
     return allowNull(result);
+  }
+
+  /** Before 3.1 a reference stands alone; what changes nothing about it, and what everybody writes there, is kept. */
+  #stands(keyword: string): boolean {
+    if (keyword === "$ref" || BESIDE_REF.has(keyword)) return true;
+    if ([LISTS, ONE, MAPS, DATA, PLAIN].some((known) => known.has(keyword))) {
+      this.#context.note(
+        `A schema has "${keyword}" beside "$ref", which does not count before OpenAPI 3.1; it was left out.`,
+      );
+    }
+    return false;
   }
 
   #keyword(keyword: string, value: unknown, result: Record<string, unknown>, depth: number): void {

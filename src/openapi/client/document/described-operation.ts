@@ -11,11 +11,18 @@ export interface DescriptionContext extends DocumentReader {
   readonly schemes: Readonly<Record<string, SecuritySchemePlan>>;
 }
 
+/** What is said of an operation beside its document. */
+export interface OperationNaming {
+  readonly name: string;
+  readonly overlay: OperationOverlay;
+  /** What is already known to be odd about it. */
+  readonly notes: readonly string[];
+}
+
 /** Describes an operation that was found; the rest is read when it is asked for. */
 export function describeOperation(
   found: FoundOperation,
-  name: string,
-  overlay: OperationOverlay,
+  { name, overlay, notes }: OperationNaming,
   context: DescriptionContext,
 ): DescribedOperation {
   const { method, path, operationId } = found;
@@ -35,7 +42,7 @@ export function describeOperation(
     waybill: waybill === undefined ? undefined : copyExtension(waybill),
     plan() {
       plan ??= planOperation(
-        { ...found, contentType: overlay.contentType, schemes: context.schemes },
+        { ...found, notes, contentType: overlay.contentType, schemes: context.schemes },
         context,
       );
       return plan;

@@ -1,14 +1,19 @@
+import { CallError } from "../../../core/errors/errors.ts";
 import { isObject } from "../../../core/schema/json-schema.ts";
 import { type DocumentFile, type Located, namedSchemas, outwardReferences } from "./document-file.ts";
-import { loadBytes, nameOf, refuseReach, type SourceOptions } from "./load-source.ts";
-import { parseDocument } from "./parse-document.ts";
+import type { DocumentLoader } from "./document-loader.ts";
+import { nameOf, refuseReach } from "./load-source.ts";
 
 /** How files of a document are read. */
-export interface FilesOptions extends SourceOptions {
+export interface FilesOptions {
+  readonly loader: DocumentLoader;
+  /** Files, the document and those that cannot be read included. */
   readonly files: number;
   readonly warn: (message: string, cause?: unknown) => void;
 }
 
+/** Files read at a time. */
+const AT_A_TIME = 8;
 /** References that lead to references, before they are taken to lead nowhere. */
 const MAX_HOPS = 64;
 /** Keys looked up for one reference, those of references on its way included. */
@@ -29,32 +34,46 @@ export class DocumentFiles {
 
   /** Loads every file that the document leads to, as far as it may reach. */
   async loadReferenced(options: FilesOptions): Promise<void> {
-    const pending: DocumentFile[] = [this.root];
-    for (let file = pending.pop(); file !== undefined; file = pending.pop()) {
-      for (const reference of outwardReferences(file.root)) {
-        const url = addressOf(reference, file);
-        if (url === undefined || this.#files.has(url.href) || this.#refused.has(url.href)) continue;
-        const loaded = await this.#load(url, options);
-        if (loaded !== undefined) pending.push(loaded);
+    const asked = new Set([this.root.url]);
+    let pending = this.#referenced(this.root, asked, options.files);
+    while (pending.length > 0) {
+      const loaded = await Promise.all(pending.slice(0, AT_A_TIME).map((url) => this.#load(url, options)));
+      pending = pending.slice(AT_A_TIME);
+      for (const file of loaded) {
+        if (file !== undefined) pending.push(...this.#referenced(file, asked, options.files));
       }
     }
   }
 
-  async #load(url: URL, options: FilesOptions): Promise<DocumentFile | undefined> {
-    if (this.#files.size >= options.files) {
-      throw new Error(`The document has more than ${options.files} files (limits.files).`);
+  /** The files that a file refers to and nobody has asked for yet. */
+  #referenced(file: DocumentFile, asked: Set<string>, limit: number): URL[] {
+    const found: URL[] = [];
+    for (const reference of outwardReferences(file.root)) {
+      const url = addressOf(reference, file);
+      if (url === undefined || asked.has(url.href)) continue;
+      if (asked.size >= limit) {
+        const name = nameOf(new URL(this.root.url));
+        throw new CallError("TOO_LARGE", `${name} refers to more than ${limit} files (limits.files).`);
+      }
+      asked.add(url.href);
+      found.push(url);
     }
+    return found;
+  }
+
+  async #load(url: URL, { loader, warn }: FilesOptions): Promise<DocumentFile | undefined> {
     try {
       const reason = await refuseReach(new URL(this.root.url), url);
       if (reason !== undefined) throw new Error(`${nameOf(url)} is not read: ${reason}.`);
-      const { value } = await parseDocument(await loadBytes(url, options), nameOf(url));
+      const { value } = await loader.load(url);
       const file = { url: url.href, root: value };
       this.#files.set(url.href, file);
       return file;
     } catch (error) {
+      if (loader.ended !== undefined) throw loader.ended;
       const reason = error instanceof Error ? error.message : "It cannot be read.";
       this.#refused.set(url.href, reason);
-      options.warn(`A reference of the document leads nowhere. ${reason}`, error);
+      warn(`A reference of the document leads nowhere. ${reason}`, error);
       return undefined;
     }
   }

@@ -1,3 +1,4 @@
+import { CallError } from "../../../core/errors/errors.ts";
 import { isObject } from "../../../core/schema/json-schema.ts";
 import { isSequence, parseMediaType } from "../../media-types.ts";
 import type { OpenApiOverlay } from "../openapi-options.ts";
@@ -30,6 +31,8 @@ export interface OperationIndex {
 export interface IndexOptions {
   readonly overlays: readonly OpenApiOverlay[];
   readonly operations: number;
+  /** What errors call the document. */
+  readonly name: string;
 }
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
@@ -41,7 +44,7 @@ export function indexOperations(files: DocumentFiles, options: IndexOptions): Op
   const root = files.root.root as Fields;
   const paths = root["paths"];
   if (paths !== undefined && paths !== null && !isObject(paths)) {
-    throw new Error(`"paths" of the document is not an object.`);
+    throw new Error(`${options.name} has "paths" that are not an object.`);
   }
   for (const path of Object.keys(paths ?? {})) {
     if (path.startsWith("x-")) continue;
@@ -51,13 +54,15 @@ export function indexOperations(files: DocumentFiles, options: IndexOptions): Op
       unusable.push({ name: path, reason });
       continue;
     }
+    unusable.push(...misplacedIn(at.value, path));
     for (const [method, value] of operationsOf(at.value)) {
       const name = `${method} ${path}`;
       const operation = findOperation(value, { method, path, item: at }, options.overlays);
       if (typeof operation === "string") unusable.push({ name, reason: operation });
       else found.push(operation);
       if (found.length > options.operations) {
-        throw new Error(`The document has more than ${options.operations} operations (limits.operations).`);
+        const message = `${options.name} has more than ${options.operations} operations (limits.operations).`;
+        throw new CallError("TOO_LARGE", message);
       }
     }
   }
@@ -71,9 +76,33 @@ function* operationsOf(item: Fields): Iterable<readonly [method: string, operati
   const { additionalOperations } = item;
   if (!isObject(additionalOperations)) return;
   for (const method of Object.keys(additionalOperations)) {
-    // A method that has a field of its own is only looked for there.
-    if (!METHODS.includes(method.toLowerCase())) yield [method, additionalOperations[method]];
+    // A method that has a field of its own is only looked for there; no answer to CONNECT is one of an API.
+    if (!METHODS.includes(method.toLowerCase()) && method !== "CONNECT")
+      yield [method, additionalOperations[method]];
   }
+}
+
+/** What is meant to be an operation, and stands where none is looked for. */
+function misplacedIn(item: Fields, path: string): UnusableOperation[] {
+  const misplaced: UnusableOperation[] = [];
+  const add = (method: string, reason: string) => misplaced.push({ name: `${method} ${path}`, reason });
+  for (const key of Object.keys(item)) {
+    const method = key.toLowerCase();
+    if (key !== method && METHODS.includes(method))
+      add(key, `"${key}" is no field of a path; write "${method}".`);
+  }
+  const { additionalOperations } = item;
+  for (const key of isObject(additionalOperations) ? Object.keys(additionalOperations) : []) {
+    const method = key.toLowerCase();
+    if (METHODS.includes(method)) {
+      add(
+        key,
+        `It stands in "additionalOperations"; "${method}" is a field of the path itself, so move it there.`,
+      );
+    } else if (key === "CONNECT")
+      add(key, "CONNECT opens a tunnel, which is no call; give it another method.");
+  }
+  return misplaced;
 }
 
 function findOperation(

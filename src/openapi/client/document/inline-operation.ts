@@ -113,11 +113,20 @@ class Inlining {
       return undefined;
     }
     const result = this.#plain(source, PARAMETER_FIELDS);
-    if (this.#reader.version === "2.0" && place !== "body")
+    if (this.#reader.version === "2.0" && place !== "body") {
+      this.#nestedLists(source);
       return { ...this.#simple(source, at.file), ...result };
+    }
     if (source["schema"] !== undefined) result["schema"] = this.#schema(source["schema"], at.file);
     if (source["content"] !== undefined) result["content"] = this.#content(source["content"], at.file);
     return result;
+  }
+
+  #nestedLists({ name, items }: Fields): void {
+    if (!isObject(items) || items["type"] !== "array") return;
+    this.#notes.add(
+      `The list ${JSON.stringify(name)} holds lists; those are written as JSON, not as their collectionFormat says.`,
+    );
   }
 
   /** The keywords that Swagger 2.0 has beside the others of a parameter or header. */
@@ -184,21 +193,32 @@ class Inlining {
       for (const key of ["schema", "itemSchema"]) {
         if (source[key] !== undefined) media[key] = this.#schema(source[key], at.file);
       }
-      if (source["encoding"] !== undefined) media["encoding"] = this.#encoding(source["encoding"], at.file);
+      this.#encodings(source, media, at.file);
       result[mediaType] = media;
     }
     return result;
   }
 
-  #encoding(encoding: unknown, file: DocumentFile): Fields {
-    const result: Fields = {};
-    for (const [name, entry] of this.#entries(encoding, "The encoding")) {
-      if (!isObject(entry)) continue;
-      const fields = this.#plain(entry, ["contentType", "style", "explode", "allowReserved"]);
-      if (entry["headers"] !== undefined) fields["headers"] = this.#headers(entry["headers"], file);
-      result[name] = fields;
+  /** By name, and since 3.2 by place. */
+  #encodings({ encoding, prefixEncoding, itemEncoding }: Fields, media: Fields, file: DocumentFile): void {
+    if (encoding !== undefined) {
+      const entries = this.#entries(encoding, "The encoding").filter(([, entry]) => isObject(entry));
+      media["encoding"] = Object.fromEntries(
+        entries.map(([name, entry]) => [name, this.#encoding(entry, file)]),
+      );
     }
-    return result;
+    if (Array.isArray(prefixEncoding)) {
+      const first = prefixEncoding.slice(0, MAX_PARAMETERS);
+      media["prefixEncoding"] = first.map((entry) => this.#encoding(entry, file));
+    }
+    if (isObject(itemEncoding)) media["itemEncoding"] = this.#encoding(itemEncoding, file);
+  }
+
+  #encoding(entry: unknown, file: DocumentFile): Fields {
+    if (!isObject(entry)) return {};
+    const fields = this.#plain(entry, ["contentType", "style", "explode", "allowReserved"]);
+    if (entry["headers"] !== undefined) fields["headers"] = this.#headers(entry["headers"], file);
+    return fields;
   }
 
   #schema(schema: unknown, file: DocumentFile): unknown {

@@ -2,9 +2,10 @@ import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
 import { dirname, resolve, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { CallError } from "../../../core/errors/errors.ts";
 
-/** Reads the text behind an address, guarded by its owner. */
-export type FetchText = (url: URL) => Promise<string>;
+/** Reads the text behind an address, guarded by its owner; one that is larger than `maxBytes` is an error. */
+export type FetchText = (url: URL, maxBytes: number) => Promise<string>;
 
 /** What may be read of a document. */
 export interface SourceOptions {
@@ -46,9 +47,23 @@ export async function loadBytes(url: URL, options: SourceOptions): Promise<Buffe
   if (url.protocol === "file:") return readBytes(fileURLToPath(url), options.documentBytes);
   if (options.fetchText === undefined)
     throw new Error(`${nameOf(url)} cannot be read: nothing here fetches URLs.`);
-  const bytes = Buffer.from(await options.fetchText(url), "utf8");
+  const text = await options.fetchText(url, options.documentBytes).catch((cause: unknown) => {
+    throw unfetched(nameOf(url), cause);
+  });
+  const bytes = Buffer.from(text, "utf8");
   if (bytes.length > options.documentBytes) throw tooLarge(nameOf(url), options.documentBytes);
   return bytes;
+}
+
+/** Says that it was the document which could not be had, and not what it describes. */
+function unfetched(name: string, cause: unknown): unknown {
+  if (!(cause instanceof CallError)) {
+    const isText = (cause as { code?: unknown } | undefined)?.code !== "ERR_ENCODING_INVALID_ENCODED_DATA";
+    return new Error(isText ? `${name} cannot be read.` : `${name} is not UTF-8 text.`, { cause });
+  }
+  if (cause.message.includes(name)) return cause;
+  const { code, message, details } = cause;
+  return new CallError(code, `The document ${name} cannot be read: ${message}`, { cause, details });
 }
 
 async function readBytes(path: string, limit: number): Promise<Buffer> {
@@ -74,8 +89,8 @@ async function readBytes(path: string, limit: number): Promise<Buffer> {
   }
 }
 
-function tooLarge(name: string, limit: number): Error {
-  return new Error(`${name} is larger than ${limit} bytes (limits.documentBytes).`);
+function tooLarge(name: string, limit: number): CallError {
+  return new CallError("TOO_LARGE", `${name} is larger than ${limit} bytes (limits.documentBytes).`);
 }
 
 /** Decides whether a document may reach another file, and says why not; nothing is read of what it may not. */

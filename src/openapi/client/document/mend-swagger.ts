@@ -5,23 +5,49 @@ type Fields = Record<string, unknown>;
 const URLENCODED = "application/x-www-form-urlencoded";
 const MULTIPART = "multipart/form-data";
 
+/** What stands between the items of a list, by `collectionFormat`. */
+const SEPARATORS: ReadonlyMap<unknown, string> = new Map([
+  ["csv", ","],
+  ["ssv", " "],
+  ["tsv", "\t"],
+  ["pipes", "|"],
+]);
+
+/** Separators of lists that are written as one text, by place and name. */
+export type ListSeparators = ReadonlyMap<string, string>;
+
 /** Says what Swagger 2.0 leaves to be understood, and its upgrade does not: which form is sent, and how lists are written in it. */
-export function mendSwagger(operation: Fields, notes: Set<string>): void {
+export function mendSwagger(operation: Fields, notes: Set<string>): ListSeparators {
   const parameters = operation["parameters"] as Fields[];
   operation["parameters"] = parameters.filter(
     (one) => one["in"] !== "formData" || one["name"] !== "__proto__",
   );
   const form = parameters.filter((parameter) => parameter["in"] === "formData");
-  for (const parameter of form) {
-    if (parameter["type"] === "array") parameter["collectionFormat"] ??= "csv";
-  }
-  for (const { collectionFormat, name } of parameters) {
-    if (collectionFormat === "tsv")
-      notes.add(
-        `The list ${JSON.stringify(name)} is separated by tabs, which is not supported; commas are used.`,
-      );
+  const lists = new Map<string, string>();
+  for (const parameter of parameters) {
+    if (parameter["type"] !== "array") continue;
+    const separator = separatorOf(parameter, notes);
+    if (separator !== undefined) lists.set(`${parameter["in"]} ${parameter["name"]}`, separator);
+    if (parameter["in"] === "formData") parameter["collectionFormat"] ??= "csv";
   }
   if (form.length > 0) operation["consumes"] = formTypes(operation["consumes"] as string[], form);
+  return lists;
+}
+
+/** Nothing for a list whose items are repeated. */
+function separatorOf(
+  { collectionFormat = "csv", in: place, name }: Fields,
+  notes: Set<string>,
+): string | undefined {
+  if (collectionFormat === "multi" && (place === "query" || place === "formData")) return undefined;
+  const separator = SEPARATORS.get(collectionFormat);
+  if (separator === undefined) {
+    const said = JSON.stringify(collectionFormat);
+    notes.add(
+      `The list ${JSON.stringify(name)} has the collectionFormat ${said}, which its place does not have; commas are used.`,
+    );
+  }
+  return separator ?? ",";
 }
 
 function formTypes(consumes: readonly string[], form: readonly Fields[]): string[] {
@@ -30,14 +56,46 @@ function formTypes(consumes: readonly string[], form: readonly Fields[]): string
   return types.length > 0 ? types : [URLENCODED];
 }
 
-/** Says what the upgrade of Swagger 2.0 forgets: that a form with required fields is itself required. */
-export function mendUpgraded(operation: Fields): void {
+/** Says what the upgrade of Swagger 2.0 forgets: that a form with required fields is itself required, and what separates items. */
+export function mendUpgraded(operation: Fields, lists: ListSeparators): void {
+  for (const parameter of Array.isArray(operation["parameters"])
+    ? (operation["parameters"] as Fields[])
+    : []) {
+    const separator = lists.get(`${parameter["in"]} ${parameter["name"]}`);
+    if (separator !== undefined) separate(parameter, separator);
+  }
   const body = operation["requestBody"];
   if (!isObject(body) || !isObject(body["content"])) return;
   for (const type of [URLENCODED, MULTIPART]) {
     const media = body["content"][type];
-    const schema = isObject(media) ? media["schema"] : undefined;
-    const required = isObject(schema) ? schema["required"] : undefined;
-    if (Array.isArray(required) && required.length > 0) body["required"] = true;
+    if (isObject(media)) mendForm(media, body, type === MULTIPART, lists);
   }
+}
+
+/** Leaves it to the style where that says as much. */
+function separate(parameter: Fields, separator: string): void {
+  const { in: place, style } = parameter;
+  parameter["explode"] = false;
+  const isQuery = place === "query";
+  if (separator === "," || (isQuery && (style === "spaceDelimited" || style === "pipeDelimited"))) return;
+  parameter["style"] = isQuery ? "form" : "simple";
+  parameter["separator"] = separator;
+}
+
+function mendForm(media: Fields, body: Fields, isMultipart: boolean, lists: ListSeparators): void {
+  const schema = isObject(media["schema"]) ? media["schema"] : {};
+  const { required, properties } = schema;
+  if (Array.isArray(required) && required.length > 0) body["required"] = true;
+  const encoding: Fields = isObject(media["encoding"]) ? { ...media["encoding"] } : {};
+  for (const name of Object.keys(isObject(properties) ? properties : {})) {
+    const separator = lists.get(`formData ${name}`);
+    if (separator === undefined) continue;
+    const field: Fields = isObject(encoding[name]) ? { ...encoding[name], in: "query" } : { in: "query" };
+    separate(field, separator);
+    // A part has no style that would say so.
+    if (isMultipart) field["separator"] = separator;
+    else field["style"] ??= "form";
+    encoding[name] = field;
+  }
+  if (Object.keys(encoding).length > 0) media["encoding"] = encoding;
 }

@@ -12,3 +12,14 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   }
   return result;
 }
+
+/** Makes one patch that does what two do in turn; unlike a merge, it keeps what is to be removed. */
+export function joinPatches(first: unknown, then: unknown): unknown {
+  if (!isPlainObject(first) || !isPlainObject(then)) return then;
+  const result: Record<string, unknown> = { ...first };
+  for (const key of Object.keys(then)) {
+    if (then[key] === undefined) continue;
+    setOwn(result, key, Object.hasOwn(result, key) ? joinPatches(result[key], then[key]) : then[key]);
+  }
+  return result;
+}

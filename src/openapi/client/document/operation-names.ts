@@ -36,8 +36,13 @@ export function nameOperations(signs: readonly OperationSign[]): string[] {
   });
 }
 
+/** Tells whether an operation may be called that. */
+export function isName(name: unknown): boolean {
+  return typeof name === "string" && NAME.test(name) && name.length <= MAX_LENGTH;
+}
+
 function nameOfId(id: string, sign: OperationSign): string {
-  const fits = NAME.test(id) && id.length <= MAX_LENGTH && !MADE.test(id);
+  const fits = isName(id) && !MADE.test(id);
   if (fits && (!STARTS_WITH_METHOD.test(id) || id === nameOfPlace(sign))) return id;
   return made(id, `id ${id}`);
 }

@@ -1,5 +1,5 @@
 import type { OpenApiOverlay, OperationOverlay } from "../openapi-options.ts";
-import { mergePatch } from "./merge-patch.ts";
+import { joinPatches, mergePatch } from "./merge-patch.ts";
 
 /** What an overlay knows an operation by. */
 interface Sign {
@@ -10,12 +10,22 @@ interface Sign {
 
 const NOTHING: OperationOverlay = {};
 
-/** Finds what overlays say about an operation; what a later one says wins. */
+/** Finds what all overlays together say about an operation: later ones win, and what they patch is patched in turn. */
 export function findOverlay(sign: Sign, overlays: readonly OpenApiOverlay[]): OperationOverlay {
   let found = NOTHING;
   if (overlays.length === 0) return found;
-  for (const overlay of overlaysOf(sign, overlays)) found = { ...found, ...defined(overlay) };
+  for (const overlay of overlaysOf(sign, overlays)) found = joinOverlays(found, overlay);
   return found;
+}
+
+function joinOverlays(first: OperationOverlay, then: OperationOverlay): OperationOverlay {
+  const joined: Record<string, unknown> = { ...first, ...defined(then) };
+  for (const patch of ["input", "output", "patch"] as const) {
+    if (first[patch] !== undefined && then[patch] !== undefined) {
+      joined[patch] = joinPatches(first[patch], then[patch]);
+    }
+  }
+  return joined as OperationOverlay;
 }
 
 /** Merges the patches of all overlays into an operation object, in turn. */

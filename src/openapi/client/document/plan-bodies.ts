@@ -26,23 +26,29 @@ export function planBody(
     schemas.notes.add("The body has no media type; it was left out.");
     return undefined;
   }
-  const rank = ({ mediaType }: MediaPlan) => (isSame(mediaType, contentType) ? -1 : mediaRank(mediaType));
-  if (contentType !== undefined && !content.some(({ mediaType }) => isSame(mediaType, contentType))) {
-    schemas.notes.add(
-      `The overlay asks for the media type ${JSON.stringify(contentType)}, which the body does not have.`,
-    );
-  }
+  const sorted = content.sort((a, b) => mediaRank(a.mediaType) - mediaRank(b.mediaType));
   const { description } = body;
   return {
     key: "body",
     required: body["required"] === true,
     description: typeof description === "string" ? description : undefined,
-    content: content.sort((a, b) => rank(a) - rank(b)),
+    content: contentType === undefined ? sorted : preferred(sorted, contentType),
   };
 }
 
-function isSame(mediaType: string, other: string | undefined): boolean {
-  return other !== undefined && (mediaType === other || essenceOf(mediaType) === essenceOf(other));
+/** Puts what sends the type that is asked for first; a range becomes that type. */
+function preferred(content: readonly MediaPlan[], contentType: string): readonly MediaPlan[] {
+  const same = content.find(({ mediaType }) => essenceOf(mediaType) === essenceOf(contentType));
+  const found = same ?? content.find(({ mediaType }) => sendsType(mediaType, contentType));
+  if (found === undefined) return content;
+  const first = same ?? { ...found, mediaType: contentType };
+  return [first, ...content.filter((media) => media !== same)];
+}
+
+/** Tells whether a body of a declared type, or range such as `image/*`, may be of another. */
+export function sendsType(declared: string, contentType: string): boolean {
+  const [range, asked] = [essenceOf(declared), essenceOf(contentType)];
+  return range === asked || range === "*/*" || (range.endsWith("/*") && asked.startsWith(range.slice(0, -1)));
 }
 
 /** Makes the plans of what an operation may answer with. */
@@ -77,12 +83,16 @@ function planContent(content: unknown, schemas: SchemaUse): MediaPlan[] {
 }
 
 function planMedia(mediaType: string, media: Fields, schemas: SchemaUse): MediaPlan {
-  const { schema, itemSchema, encoding } = media;
+  const { schema, itemSchema, encoding, prefixEncoding, itemEncoding } = media;
   return {
     mediaType,
     schema: schema === undefined ? undefined : asWritten(schemas.use(schema), mediaType, schemas),
     itemSchema: itemSchema === undefined ? undefined : schemas.use(itemSchema),
-    encoding: isObject(encoding) ? planEncoding(encoding, schemas) : undefined,
+    encoding: isObject(encoding) ? planEncodings(encoding, schemas) : undefined,
+    ...(Array.isArray(prefixEncoding) && {
+      prefixEncoding: prefixEncoding.map((entry) => planEncoding(entry, schemas)),
+    }),
+    ...(isObject(itemEncoding) && { itemEncoding: planEncoding(itemEncoding, schemas) }),
   };
 }
 
@@ -113,20 +123,24 @@ function allowsText(schema: JsonSchema | undefined): boolean {
   );
 }
 
-function planEncoding(encoding: Fields, schemas: SchemaUse): Record<string, EncodingPlan> {
+function planEncodings(encoding: Fields, schemas: SchemaUse): Record<string, EncodingPlan> {
   const plans: Record<string, EncodingPlan> = {};
   for (const [name, entry] of Object.entries(encoding)) {
-    if (!isObject(entry)) continue;
-    const { contentType, style, explode, allowReserved, headers } = entry;
-    plans[name] = {
-      contentType: typeof contentType === "string" ? contentType : undefined,
-      style: isFormStyle(style) ? style : undefined,
-      explode: typeof explode === "boolean" ? explode : undefined,
-      allowReserved: allowReserved === true ? true : undefined,
-      headers: headers === undefined ? undefined : planHeaders(headers, schemas, false),
-    };
+    if (isObject(entry)) plans[name] = planEncoding(entry, schemas);
   }
   return plans;
+}
+
+function planEncoding(entry: Fields, schemas: SchemaUse): EncodingPlan {
+  const { contentType, style, explode, separator, allowReserved, headers } = entry;
+  return {
+    contentType: typeof contentType === "string" ? contentType : undefined,
+    style: isFormStyle(style) ? style : undefined,
+    explode: typeof explode === "boolean" ? explode : undefined,
+    ...(typeof separator === "string" && { separator }),
+    allowReserved: allowReserved === true ? true : undefined,
+    headers: headers === undefined ? undefined : planHeaders(headers, schemas, false),
+  };
 }
 
 function isFormStyle(style: unknown): style is ParameterStyle {

@@ -14,20 +14,44 @@ const STYLES: Readonly<Record<ParameterPlace, readonly ParameterStyle[]>> = {
 const IGNORED_HEADERS = new Set(["accept", "content-type", "authorization"]);
 const PLACEHOLDER = /\{([^{}]+)\}/g;
 
+/** A path whose `{names}` are those of its parameters. */
+export interface PlainPath {
+  readonly text: string;
+  /** Names of those that may fill several segments. */
+  readonly open: ReadonlySet<string>;
+}
+
+/** Writes `{+name}`, which is RFC 6570 for a value whose slashes stay, as `{name}` where that is what is declared. */
+export function plainPath(path: string, parameters: unknown): PlainPath {
+  const declared = new Set<unknown>();
+  for (const parameter of Array.isArray(parameters) ? (parameters as Fields[]) : []) {
+    if (parameter["in"] === "path") declared.add(parameter["name"]);
+  }
+  const open = new Set<string>();
+  const text = path.replace(PLACEHOLDER, (whole, name: string) => {
+    const bare = name.slice(1);
+    if (!name.startsWith("+") || declared.has(name) || !declared.has(bare)) return whole;
+    open.add(bare);
+    return `{${bare}}`;
+  });
+  return { text, open };
+}
+
 /** Makes the plans of an operation's parameters, those included that only its path names. */
 export function planParameters(
   operation: Fields,
-  path: string,
+  path: PlainPath,
   use: (schema: unknown) => JsonSchema,
   notes: Set<string>,
 ): ParameterPlan[] {
-  const inPath = new Set(Array.from(path.matchAll(PLACEHOLDER), ([, name]) => name as string));
+  const inPath = new Set(Array.from(path.text.matchAll(PLACEHOLDER), ([, name]) => name as string));
   const plans: Omit<ParameterPlan, "key">[] = [];
   for (const parameter of operation["parameters"] === undefined
     ? []
     : (operation["parameters"] as Fields[])) {
     const plan = planParameter(parameter, inPath, use, notes);
-    if (plan !== undefined) plans.push(plan);
+    if (plan === undefined) continue;
+    plans.push(plan.in === "path" && path.open.has(plan.name) ? { ...plan, allowReserved: true } : plan);
   }
   for (const name of inPath) {
     if (plans.some((plan) => plan.in === "path" && plan.name === name)) continue;
@@ -57,13 +81,14 @@ function planParameter(
     return undefined;
   }
   const style = styleOf(parameter, place, name, notes);
-  const { description, explode } = parameter;
+  const { description, explode, separator } = parameter;
   return {
     name,
     in: place,
     required: place === "path" || parameter["required"] === true,
     style,
     explode: typeof explode === "boolean" ? explode : style === "form" || style === "cookie",
+    ...(typeof separator === "string" && { separator }),
     allowReserved: parameter["allowReserved"] === true,
     allowEmpty: parameter["allowEmptyValue"] === true,
     ...contentOf(parameter, use),

@@ -1,18 +1,19 @@
 import { isPlainObject } from "../../../core/json/json-value.ts";
 import { isObject } from "../../../core/schema/json-schema.ts";
 import type { DocumentLimits, OpenApiOverlay } from "../openapi-options.ts";
-import type { DescribedApi, DescribedOperation } from "../plan.ts";
-import { type DescriptionContext, describeOperation } from "./described-operation.ts";
+import type { DescribedApi } from "../plan.ts";
+import { describeAll } from "./describe-all.ts";
 import { outwardReferences } from "./document-file.ts";
 import { DocumentFiles } from "./document-files.ts";
 import { semanticVersionOf, versionOf } from "./document-info.ts";
-import { type FoundOperation, indexOperations, textOf } from "./index-operations.ts";
-import { type FetchText, loadBytes, nameOf, toLocation } from "./load-source.ts";
-import { nameOperations } from "./operation-names.ts";
-import { checkOverlays, findOverlay, patchDocument } from "./overlays.ts";
-import { parseDocument } from "./parse-document.ts";
+import { DocumentLoader } from "./document-loader.ts";
+import { indexOperations, textOf } from "./index-operations.ts";
+import { type FetchText, nameOf, toLocation } from "./load-source.ts";
+import { checkOverlays, patchDocument } from "./overlays.ts";
 import { planSchemes } from "./plan-security.ts";
+import { planServers } from "./plan-servers.ts";
 import { SchemaBook } from "./schema-book.ts";
+import type { DocumentVersion } from "./upgrade-document.ts";
 
 /** How a document is read. */
 export interface ReadApiOptions {
@@ -22,32 +23,25 @@ export interface ReadApiOptions {
   readonly fetchText?: FetchText | undefined;
   /** Hears of references that lead nowhere. @default nobody does */
   readonly warn?: ((message: string, cause?: unknown) => void) | undefined;
+  /** Milliseconds for reading the document and all files it refers to. @default 120_000 */
+  readonly timeoutMs?: number | undefined;
 }
 
 /** The limits in force unless others are given. */
 export const DOCUMENT_LIMITS = { documentBytes: 67_108_864, files: 1_000, operations: 20_000 } as const;
+
+const TIMEOUT_MS = 120_000;
 
 /** Reads and indexes a document; what its operations say in full is read when they are first used. */
 export async function readApi(
   document: string | URL | object,
   options: ReadApiOptions,
 ): Promise<DescribedApi> {
-  const source = await readRoot(document, options);
-  const root = patchDocument(source.value, options.overlays);
-  const version = versionOf(root, source.name);
-  const files = new DocumentFiles({ url: source.location?.href ?? "", root });
-  if (source.location !== undefined && (source.mayReferOut || overlaysReferOut(options.overlays))) {
-    await files.loadReferenced({
-      ...limitsOf(options),
-      fetchText: options.fetchText,
-      warn: options.warn ?? (() => {}),
-    });
-  }
-  const { found, unusable } = indexOperations(files, {
-    overlays: options.overlays,
-    operations: limitsOf(options).operations,
-  });
-  checkOverlays(found, options.overlays);
+  const { root, version, location, name, files } = await readFiles(document, options);
+  const { overlays } = options;
+  const { operations } = limitsOf(options);
+  const { found, unusable } = indexOperations(files, { overlays, operations, name });
+  checkOverlays(found, overlays);
   const schemes = planSchemes(files);
   const reader = { files, version, schemes, book: new SchemaBook(files, version) };
   const info = isObject(root) && isObject(root["info"]) ? root["info"] : {};
@@ -55,35 +49,40 @@ export async function readApi(
     title: textOf(info["title"]) ?? "Untitled API",
     version: semanticVersionOf(info["version"]),
     description: textOf(info["description"]),
-    location: source.location,
-    operations: describeAll(found, options.overlays, reader),
+    location,
+    servers: planServers({}, {}, files.root),
+    operations: describeAll(found, overlays, reader),
     unusable,
     schemes,
   };
 }
 
-function describeAll(
-  found: readonly FoundOperation[],
-  overlays: readonly OpenApiOverlay[],
-  context: DescriptionContext,
-): DescribedOperation[] {
-  const names = nameOperations(found);
-  const taken = new Map<string, FoundOperation>();
-  const described: DescribedOperation[] = [];
-  found.forEach((one, i) => {
-    const overlay = findOverlay(one, overlays);
-    if (overlay.hide === true) return;
-    const name = overlay.name ?? (names[i] as string);
-    const other = taken.get(name);
-    if (other !== undefined) {
-      throw new TypeError(
-        `Two operations are named "${name}": ${other.method} ${other.path} and ${one.method} ${one.path}; give one another name in the overlay.`,
-      );
+interface ReadFiles {
+  /** The document itself, patched by overlays. */
+  readonly root: unknown;
+  readonly version: DocumentVersion;
+  readonly location: URL | undefined;
+  /** What errors call the document. */
+  readonly name: string;
+  readonly files: DocumentFiles;
+}
+
+async function readFiles(document: string | URL | object, options: ReadApiOptions): Promise<ReadFiles> {
+  const { documentBytes, files: limit } = limitsOf(options);
+  const { fetchText, overlays, warn = () => {}, timeoutMs = TIMEOUT_MS } = options;
+  const loader = new DocumentLoader({ documentBytes, fetchText, timeoutMs });
+  try {
+    const { value, name, location, mayReferOut } = await readRoot(document, loader);
+    const root = patchDocument(value, overlays);
+    const version = versionOf(root, name);
+    const files = new DocumentFiles({ url: location?.href ?? "", root });
+    if (location !== undefined && (mayReferOut || overlaysReferOut(overlays))) {
+      await files.loadReferenced({ loader, files: limit, warn });
     }
-    taken.set(name, one);
-    described.push(describeOperation(one, name, overlay, context));
-  });
-  return described;
+    return { root, version, location, name, files };
+  } finally {
+    loader.close();
+  }
 }
 
 interface Root {
@@ -93,13 +92,10 @@ interface Root {
   readonly mayReferOut: boolean;
 }
 
-async function readRoot(document: string | URL | object, options: ReadApiOptions): Promise<Root> {
+async function readRoot(document: string | URL | object, loader: DocumentLoader): Promise<Root> {
   if (typeof document === "string" || document instanceof URL) {
     const location = toLocation(document);
-    const name = nameOf(location);
-    const { documentBytes } = limitsOf(options);
-    const bytes = await loadBytes(location, { documentBytes, fetchText: options.fetchText });
-    return { ...(await parseDocument(bytes, name)), name, location };
+    return { ...(await loader.load(location)), name: nameOf(location), location };
   }
   if (!isPlainObject(document)) {
     throw new TypeError("The document is a path, a URL, or the plain object that a parser gives.");

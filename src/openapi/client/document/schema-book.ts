@@ -4,11 +4,18 @@ import { cleanSchema } from "./clean-schema.ts";
 import { type CopyContext, copySchema } from "./copy-schema.ts";
 import type { DocumentFile, Located } from "./document-file.ts";
 import type { DocumentFiles } from "./document-files.ts";
-import { anyPiece, definitionName, type SchemaPiece, toDefinitionRef } from "./schema-piece.ts";
-import { type Direction, toVariant, wronglyRequired } from "./schema-variant.ts";
+import {
+  anyPiece,
+  definitionName,
+  type RequiringSite,
+  type SchemaPiece,
+  toDefinitionRef,
+} from "./schema-piece.ts";
+import { type Direction, toVariant } from "./schema-variant.ts";
 import { boundPiece, type SettledPiece, settlePieces } from "./settle-pieces.ts";
 import { type DocumentVersion, upgradeSchemas } from "./upgrade-document.ts";
 import type { UsedDefinitions } from "./used-definitions.ts";
+import { wronglyRequired } from "./wrongly-required.ts";
 
 /** A schema that others refer to; its piece is made when an operation first needs it. */
 interface Definition extends SettledPiece {
@@ -25,6 +32,8 @@ interface Variant {
   readonly schema: JsonSchema;
 }
 
+/** Schemas looked at, over a whole document, for whether what is required travels; past that it stays required. */
+const MAX_LOOKS = 20_000_000;
 const PLAIN_PLACE = /^#\/(?:components\/schemas|definitions)\/([A-Za-z0-9_.-]{1,200})$/;
 
 /** The schemas of a document, each upgraded and mended once, when it is first needed. */
@@ -34,6 +43,7 @@ export class SchemaBook {
   readonly #definitions = new Map<string, Definition>();
   readonly #names = new Map<string, string>();
   readonly #circles = new Map<object, string>();
+  readonly #looks = { left: MAX_LOOKS };
 
   constructor(files: DocumentFiles, version: DocumentVersion) {
     this.#files = files;
@@ -80,6 +90,7 @@ export class SchemaBook {
   #context(file: DocumentFile, notes: Set<string>): CopyContext {
     return {
       file,
+      hasSiblings: this.#version === "3.1",
       refer: (reference, from) => this.#refer(reference, from, notes),
       referToObject: (schema, from) => this.#referToObject(schema, from),
       note: (sentence) => notes.add(sentence),
@@ -185,8 +196,7 @@ export class SchemaBook {
         else list.push(definition);
       }
       const isKnown = piece.refs.some(({ target }) => this.#find(target)?.differs[direction] === true);
-      differs[direction] =
-        isKnown || piece.requiring.some((holder) => this.#wrong(holder, direction).length > 0);
+      differs[direction] = isKnown || piece.requiring.some((site) => this.#wrong(site, direction).size > 0);
       if (differs[direction]) found.push(definition);
     }
     for (let next = found.pop(); next !== undefined; next = found.pop()) {
@@ -198,21 +208,23 @@ export class SchemaBook {
     }
   }
 
-  #wrong(holder: Record<string, unknown>, direction: Direction): string[] {
-    return wronglyRequired(holder, direction, this.#rootOf);
+  #wrong(site: RequiringSite, direction: Direction): ReadonlySet<string> {
+    const search = { direction, rootOf: this.#rootOf, budget: this.#looks };
+    site.wrong[direction] ??= wronglyRequired(site, search);
+    return site.wrong[direction];
   }
 
   #differs(piece: SchemaPiece, direction: Direction): boolean {
     return (
       piece.refs.some(({ target }) => this.#find(target)?.differs[direction] === true) ||
-      piece.requiring.some((holder) => this.#wrong(holder, direction).length > 0)
+      piece.requiring.some((site) => this.#wrong(site, direction).size > 0)
     );
   }
 
   #vary(piece: SchemaPiece, direction: Direction): JsonSchema {
     return toVariant(piece, {
       rename: (name) => this.#nameIn(name, direction),
-      notRequired: (holder) => this.#wrong(holder, direction),
+      notRequired: new Map(piece.requiring.map((site) => [site.holder, this.#wrong(site, direction)])),
     });
   }
 

@@ -14,13 +14,22 @@ export interface Position {
   readonly refs: RefSite[];
 }
 
+/** An object that requires properties. */
+export interface RequiringSite {
+  readonly holder: Record<string, unknown>;
+  /** The schema that it is part of by `allOf`, or itself: whatever describes the same properties is reached from there. */
+  readonly scope: Record<string, unknown>;
+  /** What of it does not travel one way, once that was looked for. */
+  readonly wrong: { input?: ReadonlySet<string>; output?: ReadonlySet<string> };
+}
+
 /** A schema made fit for the engine, and what is to be known about it. */
 export interface SchemaPiece {
   schema: JsonSchema;
   /** The first looks at the value itself. */
   positions: Position[];
-  /** Objects that require properties. */
-  requiring: Record<string, unknown>[];
+  /** Not those in `not` and `if`, where asking for less would refuse more. */
+  requiring: RequiringSite[];
   refs: RefSite[];
   patterns: Set<string>;
   subschemas: number;

@@ -1,4 +1,5 @@
 import type { PageFacts, ResponseEnvelope } from "../../../core/envelope/response-meta.ts";
+import { isPlainObject } from "../../../core/json/json-value.ts";
 import type { Pager } from "../../../core/operation/operation-types.ts";
 import type { NextPage, PageFinder } from "./page-finder.ts";
 
@@ -22,9 +23,20 @@ export function createPaging(finders: readonly PageFinder[]): Paging {
     factsOf(envelope, input) {
       const found = find(envelope, input);
       if (found === undefined) return undefined;
-      return found.isLast ? {} : { next: found.token };
+      if (found.isLast) return {};
+      const { token: next, input: named } = found;
+      return isCursorAlone(named, input, next) ? { next } : { next, input: named };
     },
   };
+}
+
+/** Every client makes that of a cursor by itself. */
+function isCursorAlone(named: unknown, input: unknown, cursor: string): boolean {
+  if (!isPlainObject(named) || !Object.hasOwn(named, "cursor") || named["cursor"] !== cursor) return false;
+  const before = isPlainObject(input) ? input : {};
+  const isSame = (name: string) => Object.hasOwn(before, name) && before[name] === named[name];
+  const names = Object.keys(named).filter((name) => name !== "cursor");
+  return names.every(isSame) && Object.keys(before).every((name) => Object.hasOwn(named, name));
 }
 
 function findNext(

@@ -31,6 +31,18 @@ export function cursorFinder(place: CursorPlace, toInput?: ToInput): PageFinder 
   };
 }
 
+/** Says the number of the next page; empty on the last. */
+export const NEXT_PAGE_HEADER = "x-next-page";
+
+/** Finds the next page by its number in `X-Next-Page`; where that is declared, a response without it is the last page. */
+export function nextPageFinder(place: Omit<CursorPlace, "next">, isDeclared: boolean): PageFinder {
+  const find = cursorFinder({ ...place, next: { header: NEXT_PAGE_HEADER } });
+  return (envelope, input) => {
+    const isSaid = headerIn(envelope.meta, NEXT_PAGE_HEADER) !== undefined;
+    return isSaid || isDeclared ? find(envelope, input) : undefined;
+  };
+}
+
 /** Finds the next page by the id of the last item, where pages say whether there is more. */
 export function lastIdFinder(place: Omit<CursorPlace, "next">, items: DataPath): PageFinder {
   return ({ data }, input) => {

@@ -1,16 +1,14 @@
-import { parsePointer } from "../../../core/json/json-pointer.ts";
-import { isObject, type JsonSchema } from "../../../core/schema/json-schema.ts";
+import type { JsonSchema } from "../../../core/schema/json-schema.ts";
 import type { PagingRule } from "../openapi-options.ts";
 import type { OperationPlan, ParameterPlan } from "../plan.ts";
-import { successResponses } from "../response/declared-media.ts";
-import { partsOf, typesOf } from "../response/schema-view.ts";
 import { countFinder } from "./count-finder.ts";
 import { createPaging, type Paging } from "./create-pager.ts";
-import { cursorFinder, lastIdFinder } from "./cursor-finder.ts";
+import { cursorFinder, lastIdFinder, NEXT_PAGE_HEADER, nextPageFinder } from "./cursor-finder.ts";
 import { bodyLinkFinder, createToInput, linkFinder, type ToInput } from "./link-finder.ts";
-import { type DataPath, type ListShape, plainName, readListShape } from "./list-shape.ts";
-import { toCount } from "./next-input.ts";
+import { type ListShape, plainName, readListShape } from "./list-shape.ts";
 import type { PageFinder } from "./page-finder.ts";
+import { countsOf, declaresHeader, isCount, pick, placeOf } from "./paging-inputs.ts";
+import { ruledFinder } from "./paging-rule.ts";
 
 export type { Paging } from "./create-pager.ts";
 
@@ -96,10 +94,11 @@ function foundFinders(
   shape: ListShape,
   toInput: ToInput,
 ): readonly PageFinder[] {
-  const isDeclared = successResponses(plan).some(({ headers }) => Object.hasOwn(headers, "link"));
+  const isDeclared = (header: string) => declaresHeader(plan, header);
   const page = pick(query, PAGES, (parameter) => isCount(parameter, plan));
   const finders = [
-    linkFinder(toInput, isDeclared),
+    linkFinder(toInput, isDeclared("link")),
+    page && nextPageFinder(placeOf(page, plan), isDeclared(NEXT_PAGE_HEADER)),
     foundCursor(plan, query, shape, toInput),
     shape.nextLink && bodyLinkFinder(toInput, shape.nextLink),
     page && shape.nextPage && cursorFinder({ ...placeOf(page, plan), next: { path: shape.nextPage } }),
@@ -140,91 +139,4 @@ function foundCount(
   if (items === undefined || counted === undefined) return undefined;
   const style = counted === page ? "page" : "offset";
   return countFinder({ style, items, shape, ...countsOf(counted, style, size, plan) });
-}
-
-function ruledFinder(
-  rule: PagingRule,
-  plan: OperationPlan,
-  outputSchema: JsonSchema | undefined,
-  toInput: ToInput,
-): PageFinder {
-  if (rule.style === "link") return linkFinder(toInput, true);
-  const parameter = ruledParameter(rule.input, "input", plan);
-  const input = pathOf(rule.input);
-  if (rule.style === "cursor") {
-    const isPointer = rule.next === "" || rule.next.startsWith("/");
-    const next = isPointer ? { path: parsePointer(rule.next) } : { header: rule.next.toLowerCase() };
-    const types = parameter === undefined ? new Set<string>() : typesOf(parameter.schema, plan.definitions);
-    return cursorFinder({ input, types, next });
-  }
-  const size = rule.size === undefined ? undefined : ruledParameter(rule.size, "size", plan);
-  const shape = readListShape(outputSchema);
-  const items = rule.items === undefined ? [] : parsePointer(rule.items);
-  const counts = parameter
-    ? countsOf(parameter, rule.style, size, plan)
-    : { first: rule.style === "page" ? 1 : 0 };
-  const sizePath = rule.size === undefined ? undefined : pathOf(rule.size);
-  return countFinder({ style: rule.style, items, shape, ...counts, input, size: sizePath });
-}
-
-/** An input is named by its key, or as a pointer where it is inside of one. */
-function pathOf(input: string): DataPath {
-  return input.startsWith("/") ? parsePointer(input) : [input];
-}
-
-function ruledParameter(input: string, option: string, plan: OperationPlan): ParameterPlan | undefined {
-  const [key] = pathOf(input);
-  const parameter = plan.parameters.find((one) => one.key === key);
-  if (parameter !== undefined || (plan.body !== undefined && key === plan.body.key)) return parameter;
-  const keys = plan.parameters.map((one) => `"${one.key}"`).join(", ");
-  const place = `${plan.method} ${plan.path}`;
-  throw new TypeError(`paging.${option} of ${place} must be one of its inputs (${keys || "it has none"}).`);
-}
-
-function placeOf(parameter: ParameterPlan, plan: OperationPlan) {
-  return { input: [parameter.key], types: typesOf(parameter.schema, plan.definitions) };
-}
-
-function countsOf(
-  counted: ParameterPlan,
-  style: "offset" | "page",
-  size: ParameterPlan | undefined,
-  plan: OperationPlan,
-) {
-  const isFromOne = style === "page" || plainName(counted.name) === "startindex";
-  const lowest = style === "page" ? keywordOf(counted, "minimum", plan) : undefined;
-  return {
-    input: [counted.key],
-    first: keywordOf(counted, "default", plan) ?? lowest ?? (isFromOne ? 1 : 0),
-    ...(size !== undefined && {
-      size: [size.key],
-      usualSize: keywordOf(size, "default", plan),
-      largestSize: keywordOf(size, "maximum", plan),
-    }),
-  };
-}
-
-function keywordOf({ schema }: ParameterPlan, keyword: string, plan: OperationPlan): number | undefined {
-  for (const part of partsOf(schema, plan.definitions)) {
-    const value = isObject(part) ? toCount(part[keyword]) : undefined;
-    if (value !== undefined) return value;
-  }
-  return undefined;
-}
-
-function isCount({ schema }: ParameterPlan, plan: OperationPlan): boolean {
-  const types = typesOf(schema, plan.definitions);
-  return types.size === 0 || types.has("integer") || types.has("number");
-}
-
-function pick(
-  parameters: readonly ParameterPlan[],
-  names: readonly string[],
-  isFit: (parameter: ParameterPlan) => boolean = () => true,
-): ParameterPlan | undefined {
-  for (const name of names) {
-    const found = parameters.find((parameter) => plainName(parameter.name) === name && isFit(parameter));
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }

@@ -29,27 +29,8 @@ export function definitionName(reference: unknown): string | undefined {
   }
 }
 
-/** The properties of an object that are files, lists of files included. */
-export function binaryProperties(
-  schema: JsonSchema | undefined,
-  definitions: OperationPlan["definitions"],
-): ReadonlySet<string> {
-  const followed = followReference(schema, definitions);
-  const properties = isObject(followed) ? followed["properties"] : undefined;
-  const names = new Set<string>();
-  if (!isObject(properties)) return names;
-  for (const [name, property] of Object.entries(properties)) {
-    const known = followReference(property as JsonSchema, definitions);
-    if (!isObject(known)) continue;
-    const items =
-      known["type"] === "array" ? followReference(known["items"] as JsonSchema, definitions) : known;
-    if (isObject(items) && isBinary(items)) names.add(name);
-  }
-  return names;
-}
-
 /** Tells whether a schema describes bytes: not text, and not text that stands for them. */
-function isBinary(schema: JsonSchemaObject): boolean {
+export function isBinary(schema: JsonSchemaObject): boolean {
   if (schema["format"] === "binary") return true;
   const { contentMediaType, contentEncoding } = schema;
   if (typeof contentMediaType !== "string" || contentEncoding !== undefined) return false;

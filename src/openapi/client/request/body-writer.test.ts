@@ -208,10 +208,9 @@ describe("multipart bodies", () => {
     const binary = { type: "string", format: "binary" };
     const octets = "Content-Type: application/octet-stream\r\n\r\nx";
     expect(partsOf(["x"], { itemSchema: binary }, "multipart/mixed")).toEqual([octets]);
-    expect(partsOf(["x", "x"], { schema: { prefixItems: [true], items: binary } }, "multipart/mixed")).toEqual([
-      "\r\nx",
-      octets,
-    ]);
+    expect(
+      partsOf(["x", "x"], { schema: { prefixItems: [true], items: binary } }, "multipart/mixed"),
+    ).toEqual(["\r\nx", octets]);
   });
 
   it("RE-25 without names that are lists are one part each", () => {

@@ -21,8 +21,11 @@ export function checkOptionHeaders(headers: Readonly<Record<string, string>> = {
       throw new TypeError(`headers: "${name}" is written for each request and cannot be set.`);
     }
     if (typeof value !== "string" || !isHeaderValue(value)) {
-      const found = typeof value === "string" ? "" : `; it is ${value === undefined ? "" : "of type "}${typeof value}`;
-      throw new TypeError(`headers: the value of "${name}" must be text of visible ASCII characters${found}.`);
+      const found =
+        typeof value === "string" ? "" : `; it is ${value === undefined ? "" : "of type "}${typeof value}`;
+      throw new TypeError(
+        `headers: the value of "${name}" must be text of visible ASCII characters${found}.`,
+      );
     }
     checked[name] = value;
   }

@@ -1,7 +1,7 @@
 import type { ParameterPlan } from "../plan.ts";
 import { escapeName, escapeSeparator, escapeText } from "./escape.ts";
 import { invalidInput } from "./invalid-input.ts";
-import { createShapeReader, isEmptyShape, joinShape, separatorOf } from "./parameter-text.ts";
+import { checkSeparable, createShapeReader, isEmptyShape, joinShape, separatorOf } from "./parameter-text.ts";
 import { type PairWriter, writeExploded } from "./query-parameter.ts";
 
 /** What RFC 6265 lets a cookie hold unquoted. */
@@ -23,7 +23,10 @@ export function createCookieWriter(parameter: ParameterPlan): PairWriter {
     const shape = readShape(value);
     if (isEmptyShape(shape)) return;
     if (joined === undefined && shape.kind !== "scalar") writeExploded(shape, pairs, { label, encode });
-    else pairs.push(`${label}=${joinShape(shape, { separator, pairs: false, encode })}`);
+    else {
+      if (separator !== ",") checkSeparable(shape, joined ?? separator, key);
+      pairs.push(`${label}=${joinShape(shape, { separator, pairs: false, encode })}`);
+    }
   };
 }
 

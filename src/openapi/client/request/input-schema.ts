@@ -6,8 +6,9 @@ import {
   type JsonSchemaObject,
 } from "../../../core/schema/json-schema.ts";
 import { mediaKindOf, readDeclaredType } from "../../media-types.ts";
-import type { BodyPlan, OperationPlan, ParameterPlan } from "../plan.ts";
-import { binaryProperties, definitionName, followReference } from "./binary-schema.ts";
+import type { BodyPlan, MediaPlan, OperationPlan, ParameterPlan } from "../plan.ts";
+import { definitionName, followReference, isBinary } from "./binary-schema.ts";
+import { createRequiredCheck } from "./credential-parameter.ts";
 import { isSendableHeader } from "./header-parameter.ts";
 
 /** What bytes are given as; a `Uint8Array` counts as an object. */
@@ -22,10 +23,11 @@ const XML = { type: ["string", "object"], description: "XML, as text." } as cons
 export function toInputSchema(plan: OperationPlan): JsonSchema {
   const properties: Record<string, JsonSchema> = {};
   const required: string[] = [];
+  const isRequired = createRequiredCheck(plan);
   for (const parameter of plan.parameters) {
     if (!isSendableHeader(parameter)) continue;
     setOwn(properties, parameter.key, describe(parameter.schema, parameter));
-    if (parameter.required) required.push(parameter.key);
+    if (isRequired(parameter)) required.push(parameter.key);
   }
   const { body } = plan;
   if (body !== undefined) {
@@ -71,7 +73,7 @@ function bodySchema(body: BodyPlan, definitions: OperationPlan["definitions"]): 
     case "xml":
       return XML;
     case "multipart":
-      return multipartSchema(schema, definitions);
+      return multipartSchema(media, definitions);
     case "range":
       return schema === true ? true : { anyOf: [schema, FILE] };
     case "bytes":
@@ -80,23 +82,43 @@ function bodySchema(body: BodyPlan, definitions: OperationPlan["definitions"]): 
 }
 
 /** Files among the parts take bytes in each of their forms. */
-function multipartSchema(schema: JsonSchema, definitions: OperationPlan["definitions"]): JsonSchema {
-  const files = binaryProperties(schema, definitions);
-  const followed = followReference(schema, definitions);
-  if (files.size === 0 || !isObject(followed) || !isObject(followed["properties"])) return schema;
-  const properties: Record<string, unknown> = {};
-  for (const [name, property] of Object.entries(followed["properties"])) {
-    setOwn(properties, name, files.has(name) ? fileSchema(property, definitions) : property);
-  }
-  return { ...followed, properties };
+function multipartSchema(
+  { schema, itemSchema }: MediaPlan,
+  definitions: OperationPlan["definitions"],
+): JsonSchema {
+  const known = schema ?? (itemSchema === undefined ? true : { type: "array" });
+  const followed = followReference(known, definitions);
+  if (!isObject(followed)) return known;
+  let isChanged = false;
+  const mend = (each: unknown): unknown => {
+    const file = fileSchema(each, definitions);
+    if (file !== undefined) isChanged = true;
+    return file ?? each;
+  };
+  const { properties, prefixItems } = followed;
+  const { items = itemSchema } = followed;
+  const mended: Record<string, unknown> = { ...followed };
+  if (isObject(properties)) mended["properties"] = mapProperties(properties, mend);
+  if (Array.isArray(prefixItems)) mended["prefixItems"] = prefixItems.map(mend);
+  if (items !== undefined) mended["items"] = mend(items);
+  return isChanged || items !== followed["items"] ? mended : known;
 }
 
-function fileSchema(property: unknown, definitions: OperationPlan["definitions"]): JsonSchema {
-  const followed = isSchema(property) ? followReference(property, definitions) : undefined;
-  if (!isObject(followed)) return FILE;
+function mapProperties(properties: object, map: (property: unknown) => unknown): Record<string, unknown> {
+  const mapped: Record<string, unknown> = {};
+  for (const [name, property] of Object.entries(properties)) setOwn(mapped, name, map(property));
+  return mapped;
+}
+
+/** What a file, or a list of files, is given as; nothing for any other part. */
+function fileSchema(part: unknown, definitions: OperationPlan["definitions"]): JsonSchema | undefined {
+  const follow = (each: unknown) => (isSchema(each) ? followReference(each, definitions) : undefined);
+  const followed = follow(part);
+  if (!isObject(followed)) return undefined;
   const { description = FILE.description } = followed;
-  if (followed["type"] === "array") return { ...followed, items: FILE };
-  return { type: FILE.type, description };
+  if (isBinary(followed)) return { type: FILE.type, description };
+  const items = followed["type"] === "array" ? follow(followed["items"]) : undefined;
+  return isObject(items) && isBinary(items) ? { ...followed, items: FILE } : undefined;
 }
 
 /** The definitions that schemas refer to, and those that these refer to. */

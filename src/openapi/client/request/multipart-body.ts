@@ -5,8 +5,10 @@ import { type SendableType, writeMediaType } from "../../media-types.ts";
 import type { MediaPlan, OperationPlan } from "../plan.ts";
 import type { BodyWriter } from "./body-writer.ts";
 import { invalidInput } from "./invalid-input.ts";
-import { createPartWriter, type Part } from "./multipart-part.ts";
-import { isAbsent } from "./parameter-value.ts";
+import { type Part, type PartValue, writePart } from "./multipart-part.ts";
+import { checkSeparable, isEmptyShape, joinShape } from "./parameter-text.ts";
+import { isAbsent, shapeOf } from "./parameter-value.ts";
+import { createPartRules, type PartRules } from "./part-rules.ts";
 
 /** Makes what writes objects, or lists where parts have no names, as one of the multipart types. */
 export function createMultipartWriter(
@@ -15,35 +17,53 @@ export function createMultipartWriter(
   about: { readonly media: MediaPlan | undefined; readonly definitions: OperationPlan["definitions"] },
 ): BodyWriter {
   const isForm = type.essence === "multipart/form-data";
-  const writePart = createPartWriter(key, { ...about, isForm });
+  const rules = createPartRules(about.media, about.definitions);
   const contentType = writeMediaType(type, ["boundary"]);
   return (value) => {
-    const parts: Part[] = [];
-    for (const [name, item, pointer] of itemsOf(value, key, isForm))
-      parts.push(writePart(name, item, pointer));
+    const isList = !isForm && Array.isArray(value);
+    if (!isList && !isPlainObject(value)) throw invalidInput(key, "must be an object, each property a part");
+    const values = isList ? placedParts(value, key, rules) : namedParts(value, { key, isForm, rules });
+    const parts = Array.from(values, writePart);
     const boundary = newBoundary(parts);
     return { body: assemble(parts, boundary), contentType: `${contentType}; boundary=${boundary}` };
   };
 }
 
-/** Each part with its name and place; lists are repeated parts, what has no value is none. */
-function* itemsOf(
-  value: unknown,
-  key: string,
-  isForm: boolean,
-): Generator<[name: string, item: unknown, pointer: string]> {
-  const isList = !isForm && Array.isArray(value);
-  if (!isList && !isPlainObject(value)) throw invalidInput(key, "must be an object, each property a part");
-  for (const [name, member] of Object.entries(value as object)) {
-    const pointer = joinPointer("", name);
+/** Parts without names: each item is one, what has no value is none. */
+function* placedParts(list: readonly unknown[], key: string, rules: PartRules): Generator<PartValue> {
+  for (const [index, value] of list.entries()) {
+    if (isAbsent(value)) continue;
+    yield { value, name: undefined, key, pointer: `/${index}`, rule: rules(index) };
+  }
+}
+
+/** Parts by name: lists are repeated, or joined where the document says so. */
+function* namedParts(
+  object: object,
+  { key, isForm, rules }: { readonly key: string; readonly isForm: boolean; readonly rules: PartRules },
+): Generator<PartValue> {
+  for (const [property, member] of Object.entries(object)) {
+    const pointer = joinPointer("", property);
+    const rule = rules(property);
+    const part = { name: isForm ? property : undefined, key, pointer, rule };
     if (!Array.isArray(member)) {
-      if (!isAbsent(member)) yield [name, member, pointer];
-      continue;
-    }
-    for (const [index, item] of member.entries()) {
-      if (!isAbsent(item)) yield [name, item, `${pointer}/${index}`];
+      if (!isAbsent(member)) yield { ...part, value: member };
+    } else if (rule.separator !== undefined) {
+      const value = joinList(member, key, rule.separator);
+      if (value !== undefined) yield { ...part, value };
+    } else {
+      for (const [index, value] of member.entries()) {
+        if (!isAbsent(value)) yield { ...part, value, pointer: `${pointer}/${index}` };
+      }
     }
   }
+}
+
+function joinList(list: readonly unknown[], key: string, separator: string): string | undefined {
+  const shape = shapeOf(list, key);
+  if (isEmptyShape(shape)) return undefined;
+  checkSeparable(shape, separator, key);
+  return joinShape(shape, { separator, pairs: false, encode: (text) => text });
 }
 
 /** 128 random bits that no part contains. */

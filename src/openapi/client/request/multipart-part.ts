@@ -1,12 +1,10 @@
-import { isObject, type JsonSchema } from "../../../core/schema/json-schema.ts";
 import { mediaKindOf, parseSendableType } from "../../media-types.ts";
-import { isFramingHeader, isHeaderValue, isToken } from "../header-rules.ts";
-import type { EncodingPlan, MediaPlan, OperationPlan } from "../plan.ts";
-import { binaryProperties } from "./binary-schema.ts";
 import { isFileInput, readFileInput } from "./bytes-input.ts";
 import { checkWellFormed } from "./escape.ts";
+import { refuseBlob } from "./invalid-input.ts";
 import { jsonTextOf } from "./json-input.ts";
 import { scalarText } from "./parameter-value.ts";
+import type { PartRule } from "./part-rules.ts";
 
 /** One part of a multipart body. */
 export interface Part {
@@ -15,38 +13,27 @@ export interface Part {
   readonly content: Uint8Array;
 }
 
-/** Writes a value as one part. */
-export type PartWriter = (name: string, value: unknown, pointer: string) => Part;
-
-/** What is known of the parts of a body. */
-export interface PartsPlan {
-  readonly media: MediaPlan | undefined;
-  readonly definitions: OperationPlan["definitions"];
-  /** Parts have names, as those of `multipart/form-data` do. */
-  readonly isForm: boolean;
+/** A value that becomes one part. */
+export interface PartValue {
+  readonly value: unknown;
+  /** Parts of a form have one. */
+  readonly name: string | undefined;
+  /** The input that it is of, and where in it. */
+  readonly key: string;
+  readonly pointer: string;
+  readonly rule: PartRule;
 }
 
-/** Headers of a part that are written from the value. */
-const OWN_HEADERS = new Set(["content-type", "content-disposition", "content-transfer-encoding"]);
+const OCTETS = "application/octet-stream";
 
-/** Makes what writes single parts: files, JSON for what has members, and text. */
-export function createPartWriter(key: string, plan: PartsPlan): PartWriter {
-  const { media, isForm } = plan;
-  const binary = binaryProperties(media?.schema, plan.definitions);
-  const encodings = new Map(Object.entries(media?.encoding ?? {}));
-  const fixed = new Map([...encodings].map(([name, encoding]) => [name, fixedHeaders(encoding)]));
-  return (name, value, pointer) => {
-    const declared = concreteType(encodings.get(name)?.contentType);
-    const { content, filename, contentType } = readPart(value, {
-      key,
-      pointer,
-      declared,
-      isBinary: binary.has(name),
-    });
-    const disposition = isForm ? formDisposition(name, filename, key) : fileDisposition(filename, key);
-    const typeLine = contentType === undefined ? "" : `Content-Type: ${contentType}\r\n`;
-    return { head: `${disposition}${typeLine}${fixed.get(name) ?? ""}`, content };
-  };
+/** Writes a part: a file, JSON for what has members, or text. */
+export function writePart(part: PartValue): Part {
+  const { name, key, rule } = part;
+  const { content, filename, contentType } = readPart(part);
+  const disposition =
+    name === undefined ? fileDisposition(filename, key) : formDisposition(name, filename, key);
+  const typeLine = contentType === undefined ? "" : `Content-Type: ${contentType}\r\n`;
+  return { head: `${disposition}${typeLine}${rule.headers}`, content };
 }
 
 interface PartContent {
@@ -55,48 +42,20 @@ interface PartContent {
   readonly contentType: string | undefined;
 }
 
-interface PartPlace {
-  readonly key: string;
-  readonly pointer: string;
-  readonly declared: string | undefined;
-  readonly isBinary: boolean;
-}
-
-function readPart(value: unknown, { key, pointer, declared, isBinary }: PartPlace): PartContent {
+function readPart({ value, key, pointer, rule }: PartValue): PartContent {
+  const { declared, isBinary, isEncoded } = rule;
+  refuseBlob(value, key, pointer);
   if (isFileInput(value) || (isBinary && typeof value === "string")) {
     const { bytes, filename = "file", contentType } = readFileInput(value, key, pointer);
-    return { content: bytes, filename, contentType: contentType ?? declared ?? "application/octet-stream" };
+    return { content: bytes, filename, contentType: contentType ?? declared ?? OCTETS };
   }
   const isJson = declared !== undefined && mediaKindOf(parseSendableType(declared)?.essence ?? "") === "json";
   const text = isJson ? undefined : scalarText(value, key);
-  if (text !== undefined) return { content: encode(checkWellFormed(text, key)), contentType: declared };
-  return { content: encode(jsonTextOf(value, key)), contentType: declared ?? "application/json" };
-}
-
-/** The first type of a list that is no range. */
-function concreteType(contentType: string | undefined): string | undefined {
-  const types = contentType?.split(",").map((each) => each.trim()) ?? [];
-  return types.find((each) => parseSendableType(each) !== undefined && !each.includes("*"));
-}
-
-/** Headers that the document gives one value for; there is no other place to take them from. */
-function fixedHeaders({ headers = {} }: EncodingPlan): string {
-  let lines = "";
-  for (const [name, schema] of Object.entries(headers)) {
-    const lower = name.toLowerCase();
-    const value = onlyValueOf(schema);
-    if (!isToken(name) || OWN_HEADERS.has(lower) || isFramingHeader(lower)) continue;
-    if (value !== undefined && isHeaderValue(value)) lines += `${name}: ${value}\r\n`;
+  if (text === undefined) {
+    return { content: encode(jsonTextOf(value, key)), contentType: declared ?? "application/json" };
   }
-  return lines;
-}
-
-function onlyValueOf(schema: JsonSchema): string | undefined {
-  if (!isObject(schema)) return undefined;
-  const { const: only, default: otherwise, enum: several } = schema;
-  const value =
-    only ?? otherwise ?? (Array.isArray(several) && several.length === 1 ? several[0] : undefined);
-  return ["string", "number", "boolean"].includes(typeof value) ? String(value) : undefined;
+  const contentType = declared ?? (isEncoded ? OCTETS : undefined);
+  return { content: encode(checkWellFormed(text, key)), contentType };
 }
 
 function formDisposition(name: string, filename: string | undefined, key: string): string {

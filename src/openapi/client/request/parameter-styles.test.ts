@@ -167,7 +167,11 @@ describe("values", () => {
   it("RE-25 that are required may be empty where something stands for it", () => {
     expect(write({ in: "query", required: true, allowEmpty: true }, [])).toBe("?color=");
     expect(write({ in: "query", required: true }, "")).toBe("?color=");
-    const whole = { in: "querystring", required: true, contentType: "application/x-www-form-urlencoded" } as const;
+    const whole = {
+      in: "querystring",
+      required: true,
+      contentType: "application/x-www-form-urlencoded",
+    } as const;
     expect(() => write(whole, {})).toThrow('The input "color" is empty');
     expect(() => write({ in: "query", required: true, style: "deepObject" }, { a: [] })).toThrow("is empty");
   });

@@ -10,7 +10,6 @@ export type PairWriter = (value: unknown, pairs: string[]) => void;
 /** Deepest object that is written with brackets. */
 const DEEPEST = 32;
 
-
 /** Makes what writes the values of a query parameter, or of a property of a form. */
 export function createQueryWriter(parameter: ParameterPlan): PairWriter {
   const { key, name, style, allowReserved, contentType } = parameter;

@@ -8,12 +8,13 @@ import { toAcceptHeader } from "./accept-header.ts";
 import { createBodyWriter } from "./body-writer.ts";
 import { checkOptionHeaders } from "./check-headers.ts";
 import { createCookieWriter } from "./cookie-parameter.ts";
+import { createRequiredCheck } from "./credential-parameter.ts";
 import { checkBodySize } from "./finish-request.ts";
 import { createHeaderWriter, isSendableHeader } from "./header-parameter.ts";
 import { invalidInput, notCallable } from "./invalid-input.ts";
 import { isAbsent } from "./parameter-value.ts";
 import { createPathTemplate } from "./path-template.ts";
-import { createQueryWriter } from "./query-parameter.ts";
+import { createQueryWriter, type PairWriter } from "./query-parameter.ts";
 import { createQuerystringWriter } from "./querystring-parameter.ts";
 import { readInput } from "./read-input.ts";
 import { resolveServer, type ServerOptions } from "./server-address.ts";
@@ -32,6 +33,8 @@ export type RequestBuilder = (input: unknown) => RequestDraft;
 type DraftWriter = (input: object, draft: RequestDraft) => void;
 
 const NO_INPUT = Object.freeze({});
+
+const EMPTY = "is empty, which would be sent as nothing at all, and it is required";
 
 /** Reads a plan once and makes what builds its requests; options that cannot work are a `TypeError`. */
 export function createRequestBuilder(plan: OperationPlan, options: RequestBuilderOptions): RequestBuilder {
@@ -75,48 +78,59 @@ function toInputObject(input: unknown): object {
 }
 
 function createWriters(plan: OperationPlan, limits: TransportLimits): DraftWriter[] {
-  const writers = plan.parameters.filter((each) => each.in !== "path").map(createParameterWriter);
+  const isRequired = createRequiredCheck(plan);
+  const writers = plan.parameters
+    .filter((each) => each.in !== "path")
+    .map((each) => createParameterWriter(each, isRequired(each) && isSendableHeader(each)));
   if (plan.body !== undefined) writers.push(createBodyPart(plan.body, plan, limits));
   return writers;
 }
 
-function createParameterWriter(parameter: ParameterPlan): DraftWriter {
+function createParameterWriter(parameter: ParameterPlan, required: boolean): DraftWriter {
   const { key, allowEmpty } = parameter;
-  const required = parameter.required && isSendableHeader(parameter);
   const write = createPlaceWriter(parameter);
   return (input, draft) => {
     const value = readInput(input, key);
-    if (!isAbsent(value)) write(value, draft);
-    else if (value === null && allowEmpty && parameter.in === "query") write("", draft);
+    if (!isAbsent(value)) {
+      const isWritten = write(value, draft);
+      if (required && !isWritten) throw invalidInput(key, EMPTY);
+    } else if (value === null && allowEmpty && parameter.in === "query") write("", draft);
     else if (required) throw invalidInput(key, "is missing");
   };
 }
 
-function createPlaceWriter(parameter: ParameterPlan): (value: unknown, draft: RequestDraft) => void {
+/** Writes a value into a draft, and tells whether there was anything to write. */
+type PlaceWriter = (value: unknown, draft: RequestDraft) => boolean;
+
+function createPlaceWriter(parameter: ParameterPlan): PlaceWriter {
   switch (parameter.in) {
-    case "query": {
-      const write = createQueryWriter(parameter);
-      return (value, draft) => write(value, draft.query);
-    }
-    case "querystring": {
-      const write = createQuerystringWriter(parameter);
-      return (value, draft) => write(value, draft.query);
-    }
-    case "cookie": {
-      const write = createCookieWriter(parameter);
-      return (value, draft) => write(value, draft.cookies);
-    }
+    case "query":
+      return intoPairs(createQueryWriter(parameter), "query");
+    case "querystring":
+      return intoPairs(createQuerystringWriter(parameter), "query");
+    case "cookie":
+      return intoPairs(createCookieWriter(parameter), "cookies");
     case "header": {
       const write = createHeaderWriter(parameter);
       const name = parameter.name.toLowerCase();
       return (value, draft) => {
         const text = write(value);
         if (text !== undefined) draft.headers[name] = text;
+        return text !== undefined;
       };
     }
     case "path":
-      return () => {};
+      return () => true;
   }
+}
+
+function intoPairs(write: PairWriter, place: "query" | "cookies"): PlaceWriter {
+  return (value, draft) => {
+    const pairs = draft[place];
+    const before = pairs.length;
+    write(value, pairs);
+    return pairs.length > before;
+  };
 }
 
 function createBodyPart(

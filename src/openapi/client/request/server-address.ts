@@ -73,13 +73,15 @@ function toAddress(text: string, location: URL | undefined): ServerAddress {
     return refuse(`the server "${text}" of its document begins with neither "https://" nor "http://"`, meant);
   }
   return refuse(
-    url === undefined ? "its document names no server, or a relative one" : `the address of its server ${wrong}`,
+    url === undefined
+      ? "its document names no server, or a relative one"
+      : `the address of its server ${wrong}`,
   );
 }
 
 /** What was meant by a host without a scheme; nothing for any other text, which nobody should repeat. */
 function withScheme(text: string): string | undefined {
-  if (!HOST_FIRST.test(text) || text.length > LONGEST_SHOWN) return undefined;
+  if (text.length > LONGEST_SHOWN || !HOST_FIRST.test(text)) return undefined;
   return `${/^(?:localhost|127\.)/i.test(text) ? "http" : "https"}://${text}`;
 }
 

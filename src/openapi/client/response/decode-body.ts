@@ -10,13 +10,19 @@ class BodyFault extends Error {
 const REPLACEMENT = "\uFFFD";
 const BYTE_ORDER_MARK = 0xfeff;
 
+/** JSON that was read. */
+export interface DecodedJson {
+  readonly value: unknown;
+  readonly text: string;
+}
+
 /** Reads a body as JSON; anything else, or anything nested too deeply, is an error. */
-export function decodeJson(body: Uint8Array, charset: string | undefined): unknown {
+export function decodeJson(body: Uint8Array, charset: string | undefined): DecodedJson {
   const isPlain = isUtf8Name(charset) && wideCharset(body) === undefined;
-  if (!isPlain) return parseJsonText(decodeText(body, charset));
-  const text = decodeUtf8(body);
+  const text = isPlain ? decodeUtf8(body) : decodeText(body, charset);
+  if (!isPlain) return { value: parseJsonText(text), text };
   if (text.includes(REPLACEMENT) && !isUtf8(body)) throw new BodyFault("The JSON is not UTF-8.");
-  return parseJsonText(text, countOpenings(body));
+  return { value: parseJsonText(text, countOpenings(body)), text };
 }
 
 /** Reads a body as text, in the character set it says it is in; UTF-8 where nobody knows the name of that. */

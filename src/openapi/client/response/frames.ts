@@ -1,5 +1,6 @@
 import { createParser } from "eventsource-parser";
 import type { BodyKind } from "../../media-types.ts";
+import { EventBounds } from "./event-bounds.ts";
 
 /** One piece of a stream, not yet looked into. */
 export interface Frame {
@@ -14,6 +15,8 @@ interface Splitter {
   readonly found: Frame[];
   /** Characters that wait for more. */
   readonly waiting: number;
+  /** Whether what came last is not complete, and never will be. */
+  readonly isOpen: boolean;
   feed(text: string): void;
   end(): void;
 }
@@ -23,6 +26,20 @@ export class FrameTooLarge extends Error {
   override readonly name = "FrameTooLarge";
 }
 
+/** A stream that ended within a piece. */
+export class FrameCut extends Error {
+  override readonly name = "FrameCut";
+}
+
+/** How a body is split. */
+export interface FrameOptions {
+  readonly kind: BodyKind;
+  /** Bytes of one piece. */
+  readonly eventBytes: number;
+  /** Whether the body says that it ended: one that does not may have been cut, and must show that it was not. */
+  readonly delimited: boolean;
+}
+
 /** Names and blanks around the data of an event, which do not count as its size. */
 const ROOM_FOR_NAMES = 1_024;
 const RECORD_SEPARATOR = "\u001E";
@@ -30,8 +47,7 @@ const RECORD_SEPARATOR = "\u001E";
 /** Splits a body into its pieces; however it arrives, they are the same. */
 export async function* readFrames(
   body: AsyncIterable<Uint8Array>,
-  kind: BodyKind,
-  eventBytes: number,
+  { kind, eventBytes, delimited }: FrameOptions,
 ): AsyncGenerator<Frame, undefined> {
   const decoder = new TextDecoder();
   const splitter = createSplitter(kind, eventBytes);
@@ -40,6 +56,8 @@ export async function* readFrames(
     yield* checked(splitter, eventBytes);
   }
   splitter.feed(decoder.decode());
+  yield* checked(splitter, eventBytes);
+  if (!delimited && splitter.isOpen) throw new FrameCut();
   splitter.end();
   yield* checked(splitter, eventBytes);
 }
@@ -63,19 +81,21 @@ function createSplitter(kind: BodyKind, eventBytes: number): Splitter {
     case "events":
       return splitEvents(eventBytes);
     case "records":
-      return splitAt(RECORD_SEPARATOR);
+      return splitAt(RECORD_SEPARATOR, (rest) => rest.endsWith("\n") || endsItself(rest));
     case "json":
       return splitJson();
+    case "lines":
+      return splitAt("\n", endsItself);
     case "wire":
     case "text":
     case "bytes":
-    case "lines":
-      return splitAt("\n");
+      return splitAt("\n", () => false);
   }
 }
 
 function splitEvents(eventBytes: number): Splitter {
   const found: Frame[] = [];
+  const bounds = new EventBounds();
   let isOver = false;
   let last = "";
   const parser = createParser({
@@ -90,6 +110,7 @@ function splitEvents(eventBytes: number): Splitter {
   const feed = (text: string) => {
     if (isOver || text === "") return;
     last = text.charAt(text.length - 1);
+    bounds.feed(text);
     parser.feed(text);
   };
   return {
@@ -97,13 +118,20 @@ function splitEvents(eventBytes: number): Splitter {
     get waiting() {
       return isOver ? Number.POSITIVE_INFINITY : 0;
     },
+    get isOpen() {
+      return bounds.isWithin;
+    },
     feed,
     // A carriage return at the very end waits for a line feed that will not come.
     end: () => feed(last === "\r" ? "\n" : ""),
   };
 }
 
-function splitAt(separator: string): Splitter {
+/** `isWhole` tells of what is left at the end whether it can have been cut. */
+function splitAt(
+  separator: string,
+  isWhole: (rest: string) => boolean,
+): Splitter & { readonly rest: string } {
   const found: Frame[] = [];
   let rest = "";
   const push = (text: string) => {
@@ -113,6 +141,12 @@ function splitAt(separator: string): Splitter {
     found,
     get waiting() {
       return rest.length;
+    },
+    get rest() {
+      return rest;
+    },
+    get isOpen() {
+      return rest.trim() !== "" && !isWhole(rest);
     },
     feed(text) {
       let start = 0;
@@ -132,7 +166,7 @@ function splitAt(separator: string): Splitter {
 
 /** For what calls itself JSON: a value on each line, or where the first line is none, one value in all. */
 function splitJson(): Splitter {
-  const lines = splitAt("\n");
+  const lines = splitAt("\n", endsItself);
   let whole: string | undefined;
   let isDecided = false;
   const decide = () => {
@@ -146,6 +180,9 @@ function splitJson(): Splitter {
     found: lines.found,
     get waiting() {
       return lines.waiting + (whole?.length ?? 0);
+    },
+    get isOpen() {
+      return whole === undefined ? lines.isOpen : !endsItself(whole + lines.rest);
     },
     feed(text) {
       lines.feed(text);
@@ -161,6 +198,11 @@ function splitJson(): Splitter {
       whole = undefined;
     },
   };
+}
+
+/** An object, a list and a string end with a character of their own: one that was cut is no JSON. */
+function endsItself(text: string): boolean {
+  return /^\s*[{["]/.test(text) && isJsonText(text);
 }
 
 function isJsonText(text: string): boolean {

@@ -18,8 +18,8 @@ export interface HopReader {
   readonly operationId: string;
   /** Codes the operation declares. */
   readonly declared: ReadonlySet<string>;
-  /** The document says that Waybill serves the operation: its sentences are shown. */
-  readonly isWaybill: boolean;
+  /** The server is one whose sentences are shown as if they were ours. */
+  readonly isTrusted: boolean;
   /** The sentence for an error whose own is not shown. */
   readonly message: string;
 }
@@ -47,7 +47,7 @@ export function toHopError(problem: Record<string, unknown>, status: number, rea
   const code = ownMember(problem, "code");
   const isKnown = typeof code === "string" && (isErrorCode(code) || reader.declared.has(code));
   const detail = ownMember(problem, "detail");
-  const isShown = reader.isWaybill && typeof detail === "string";
+  const isShown = reader.isTrusted && typeof detail === "string";
   const retryable = ownMember(problem, "retryable");
   const correctable = ownMember(problem, "correctable");
   return new CallError(
@@ -64,19 +64,17 @@ export function toHopError(problem: Record<string, unknown>, status: number, rea
   );
 }
 
-function readToolError(told: Record<string, unknown>, operationId: string): HopOutcome | undefined {
-  const facts = readToolFacts(told);
-  return facts && { outcome: "tool-error", data: readTold(told, operationId), facts };
+function readToolError(told: Record<string, unknown>, operationId: string): HopOutcome {
+  return { outcome: "tool-error", data: readTold(told, operationId), facts: readToolFacts(told) };
 }
 
-/** Reads why an operation said no; nothing where its code is none. */
-export function readToolFacts(told: Record<string, unknown>): ResultFacts | undefined {
+/** Reads why an operation said no; a code that is none is left out. */
+export function readToolFacts(told: Record<string, unknown>): ResultFacts {
   const code = ownMember(told, "code");
   const message = ownMember(told, "message");
   const details = toErrorDetails(ownMember(told, "details"));
-  if (code !== undefined && !(typeof code === "string" && CODE.test(code))) return undefined;
   return {
-    ...(code !== undefined && { code }),
+    ...(typeof code === "string" && CODE.test(code) && { code }),
     ...(typeof message === "string" && { message: cleanMessage(message, MESSAGE_LENGTH["tool-error"]) }),
     ...(details !== undefined && { details }),
   };

@@ -1,8 +1,8 @@
 import type { JsonSchema } from "../../../core/schema/json-schema.ts";
-import { isSequence, parseMediaType } from "../../media-types.ts";
+import { isSequence, mediaKindOf, parseMediaType } from "../../media-types.ts";
 import type { MediaPlan, OperationPlan } from "../plan.ts";
 import { isStreamed, mayBeUnchanged, successResponses } from "./declared-media.ts";
-import { type Definitions, itemsOf, typesOf, withDefinitions } from "./schema-view.ts";
+import { type Definitions, itemsOf, partsOf, typesOf, withDefinitions } from "./schema-view.ts";
 
 /** Accepts `undefined` and nothing else: the data of an empty body. */
 const NOTHING: JsonSchema = {
@@ -56,8 +56,16 @@ function dataAlternatives(plan: OperationPlan): readonly JsonSchema[] {
   return mayBeUnchanged(plan) ? [...alternatives, NOTHING] : alternatives;
 }
 
+/** Gives the schema of the data of one media type; nothing where another describes it. */
+export function dataSchemaOf(media: MediaPlan, definitions: Definitions): JsonSchema | undefined {
+  return mediaSchema(media, definitions, true)[0];
+}
+
 function mediaSchema(media: MediaPlan, definitions: Definitions, hasOthers: boolean): readonly JsonSchema[] {
-  const { kind } = parseMediaType(media.mediaType);
+  const { kind, type } = parseMediaType(media.mediaType);
+  // A document that does not say which type it is has a schema of whatever comes.
+  if (mediaKindOf(type) === "range")
+    return [isBinary(media.schema, definitions) ? ANYTHING : (media.schema ?? ANYTHING)];
   switch (kind) {
     case "json":
       return [media.schema ?? ANYTHING];
@@ -73,6 +81,13 @@ function mediaSchema(media: MediaPlan, definitions: Definitions, hasOthers: bool
     case "records":
       return [TEXT];
   }
+}
+
+function isBinary(schema: JsonSchema | undefined, definitions: Definitions): boolean {
+  return partsOf(schema, definitions).some(
+    ({ format, contentEncoding, contentMediaType }) =>
+      format === "binary" || contentEncoding === "binary" || contentMediaType === "application/octet-stream",
+  );
 }
 
 /** Text is handed over as it is, so that a schema of what is written in it (XML, say) is none of the data. */

@@ -3,13 +3,23 @@ import type { PageFacts, ResponseEnvelope, ResultFacts } from "../../../core/env
 import { CallError } from "../../../core/errors/errors.ts";
 import { parseJsonTextOrNone } from "../../../core/json/json-text.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
+import type { SchemaIssue } from "../../../core/schema/schema-issue.ts";
 import { type MediaType, parseMediaType } from "../../media-types.ts";
 import type { WholeResponse } from "../http-message.ts";
 import type { OperationPlan } from "../plan.ts";
+import { createDeclaredCheck } from "./declared-check.ts";
 import { mayBeUnchanged, mediaFor, responseFor } from "./declared-media.ts";
-import { beginsAsStructure, cutText, decodeJson, decodeText, firstByte } from "./decode-body.ts";
+import {
+  beginsAsStructure,
+  cutText,
+  type DecodedJson,
+  decodeJson,
+  decodeText,
+  firstByte,
+} from "./decode-body.ts";
 import { envelopeMeta } from "./envelope-meta.ts";
 import { ownMember, readWire } from "./hop-outcome.ts";
+import { findInexactNumbers } from "./inexact-numbers.ts";
 import { readErrorResponse } from "./response-error.ts";
 import { headerOf } from "./response-headers.ts";
 
@@ -20,6 +30,8 @@ export interface ResponseReaderOptions {
   readonly allowUndelimited?: boolean | undefined;
   /** Codes the operation declares. @default none */
   readonly declared?: ReadonlySet<string> | undefined;
+  /** What a Waybill server says for people is taken for the message of an error. @default false */
+  readonly trusted?: boolean | undefined;
 }
 
 /** Makes an envelope of a response, or throws the `CallError` it stands for. */
@@ -27,7 +39,7 @@ export type ResponseReader = (response: WholeResponse) => ResponseEnvelope;
 
 const NO_CODES: ReadonlySet<string> = new Set();
 const FACTS_HEADER = "waybill-facts";
-const FACTS_LENGTH = 8_192;
+const FACTS_LENGTH = 65_536;
 const CURSOR_LENGTH = 8_192;
 const SHOWN_BODY = 4_096;
 
@@ -35,17 +47,29 @@ const SHOWN_BODY = 4_096;
 export function createResponseReader(plan: OperationPlan, options: ResponseReaderOptions): ResponseReader {
   const { operationId, declared = NO_CODES } = options;
   const isWaybill = plan.waybill !== undefined;
+  const isTrusted = isWaybill && options.trusted === true;
   const isUnchangedAllowed = mayBeUnchanged(plan);
+  const check = createDeclaredCheck(plan);
   return (response) => {
     const { status } = response;
     const isEmpty = plan.method === "HEAD" || status === 204 || status === 205 || status === 304;
+    const facts = factsOf(response, isWaybill);
     if ((status >= 200 && status < 300) || (status === 304 && isUnchangedAllowed)) {
-      const data = isEmpty ? undefined : readBody(response, plan, options);
-      return toEnvelope(response, data, false, factsOf(response, isWaybill));
+      if (isEmpty) return toEnvelope(response, undefined, false, facts);
+      const { data, type, inexact } = readBody(response, plan, options);
+      const violations = check === undefined ? inexact : joined(inexact, check(status, type, data));
+      const told = violations === undefined ? facts : { ...facts, violations };
+      return toEnvelope(response, data, false, told);
     }
-    const { data, facts } = readErrorResponse(response, { operationId, declared, isWaybill });
-    return toEnvelope(response, data, true, { ...factsOf(response, isWaybill), ...facts });
+    const told = readErrorResponse(response, { operationId, declared, isTrusted });
+    return toEnvelope(response, told.data, true, { ...facts, ...told.facts });
   };
+}
+
+type Issues = readonly SchemaIssue[] | undefined;
+
+function joined(inexact: Issues, issues: readonly SchemaIssue[]): Issues {
+  return issues.length === 0 ? inexact : [...issues, ...(inexact ?? [])];
 }
 
 function toEnvelope(
@@ -73,10 +97,21 @@ function readPage(header: string | undefined): PageFacts | undefined {
   if (!isPlainObject(page)) return undefined;
   const next = ownMember(page, "next");
   if (next === undefined) return {};
-  return typeof next === "string" && next.length <= CURSOR_LENGTH ? { next } : undefined;
+  if (typeof next !== "string" || next.length > CURSOR_LENGTH) return undefined;
+  const input = ownMember(page, "input");
+  return input === undefined ? { next } : { next, input };
 }
 
-function readBody(response: WholeResponse, plan: OperationPlan, options: ResponseReaderOptions): unknown {
+/** What a body holds. */
+interface BodyData {
+  readonly data: unknown;
+  /** The media type it was read as. */
+  readonly type: string;
+  /** Numbers that could not be kept as they are, where there are any. */
+  readonly inexact?: readonly SchemaIssue[];
+}
+
+function readBody(response: WholeResponse, plan: OperationPlan, options: ResponseReaderOptions): BodyData {
   const { body, status, delimited } = response;
   const contentType = headerOf(response.headers, "content-type") ?? "";
   const media = contentType === "" ? guessMedia(body, plan, status) : parseMediaType(contentType);
@@ -87,23 +122,30 @@ function readBody(response: WholeResponse, plan: OperationPlan, options: Respons
         "Accept such bodies with the option allowUndelimited.",
     );
   }
-  if (body.length === 0) return isDeclaredText(plan, status, media) ? "" : undefined;
-  switch (media.kind) {
-    case "json":
-      return readJson(response, media, options.operationId);
+  const { type, kind } = media;
+  if (body.length === 0) return { data: isDeclaredText(plan, status, media) ? "" : undefined, type };
+  switch (kind) {
+    case "json": {
+      const { value, text } = readJson(response, media, options.operationId);
+      const inexact = findInexactNumbers(text);
+      return inexact.length === 0 ? { data: value, type } : { data: value, type, inexact };
+    }
     case "wire":
-      return readWire(readJson(response, media, options.operationId), options.operationId);
+      return {
+        data: readWire(readJson(response, media, options.operationId).value, options.operationId),
+        type,
+      };
     case "bytes":
-      return body;
+      return { data: body, type };
     case "text":
     case "events":
     case "lines":
     case "records":
-      return decodeText(body, media.charset);
+      return { data: decodeText(body, media.charset), type };
   }
 }
 
-function readJson(response: WholeResponse, { charset }: MediaType, operationId: string): unknown {
+function readJson(response: WholeResponse, { charset }: MediaType, operationId: string): DecodedJson {
   const { body } = response;
   try {
     return decodeJson(body, charset);
@@ -123,14 +165,14 @@ function invalid({ status }: WholeResponse, message: string, cause?: unknown): C
 
 const JSON_MEDIA: MediaType = { type: "application/json", charset: undefined, kind: "json" };
 const BYTES: MediaType = { type: "", charset: undefined, kind: "bytes" };
-const ANY_TYPE = "*/*";
+const ANY_TYPES = new Set(["*/*", "application/*"]);
 
 /** For a response that does not say what it is: the one thing it may be, or JSON where it may be and looks like it. */
 function guessMedia(body: Uint8Array, plan: OperationPlan, status: number): MediaType {
   const types = (responseFor(plan, status)?.content ?? []).map(({ mediaType }) => parseMediaType(mediaType));
   const [only] = types;
   if (only !== undefined && types.length === 1 && !only.type.includes("*")) return only;
-  const mayBeJson = types.some(({ kind, type }) => kind === "json" || type === ANY_TYPE);
+  const mayBeJson = types.some(({ kind, type }) => kind === "json" || ANY_TYPES.has(type));
   return mayBeJson && beginsAsStructure(body) && isJson(body) ? JSON_MEDIA : BYTES;
 }
 

@@ -11,7 +11,11 @@ import { readStream, type StreamItem, type StreamOptions } from "./read-stream.t
 const EVENTS = "text/event-stream";
 const WAYBILL = makePlan({ waybill: {} });
 
-function response(contentType: string, chunks: readonly (string | Uint8Array)[]): StreamedResponse {
+function response(
+  contentType: string,
+  chunks: readonly (string | Uint8Array)[],
+  delimited = true,
+): StreamedResponse {
   async function* body() {
     for (const chunk of chunks) yield typeof chunk === "string" ? new TextEncoder().encode(chunk) : chunk;
   }
@@ -21,6 +25,7 @@ function response(contentType: string, chunks: readonly (string | Uint8Array)[])
     attempts: 1,
     url: "https://api.example",
     body: body(),
+    delimited,
   };
 }
 

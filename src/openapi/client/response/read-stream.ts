@@ -7,7 +7,7 @@ import type { StreamedResponse } from "../http-message.ts";
 import type { OperationPlan } from "../plan.ts";
 import { mediaFor, responseFor } from "./declared-media.ts";
 import { cutText } from "./decode-body.ts";
-import { type Frame, FrameTooLarge, readFrames } from "./frames.ts";
+import { type Frame, FrameCut, FrameTooLarge, readFrames } from "./frames.ts";
 import { type HopReader, ownMember, readTold, readToolFacts, toHopError } from "./hop-outcome.ts";
 import { createItemReader, type ItemReader } from "./item-reader.ts";
 import { headerOf } from "./response-headers.ts";
@@ -36,6 +36,10 @@ export interface StreamOptions {
   readonly declared?: ReadonlySet<string> | undefined;
   /** Bytes of one event. @default 4_194_304 */
   readonly eventBytes?: number | undefined;
+  /** Accepts streams that end with the connection where nothing shows that they are whole. @default false */
+  readonly allowUndelimited?: boolean | undefined;
+  /** What a Waybill server says for people is taken for the message of an error. @default false */
+  readonly trusted?: boolean | undefined;
 }
 
 const EVENT_BYTES = 4_194_304;
@@ -67,26 +71,40 @@ async function* readItems(
 ): AsyncGenerator<StreamItem, undefined> {
   const { operationId, eventBytes = EVENT_BYTES } = options;
   const media = mediaOf(response, plan);
+  const delimited = response.delimited || options.allowUndelimited === true;
+  const isOwn = plan.waybill !== undefined && media.kind === "events";
   if (media.kind === "bytes") {
     for await (const data of response.body) if (data.length > 0) yield { data };
-    return;
-  }
-  const isOwn = plan.waybill !== undefined && media.kind === "events";
-  const declared = mediaFor(responseFor(plan, response.status), media.type);
-  const toItem = isOwn
-    ? createOwnReader(options)
-    : toForeignItem(createItemReader(declared, media.kind, plan.definitions), operationId);
-  try {
-    for await (const frame of readFrames(response.body, media.kind, eventBytes)) {
-      const item = toItem(frame);
-      if (frame.id !== undefined && frame.id.length <= ID_LENGTH) state.lastEventId = frame.id;
-      if (item === "end") return;
-      if (item !== undefined) yield item;
+  } else {
+    const toItem = isOwn ? createOwnReader(options) : foreignReader(response, plan, media, operationId);
+    try {
+      for await (const frame of readFrames(response.body, { kind: media.kind, eventBytes, delimited })) {
+        const item = toItem(frame);
+        if (frame.id !== undefined && frame.id.length <= ID_LENGTH) state.lastEventId = frame.id;
+        if (item === "end") return;
+        if (item !== undefined) yield item;
+      }
+    } catch (error) {
+      throw toStreamError(error, operationId, eventBytes);
     }
-  } catch (error) {
-    throw error instanceof FrameTooLarge ? tooLarge(operationId, eventBytes) : error;
   }
   if (isOwn) throw wasCut(operationId);
+  if (!delimited && (media.kind === "bytes" || media.kind === "text")) throw mayBeCut(operationId);
+}
+
+function foreignReader(
+  response: StreamedResponse,
+  plan: OperationPlan,
+  { type, kind }: MediaType,
+  operationId: string,
+): ToItem {
+  const declared = mediaFor(responseFor(plan, response.status), type);
+  return toForeignItem(createItemReader(declared, kind, plan.definitions), operationId);
+}
+
+function toStreamError(error: unknown, operationId: string, eventBytes: number): unknown {
+  if (error instanceof FrameTooLarge) return tooLarge(operationId, eventBytes);
+  return error instanceof FrameCut ? mayBeCut(operationId) : error;
 }
 
 /** What the response says it is; where it does not say, the one thing it may be, or else lines. */
@@ -111,9 +129,10 @@ function toForeignItem(read: ItemReader, operationId: string): ToItem {
 }
 
 /** Reads what Waybill writes: `next`, `error` and `done`; events of other names are from a later version. */
-function createOwnReader({ operationId, declared = new Set() }: StreamOptions): ToItem {
+function createOwnReader(options: StreamOptions): ToItem {
+  const { operationId, declared = new Set(), trusted = false } = options;
   const message = `"${operationId}" failed while it was streaming.`;
-  const reader: HopReader = { operationId, declared, isWaybill: true, message };
+  const reader: HopReader = { operationId, declared, isTrusted: trusted, message };
   return ({ text, event }) => {
     if (event === "done") return "end";
     if (event !== "next" && event !== "error") return undefined;
@@ -129,7 +148,7 @@ function readMembers(told: Record<string, unknown>): Pick<StreamItem, "cursor" |
   return {
     ...(typeof cursor === "string" && cursor.length <= ID_LENGTH && { cursor }),
     ...(typeof event === "string" && event.length <= ID_LENGTH && { event }),
-    ...(ownMember(told, "isError") === true && { error: readToolFacts(told) ?? {} }),
+    ...(ownMember(told, "isError") === true && { error: readToolFacts(told) }),
   };
 }
 
@@ -168,4 +187,11 @@ function wasCut(operationId: string): CallError {
   return new CallError("UNAVAILABLE", `The stream of "${operationId}" was cut before its end.`, {
     stack: false,
   });
+}
+
+function mayBeCut(operationId: string): CallError {
+  const message =
+    `The stream of "${operationId}" may have been cut: it ended with the connection. ` +
+    "Accept such streams with the option allowUndelimited.";
+  return new CallError("UNAVAILABLE", message, { stack: false });
 }

@@ -18,6 +18,8 @@ const PROBLEM = "application/problem+json";
 /** Bytes of an error's body that are read at all; past it, only the beginning is shown. */
 const MOST_READ = 1_048_576;
 const MOST_TEXT = 4_096;
+/** Details in the words of the server. */
+const FOREIGN = ["body", "problem"];
 
 /** Throws the error that a response stands for; gives the tool error back where Waybill says it is one. */
 export function readErrorResponse(
@@ -32,9 +34,12 @@ export function readErrorResponse(
   const hop = status >= 400 ? readHopOutcome(problem, status, { ...reader, message }) : undefined;
   if (hop?.outcome === "tool-error") return hop;
   if (hop !== undefined) throw hop.error;
-  throw new CallError(codeOfStatus(status), message, {
+  const code = codeOfStatus(status);
+  throw new CallError(code, message, {
     httpStatus: status,
     details: detailsOf(response, contentType, problem, body),
+    // What is wrong with an input, its author has to know; the rest is between this process and the server.
+    ...(code !== "VALIDATION_ERROR" && { local: FOREIGN }),
     stack: false,
   });
 }
@@ -83,7 +88,7 @@ function readErrorBody(body: Uint8Array, contentType: string): unknown {
 
 function parsedOrNone(body: Uint8Array, charset: string | undefined): unknown {
   try {
-    return decodeJson(body, charset);
+    return decodeJson(body, charset).value;
   } catch {
     return undefined;
   }

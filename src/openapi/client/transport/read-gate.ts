@@ -3,10 +3,15 @@ import type { Socket } from "node:net";
 let current: ReadGate | undefined;
 
 /** A head that only says to go on, or the beginning of one; to switch protocols is something else. */
-const INTERIM = /^.{0,8}$|^.{9}(?:1(?!01)|$)/s;
+const INTERIM = /^HTTP\/1\.[0-9] 1(?!01)/;
+const STATUS_AT = 9;
+const STATUS_END = 12;
+const ONE = 0x31;
+const EXAMPLE = "HTTP/1.1 100";
 const HEAD_END = "\r\n\r\n";
 /** Bytes of such a head; what is longer is none. */
 const LONGEST_INTERIM = 16_384;
+const NOT_INTERIM = -2;
 
 /**
  * Stops the reading of a socket while nobody wants its bytes, so that the other side has to wait.
@@ -51,12 +56,11 @@ export class ReadGate {
     let bytes = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk]);
     this.#held = undefined;
     while (bytes.length > 0) {
-      const isInterim = bytes.length < LONGEST_INTERIM && INTERIM.test(bytes.toString("latin1", 0, 12));
-      if (!isInterim) {
+      const end = isInterim(bytes) ? bytes.indexOf(HEAD_END) : NOT_INTERIM;
+      if (end === NOT_INTERIM || (end === -1 && bytes.length > LONGEST_INTERIM)) {
         this.#expectsHead = false;
         return bytes;
       }
-      const end = bytes.indexOf(HEAD_END);
       if (end === -1) {
         this.#held = bytes;
         return null;
@@ -85,4 +89,13 @@ export class ReadGate {
 
 function open(gate: ReadGate): void {
   gate.open();
+}
+
+/** Too few bytes to tell count as one where they could become one. */
+function isInterim(bytes: Buffer): boolean {
+  if (bytes.length > STATUS_AT && bytes[STATUS_AT] !== ONE) return false;
+  const start = bytes.toString("latin1", 0, STATUS_END);
+  return start.length < STATUS_AT
+    ? EXAMPLE.startsWith(start.slice(0, 7))
+    : INTERIM.test(start.padEnd(10, "1"));
 }

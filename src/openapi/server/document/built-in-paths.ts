@@ -1,5 +1,5 @@
 import type { DescribedOperation, DocumentObject, PathItem } from "./openapi-document.ts";
-import { sharedRef } from "./shared-components.ts";
+import { type SharedFailure, sharedRef } from "./shared-components.ts";
 
 const JSON_TYPE = "application/json";
 
@@ -25,13 +25,47 @@ const BATCH_ANSWER: DocumentObject = {
 
 const STATUS: DocumentObject = { type: "object", properties: { status: { type: "string" } } };
 
+type Failures = readonly (readonly [status: number, name: SharedFailure])[];
+
+const REFUSALS: Failures = [
+  [400, "InvalidInput"],
+  [403, "AccessDenied"],
+  [406, "NotAcceptable"],
+  [413, "TooLarge"],
+  [415, "UnsupportedBody"],
+  [429, "TooMany"],
+  [500, "ServerFailure"],
+  [503, "Unavailable"],
+];
+
+/** Those of any operation besides. */
+const CALL_FAILURES: Failures = [
+  [401, "NotAuthenticated"],
+  [402, "UpgradeRequired"],
+  [404, "NotFound"],
+  [409, "Conflict"],
+  [410, "Gone"],
+  [422, "ToolError"],
+  [504, "TimedOut"],
+];
+
+/** What the paths beside the operations are described with. */
+interface BuiltInOptions {
+  /** The id of an operation to show. */
+  readonly example: string | undefined;
+  /** Whether callers are asked who they are. */
+  readonly authenticated: boolean;
+}
+
 /** What is served beside the operations; `call` and `batch` have no id of their own, which an operation might have too. */
-export function builtInPaths(example: string | undefined): Readonly<Record<string, PathItem>> {
+export function builtInPaths({ example, authenticated }: BuiltInOptions): Readonly<Record<string, PathItem>> {
+  const ofBatch: Failures = authenticated ? [...REFUSALS, [401, "NotAuthenticated"]] : REFUSALS;
   return {
     "/batch": {
       post: posted("batch", "Calls several operations", {
         schema: { type: "array", items: CALL_SCHEMA },
         answer: { schema: { type: "array", items: BATCH_ANSWER } },
+        failures: ofBatch,
         ...(example !== undefined && { example: [{ operation: example }] }),
       }),
     },
@@ -39,6 +73,7 @@ export function builtInPaths(example: string | undefined): Readonly<Record<strin
       post: posted("call", "Calls an operation by id", {
         schema: CALL_SCHEMA,
         answer: { schema: {} },
+        failures: [...REFUSALS, ...CALL_FAILURES],
         ...(example !== undefined && { example: { operation: example } }),
       }),
     },
@@ -54,10 +89,12 @@ export function builtInPaths(example: string | undefined): Readonly<Record<strin
 interface Posted {
   readonly schema: DocumentObject;
   readonly answer: DocumentObject;
+  readonly failures: Failures;
   readonly example?: unknown;
 }
 
-function posted(endpoint: string, summary: string, { schema, answer, example }: Posted): DescribedOperation {
+function posted(endpoint: string, summary: string, described: Posted): DescribedOperation {
+  const { schema, answer, failures, example } = described;
   const isCall = endpoint === "call";
   return {
     summary,
@@ -71,6 +108,7 @@ function posted(endpoint: string, summary: string, { schema, answer, example }: 
         content: { [JSON_TYPE]: answer, ...(isCall && { "*/*": answer }) },
       },
       ...(isCall && { 204: { description: "There is no data." } }),
+      ...Object.fromEntries(failures.map(([status, name]) => [status, sharedRef("responses", name)])),
       default: sharedRef("responses", "Failure"),
     },
     "x-waybill": { endpoint },

@@ -1,13 +1,17 @@
 import { isPlainObject } from "../../../core/json/json-value.ts";
-import type { AnyOperation, OperationAnnotations } from "../../../core/operation/operation-types.ts";
-import { toOperationSchema } from "../../../core/schema/any-schema.ts";
+import type {
+  AnyOperation,
+  ErrorDeclaration,
+  OperationAnnotations,
+} from "../../../core/operation/operation-types.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../../core/schema/json-schema.ts";
 import { DATA_TYPE } from "../../media-types.ts";
 import { type InputPlace, placeOf, type QueryParameter } from "../input-place.ts";
-import { type DescribedAnswers, declaredErrors, describeResponses } from "./describe-responses.ts";
+import { type DescribedAnswers, declaredErrors, describeResponses, errorJson } from "./describe-responses.ts";
 import { describeData, findExample } from "./described-data.ts";
 import { toExactSchema } from "./exact-schema.ts";
 import type { DescribedOperation, DocumentObject, PathItem } from "./openapi-document.ts";
+import { schemaJson } from "./schema-json.ts";
 import { sharedRef } from "./shared-components.ts";
 
 /** What all operations of a document are described with. */
@@ -24,12 +28,17 @@ export function describeOperation(operation: AnyOperation, api: DescribedApi): P
     ...(title !== undefined && { summary: title }),
     description,
     tags: [...new Set([namespace, ...tags])],
-    ...(operation._meta?.["deprecated"] === true && { deprecated: true }),
+    ...(isDeprecated(operation) && { deprecated: true }),
     ...describeInput(operation, place, api),
     responses: describeResponses(operation, api),
-    "x-waybill": exactFacts(operation, place),
+    "x-waybill": exactFacts(operation, place, api),
   };
   return place.place === "query" ? { get: described } : { post: described };
+}
+
+/** Operations that were imported from a document say so there. */
+function isDeprecated({ _meta }: AnyOperation): boolean {
+  return _meta?.["deprecated"] === true;
 }
 
 function describeInput(
@@ -38,7 +47,7 @@ function describeInput(
   api: DescribedApi,
 ): Pick<DescribedOperation, "parameters" | "requestBody"> {
   const { id, type } = operation;
-  const json = inputJson(operation);
+  const json = inputJson(operation, api);
   const shown = Object.hasOwn(api.examples, id) ? api.examples[id] : undefined;
   if (place.place === "query" && isObject(json)) {
     const schemas = api.components.addProperties(`${id}.Input`, json);
@@ -61,38 +70,44 @@ function describeInput(
 }
 
 function describeParameter(
-  { name, type, isList, required }: QueryParameter,
+  { name, type, isList, required, isEmptyByDefault }: QueryParameter,
   schemas: Readonly<Record<string, JsonSchemaObject>>,
   example: unknown,
 ): DocumentObject {
-  const plain = isList ? { type: "array", items: { type }, minItems: 1 } : { type };
+  const plain = isList ? { type: "array", items: { type } } : { type };
   const schema: JsonSchemaObject = Object.hasOwn(schemas, name) ? (schemas[name] as JsonSchemaObject) : plain;
   const { description } = schema;
   return {
     name,
     in: "query",
     ...(typeof description === "string" && { description }),
-    required,
+    // An empty list is written as nothing.
+    required: required && !isEmptyByDefault,
     ...(isList && { style: "form", explode: true }),
     schema,
     ...(isPlainObject(example) && Object.hasOwn(example, name) && { example: example[name] }),
   };
 }
 
-function inputJson({ inputSchema }: AnyOperation): JsonSchema | undefined {
-  return inputSchema === undefined ? undefined : toOperationSchema(inputSchema, "input").json;
+function inputJson(operation: AnyOperation, { warn }: DescribedApi): JsonSchema | undefined {
+  return schemaJson(
+    () => operation.inputSchema,
+    "input",
+    (cause) =>
+      warn(
+        `The input schema of "${operation.id}" is refused; the document says that it takes anything.`,
+        cause,
+      ),
+  );
 }
 
 /** What an importer needs to get the operation back as it is; who may call it and how it works stays here. */
-function exactFacts(operation: AnyOperation, { place }: InputPlace): DocumentObject {
-  const { id, type, version, title, description, tags, annotations, tier, outputSchema } = operation;
-  const input = inputJson(operation);
-  const errors = declaredErrors(operation).map(({ code, description: text, schema, httpStatus }) => ({
-    code,
-    ...(text !== undefined && { description: text }),
-    ...(schema !== undefined && { schema: toExactSchema(toOperationSchema(schema, "output").json) }),
-    ...(httpStatus !== undefined && { httpStatus }),
-  }));
+function exactFacts(operation: AnyOperation, { place }: InputPlace, api: DescribedApi): DocumentObject {
+  const { id, type, version, title, description, tags, annotations, tier } = operation;
+  const input = inputJson(operation, api);
+  // Whether it can be used was told already.
+  const output = schemaJson(() => operation.outputSchema, "output");
+  const errors = declaredErrors(operation).map((error) => exactError(operation, error, api));
   return {
     id,
     type,
@@ -105,10 +120,20 @@ function exactFacts(operation: AnyOperation, { place }: InputPlace): DocumentObj
     ...(annotations !== undefined && { annotations: hintsOf(annotations) }),
     ...(tier !== undefined && { tier }),
     ...(input !== undefined && { inputSchema: toExactSchema(input) }),
-    ...(outputSchema !== undefined && {
-      outputSchema: toExactSchema(toOperationSchema(outputSchema, "output").json),
-    }),
+    ...(output !== undefined && { outputSchema: toExactSchema(output) }),
     ...(errors.length > 0 && { errors }),
+    ...(isDeprecated(operation) && { deprecated: true }),
+  };
+}
+
+function exactError(operation: AnyOperation, error: ErrorDeclaration, api: DescribedApi): DocumentObject {
+  const { code, description, httpStatus } = error;
+  const schema = errorJson(operation, error, api);
+  return {
+    code,
+    ...(description !== undefined && { description }),
+    ...(schema !== undefined && { schema: toExactSchema(schema) }),
+    ...(httpStatus !== undefined && { httpStatus }),
   };
 }
 

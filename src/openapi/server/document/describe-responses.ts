@@ -1,31 +1,47 @@
 import { ERROR_CODES, errorTraits } from "../../../core/errors/error-codes.ts";
 import type { AnyOperation, ErrorDeclaration } from "../../../core/operation/operation-types.ts";
 import type { ResultFormat } from "../../../core/result/result-format.ts";
-import { toOperationSchema } from "../../../core/schema/any-schema.ts";
-import type { JsonSchemaObject } from "../../../core/schema/json-schema.ts";
+import type { JsonSchema, JsonSchemaObject } from "../../../core/schema/json-schema.ts";
 import { DATA_TYPE } from "../../media-types.ts";
 import { ENVELOPE_TYPE, EVENTS_TYPE, formatType } from "../accept.ts";
 import { placeOf } from "../input-place.ts";
 import { type DescribedData, describeData } from "./described-data.ts";
 import type { DocumentObject } from "./openapi-document.ts";
 import type { SchemaComponents } from "./schema-components.ts";
-import { envelopeSchema, problemContent, sharedRef, toolResultSchema } from "./shared-components.ts";
+import { schemaJson } from "./schema-json.ts";
+import {
+  envelopeSchema,
+  problemContent,
+  type SharedFailure,
+  sharedRef,
+  toolResultSchema,
+} from "./shared-components.ts";
 
 /** What the answers of all operations of a document are described with. */
 export interface DescribedAnswers {
   readonly components: SchemaComponents;
   readonly formats: readonly ResultFormat[];
-  /** Whether every caller has to authenticate. */
+  /** Whether callers are asked who they are. */
   readonly authenticated: boolean;
+  /** Hears of what is left out of the document because it cannot be used. */
+  readonly warn: (message: string, cause: unknown) => void;
 }
 
 type Responses = Record<string, DocumentObject>;
 
 /** Describes every answer an operation may give. */
 export function describeResponses(operation: AnyOperation, document: DescribedAnswers): Responses {
-  const { outputSchema, type } = operation;
-  const output = outputSchema === undefined ? undefined : toOperationSchema(outputSchema, "output").json;
-  const data = describeData(`${operation.id}.Output`, output, document.components);
+  const { id, type } = operation;
+  const output = schemaJson(
+    () => operation.outputSchema,
+    "output",
+    (cause) =>
+      document.warn(
+        `The output schema of "${id}" is refused; the document says nothing of its results.`,
+        cause,
+      ),
+  );
+  const data = describeData(`${id}.Output`, output, document.components);
   return {
     ...(type === "subscription" ? streamed(data) : answered(operation, data, document)),
     ...failures(operation, document),
@@ -44,6 +60,7 @@ function streamed({ schema }: DescribedData): Responses {
       headers: { ...REQUEST_ID, ...TRACE },
       content: { [EVENTS_TYPE]: { schema: { type: "string", description }, "x-waybill-data": schema } },
     },
+    204: { description: "The stream that `last-event-id` names is over.", headers: REQUEST_ID },
   };
 }
 
@@ -79,29 +96,34 @@ function answered(operation: AnyOperation, data: DescribedData, document: Descri
   };
 }
 
-function formatContent(operation: AnyOperation, { formats, components }: DescribedAnswers): DocumentObject {
+function formatContent(operation: AnyOperation, document: DescribedAnswers): DocumentObject {
   return Object.fromEntries(
-    formats.map((format) => {
-      const schema = format.outputSchema(operation);
+    document.formats.map((format) => {
+      const schema = formatSchema(operation, format, document);
       const structured =
-        schema === undefined ? undefined : components.add(`${operation.id}.Output.${format.name}`, schema);
+        schema === undefined
+          ? undefined
+          : document.components.add(`${operation.id}.Output.${format.name}`, schema);
       return [formatType(format.name), { schema: toolResultSchema(structured) }];
     }),
   );
 }
 
+function formatSchema(
+  operation: AnyOperation,
+  format: ResultFormat,
+  { warn }: DescribedAnswers,
+): JsonSchema | undefined {
+  try {
+    return format.outputSchema(operation);
+  } catch (cause) {
+    warn(`The format "${format.name}" cannot describe the results of "${operation.id}".`, cause);
+    return undefined;
+  }
+}
+
 function failures(operation: AnyOperation, document: DescribedAnswers): Responses {
-  const { access, tier, features = [], type } = operation;
-  const isGated = (tier !== undefined && tier !== "community") || features.length > 0;
-  const shared: Responses = {
-    400: sharedRef("responses", "InvalidInput"),
-    ...((access !== undefined || document.authenticated) && {
-      401: sharedRef("responses", "NotAuthenticated"),
-    }),
-    ...(isGated && { 402: sharedRef("responses", "UpgradeRequired") }),
-    ...(access !== undefined && { 403: sharedRef("responses", "AccessDenied") }),
-    ...(type !== "subscription" && { 422: sharedRef("responses", "ToolError") }),
-  };
+  const shared = sharedFailures(operation, document);
   return {
     ...shared,
     ...declaredFailures(operation, document, new Set(Object.keys(shared))),
@@ -109,17 +131,55 @@ function failures(operation: AnyOperation, document: DescribedAnswers): Response
   };
 }
 
+/** The failures that the API itself answers with, whatever the operation does. */
+function sharedFailures(operation: AnyOperation, { authenticated }: DescribedAnswers): Responses {
+  const { access, tier, features = [], type } = operation;
+  const isGated = (tier !== undefined && tier !== "community") || features.length > 0;
+  const isPosted = placeOf(operation).place === "body";
+  const isStream = type === "subscription";
+  const names: Readonly<Record<number, SharedFailure | false>> = {
+    400: "InvalidInput",
+    401: (access !== undefined || authenticated) && "NotAuthenticated",
+    402: isGated && "UpgradeRequired",
+    403: "AccessDenied",
+    404: "NotFound",
+    406: "NotAcceptable",
+    409: (isPosted || isStream) && "Conflict",
+    410: isStream && "Gone",
+    413: isPosted && "TooLarge",
+    414: !isPosted && "AddressTooLong",
+    415: isPosted && "UnsupportedBody",
+    422: !isStream && "ToolError",
+    429: "TooMany",
+    500: "ServerFailure",
+    503: "Unavailable",
+    504: "TimedOut",
+  };
+  const listed = Object.entries(names).filter(([, name]) => name !== false);
+  return Object.fromEntries(listed.map(([status, name]) => [status, sharedRef("responses", String(name))]));
+}
+
 /** The errors an operation declares, as a list. */
-export function declaredErrors({ errors = [] }: AnyOperation): readonly ErrorDeclaration[] {
+export function declaredErrors(operation: AnyOperation): readonly ErrorDeclaration[] {
+  const errors = errorsOf(operation);
   return Array.isArray(errors)
     ? errors
     : Object.entries(errors).map(([code, rest]) => ({ ...(rest as Omit<ErrorDeclaration, "code">), code }));
 }
 
+/** They may be read when they are asked for first, which can fail. */
+function errorsOf(operation: AnyOperation): NonNullable<AnyOperation["errors"]> {
+  try {
+    return operation.errors ?? [];
+  } catch {
+    return [];
+  }
+}
+
 /** Beside those declared for a status, others may have it too. */
 function declaredFailures(
   operation: AnyOperation,
-  { components, formats }: DescribedAnswers,
+  document: DescribedAnswers,
   taken: ReadonlySet<string>,
 ): Responses {
   const byStatus = new Map<number, ErrorDeclaration[]>();
@@ -129,10 +189,10 @@ function declaredFailures(
     if (status === ERROR_CODES.ABORTED.httpStatus) continue;
     byStatus.set(status, [...(byStatus.get(status) ?? []), error]);
   }
-  const asked = formats.map(({ name }) => [formatType(name), { schema: toolResultSchema() }]);
+  const asked = document.formats.map(({ name }) => [formatType(name), { schema: toolResultSchema() }]);
   return Object.fromEntries(
     [...byStatus].map(([status, errors]) => {
-      const described = errors.map((error) => declaredProblem(operation, error, components));
+      const described = errors.map((error) => declaredProblem(operation, error, document));
       const anyOf = [...described, sharedRef("schemas", "Problem")];
       const texts = errors.map(({ code, description }) => (description ? `${code}: ${description}` : code));
       if (taken.has(String(status))) texts.push("Or another failure with this status.");
@@ -149,16 +209,30 @@ function envelopeContent(): DocumentObject {
 
 function declaredProblem(
   operation: AnyOperation,
-  { code, schema }: ErrorDeclaration,
-  components: SchemaComponents,
+  error: ErrorDeclaration,
+  document: DescribedAnswers,
 ): JsonSchemaObject {
+  const { code } = error;
+  const json = errorJson(operation, error, document);
   const details =
-    schema === undefined
-      ? undefined
-      : components.add(`${operation.id}.Error.${code}`, toOperationSchema(schema, "output").json);
+    json === undefined ? undefined : document.components.add(`${operation.id}.Error.${code}`, json);
   return {
     allOf: [sharedRef("schemas", "Problem")],
     properties: { code: { const: code }, ...(details !== undefined && { details }) },
     required: ["code"],
   };
+}
+
+/** The JSON of the schema that a declared error has for its details. */
+export function errorJson(
+  { id }: AnyOperation,
+  { code, schema }: ErrorDeclaration,
+  { warn }: DescribedAnswers,
+): JsonSchema | undefined {
+  return schemaJson(
+    () => schema,
+    "output",
+    (cause) =>
+      warn(`The schema of the error ${code} of "${id}" is refused; the document says nothing of it.`, cause),
+  );
 }

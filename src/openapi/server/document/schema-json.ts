@@ -2,17 +2,17 @@ import { type AnySchema, type SchemaDirection, toOperationSchema } from "../../.
 import type { JsonSchema } from "../../../core/schema/json-schema.ts";
 
 /**
- * The JSON of a schema that an operation declares; nothing for one that is refused, which `onRefused` hears why: calls are told
- * so, and no other operation suffers from it.
+ * The JSON of a schema that an operation declares; nothing for one that cannot be read or is refused, of which `onRefused` hears:
+ * calls are told so, and no other operation suffers from it.
  */
 export function schemaJson(
-  schema: AnySchema | undefined,
+  read: () => AnySchema | undefined,
   direction: SchemaDirection,
   onRefused?: (cause: unknown) => void,
 ): JsonSchema | undefined {
-  if (schema === undefined) return undefined;
   try {
-    return toOperationSchema(schema, direction).json;
+    const schema = read();
+    return schema === undefined ? undefined : toOperationSchema(schema, direction).json;
   } catch (cause) {
     onRefused?.(cause);
     return undefined;

@@ -85,25 +85,57 @@ export function toolResultSchema(structuredContent?: JsonSchemaObject): JsonSche
   };
 }
 
+/** What each of the failures that operations share means. */
+const FAILURES = {
+  AccessDenied: `${ERROR_CODES.ACCESS_DENIED.message} Or the page or the address it comes from is not allowed.`,
+  AddressTooLong: "The address is too long; call the operation by its id at `/call`.",
+  Conflict:
+    "The first call with this `idempotency-key` still runs or its outcome is not known, or something else is in the way.",
+  Failure: "The call failed.",
+  Gone: "The stream that `last-event-id` names is not known, or no longer.",
+  InvalidInput: ERROR_CODES.VALIDATION_ERROR.message,
+  NotAcceptable: "None of the media types in `accept` is offered.",
+  NotAuthenticated: ERROR_CODES.UNAUTHENTICATED.message,
+  NotFound: "The operation is not there for this caller, or what it asks for is not.",
+  ServerFailure: "The operation failed, or its result is not what it declares.",
+  TimedOut: ERROR_CODES.TIMEOUT.message,
+  TooLarge: ERROR_CODES.TOO_LARGE.message,
+  TooMany: ERROR_CODES.RESOURCE_EXHAUSTED.message,
+  ToolError: "The operation ran, and said no. Or this `idempotency-key` was used for another input.",
+  Unavailable: ERROR_CODES.UNAVAILABLE.message,
+  UnsupportedBody: "The body is of a media type that is not taken.",
+  UpgradeRequired: ERROR_CODES.UPGRADE_REQUIRED.message,
+} as const;
+
+/** The name of a failure that operations share. */
+export type SharedFailure = keyof typeof FAILURES;
+
+const FAILURE_HEADERS: Readonly<Partial<Record<SharedFailure, DocumentObject>>> = {
+  Conflict: RETRY_AFTER,
+  Failure: RETRY_AFTER,
+  NotAuthenticated: { "www-authenticate": sharedRef("headers", "WwwAuthenticate") },
+  TooMany: RETRY_AFTER,
+  Unavailable: RETRY_AFTER,
+};
+
 /** Answers of failures that operations share, with the formats they may be asked for in. */
 export function sharedResponses(formats: readonly string[]): DocumentObject {
-  const asked = Object.fromEntries(formats.map((name) => [formatType(name), { schema: toolResultSchema() }]));
-  const envelope = { [ENVELOPE_TYPE]: { schema: envelopeSchema({}) } };
-  const failure = (description: string, headers: DocumentObject = {}, more: DocumentObject = {}) => ({
-    description,
-    headers: { ...REQUEST_ID, ...headers },
-    content: { ...problemContent(sharedRef("schemas", "Problem")), ...more, ...asked },
-  });
-  return {
-    AccessDenied: failure(ERROR_CODES.ACCESS_DENIED.message),
-    Failure: failure("The call failed.", RETRY_AFTER, envelope),
-    InvalidInput: failure(ERROR_CODES.VALIDATION_ERROR.message),
-    NotAuthenticated: failure(ERROR_CODES.UNAUTHENTICATED.message, {
-      "www-authenticate": sharedRef("headers", "WwwAuthenticate"),
-    }),
-    ToolError: failure("The operation ran, and said no.", {}, envelope),
-    UpgradeRequired: failure(ERROR_CODES.UPGRADE_REQUIRED.message),
+  const content = {
+    ...problemContent(sharedRef("schemas", "Problem")),
+    // An operation may also say no with the code of any of them, which the envelope shows.
+    [ENVELOPE_TYPE]: { schema: envelopeSchema({}) },
+    ...Object.fromEntries(formats.map((name) => [formatType(name), { schema: toolResultSchema() }])),
   };
+  return Object.fromEntries(
+    Object.entries(FAILURES).map(([name, description]) => [
+      name,
+      {
+        description,
+        headers: { ...REQUEST_ID, ...FAILURE_HEADERS[name as SharedFailure] },
+        content,
+      },
+    ]),
+  );
 }
 
 /** The whole envelope around data of a schema. */
