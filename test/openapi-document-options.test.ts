@@ -51,7 +51,7 @@ describe("options of a document", () => {
       "RE-30 refuse the base path %j",
       async (basePath) => {
         const refusal = await refusalOf(() => take(registry, { basePath }));
-        expect(refusal).toEqual(new TypeError(expect.stringContaining("basePath must be a path") as never));
+        expect(String(refusal)).toContain("TypeError: basePath must be a path");
       },
     );
 

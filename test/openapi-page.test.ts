@@ -1,8 +1,14 @@
-import type { Browser } from "playwright-core";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { serve } from "@hono/node-server";
+import { Hono } from "hono";
+import type { Browser, Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { defineOperation } from "../src/core/operation/operation.ts";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { Type } from "../src/index.ts";
+import { fromOpenApi } from "../src/openapi/client/from-openapi.ts";
+import { createHttpHandler } from "../src/openapi/server/http-handler.ts";
 import { serveHttp } from "../src/openapi/server/serve-http.ts";
 import { browserSuite, openBrowser } from "./open-browser.ts";
 
@@ -24,6 +30,14 @@ const greet = (extra: string) =>
     outputSchema: Type.Object({ greeting: Type.String() }),
     handler: ({ name }) => ({ greeting: `Hello, ${name}!` }),
   });
+
+/** Calls the one operation, whose block is open. */
+async function greetAda(block: Locator): Promise<void> {
+  await block.getByRole("button", { name: "Try it out" }).click();
+  await block.locator("input[type=text]").fill("Ada");
+  await block.getByRole("button", { name: "Execute" }).click();
+  await block.getByText("Hello, Ada!").first().waitFor();
+}
 
 browserSuite("the API page in a browser", () => {
   let browser: Browser;
@@ -61,10 +75,7 @@ browserSuite("the API page in a browser", () => {
     const { page, block, faults, others, close } = await openPage("");
     expect(await page.locator("h1, h2").first().textContent()).toContain("People");
     expect(await block.textContent()).toContain("Greets somebody");
-    await block.getByRole("button", { name: "Try it out" }).click();
-    await block.locator("input[type=text]").fill("Ada");
-    await block.getByRole("button", { name: "Execute" }).click();
-    await block.getByText("Hello, Ada!").first().waitFor();
+    await greetAda(block);
     expect([faults, others()]).toEqual([[], []]);
     const folder = process.env["WAYBILL_SCREENSHOTS"];
     if (folder !== undefined) await page.screenshot({ path: `${folder}/docs.png` });
@@ -77,5 +88,56 @@ browserSuite("the API page in a browser", () => {
     expect(await page.evaluate("window.broken")).toBeUndefined();
     expect(others()).toEqual([]);
     await close();
+  });
+
+  it("RE-30 asks for a key where the API wants one, and calls with it", async () => {
+    const http = await serveHttp(new OperationRegistry([greet("")]), {
+      info: { title: "People" },
+      auth: { apiKeys: { header: "X-Our-Key", keys: { "the-key": { subject: "ada", scopes: [] } } } },
+    });
+    const page = await browser.newPage();
+    await page.goto(`${http.url}/docs`);
+    const field = page.getByLabel("Credential");
+    await field.waitFor();
+    expect(await page.locator("#sign-in-fault").isVisible()).toBe(false);
+    await field.fill("wrong");
+    await page.getByRole("button", { name: "Show the API" }).click();
+    await page.getByText("This was not accepted.").waitFor();
+    await field.fill("the-key");
+    await page.getByRole("button", { name: "Show the API" }).click();
+    const block = page.locator(".opblock", { hasText: "/api/people/greet" });
+    await block.locator(".opblock-summary-control").click();
+    await greetAda(block);
+    expect(await page.locator("#sign-in").isVisible()).toBe(false);
+    // It is still known after the page was loaded again.
+    await page.goto("about:blank");
+    await page.goto(`${http.url}/docs`);
+    await block.locator(".opblock-summary-control").click();
+    await greetAda(block);
+    await page.close();
+    await http.close();
+  });
+
+  it("RE-30 calls where the API is mounted, wherever that is", async () => {
+    const handler = createHttpHandler(new OperationRegistry([greet("")]));
+    const app = new Hono().mount("/sub", (request) => handler.fetch(request));
+    const server = serve({ fetch: app.fetch, hostname: "127.0.0.1", port: 0 });
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}/sub`;
+    const page = await browser.newPage();
+    await page.goto(`${url}/docs`);
+    const block = page.locator(".opblock", { hasText: "/api/people/greet" });
+    await block.locator(".opblock-summary-control").click();
+    await greetAda(block);
+    expect(await block.textContent()).toContain(`${url}/api/people/greet?name=Ada`);
+    await page.close();
+    const source = await fromOpenApi(`${url}/openapi.json`, { namespace: "far" });
+    const registry = new OperationRegistry(source.operations);
+    const { data } = await registry.execute("far.people.greet", { name: "Bob" });
+    expect(data).toEqual({ greeting: "Hello, Bob!" });
+    await source.close();
+    server.close();
+    await handler.close();
   });
 });

@@ -66,7 +66,7 @@ describe.each(WAYS)("who is heard over %s", (_, openWay) => {
       const got = await as(key);
       expect([got.status, got.headers["www-authenticate"]]).toEqual([401, "ApiKey"]);
     }
-    for (const path of ["/api/who/am", "/openapi.json", "/docs", "/call", "/nowhere"]) {
+    for (const path of ["/api/who/am", "/openapi.json", "/docs/other", "/call", "/nowhere"]) {
       const got = await api.send(path);
       expect([got.status, got.headers["content-type"]]).toEqual([401, "application/problem+json"]);
     }
@@ -246,29 +246,32 @@ describe("a server that listens", () => {
     socket.destroy();
   });
 
-  it("RE-30 ends what runs before a signal ends the process", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "waybill-served-"));
-    try {
-      const input = fileURLToPath(new URL("openapi-server-process.ts", import.meta.url));
-      const bundle = await rolldown({ input, platform: "node", logLevel: "silent" });
-      await bundle.write({ file: join(folder, "server.mjs"), format: "esm" });
-      await bundle.close();
-      const flags = HARDENED ? HARDENED_FLAGS : [];
-      const child = spawn(process.execPath, [...flags, join(folder, "server.mjs")], {
-        stdio: ["ignore", "pipe", "inherit"],
-      });
-      const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
-      const url = String((await lines.next()).value);
-      const call = nodeClient(url).send("/api/wait/some", { method: "POST" });
-      expect((await lines.next()).value).toBe("started");
-      const ended = new Promise((resolve) => child.once("exit", (code, signal) => resolve([code, signal])));
-      child.kill("SIGTERM");
-      expect((await call).json).toBe("done");
-      expect(await ended).toEqual([null, "SIGTERM"]);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  });
+  it.each([[[]], [["close-idle"]]])(
+    "RE-30 ends what runs on each server before a signal ends the process %j",
+    async (given) => {
+      const folder = mkdtempSync(join(tmpdir(), "waybill-served-"));
+      try {
+        const input = fileURLToPath(new URL("openapi-server-process.ts", import.meta.url));
+        const bundle = await rolldown({ input, platform: "node", logLevel: "silent" });
+        await bundle.write({ file: join(folder, "server.mjs"), format: "esm" });
+        await bundle.close();
+        const flags = HARDENED ? HARDENED_FLAGS : [];
+        const child = spawn(process.execPath, [...flags, join(folder, "server.mjs"), ...given], {
+          stdio: ["ignore", "pipe", "inherit"],
+        });
+        const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+        const url = String((await lines.next()).value);
+        const call = nodeClient(url).send("/api/wait/some", { method: "POST" });
+        expect((await lines.next()).value).toBe("started");
+        const ended = new Promise((resolve) => child.once("exit", (code, signal) => resolve([code, signal])));
+        child.kill("SIGTERM");
+        expect((await call).json).toBe("done");
+        expect(await ended).toEqual([null, "SIGTERM"]);
+      } finally {
+        rmSync(folder, { recursive: true });
+      }
+    },
+  );
 });
 
 describe("a handler inside of something else", () => {

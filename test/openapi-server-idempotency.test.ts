@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
+import type { Identity } from "../src/core/access/identity.ts";
 import { toolError } from "../src/core/envelope/envelope.ts";
 import { CallError } from "../src/core/errors/errors.ts";
-import type { Identity } from "../src/core/access/identity.ts";
 import { defineOperation } from "../src/core/operation/operation.ts";
 import { toWire } from "../src/core/wire/wire.ts";
 import { OperationRegistry } from "../src/index.ts";
@@ -169,8 +169,7 @@ describe.each(WAYS)("idempotency keys over %s", (_, openWay) => {
 
   it("RE-30 leaves room for others, where callers are told apart", async () => {
     const api = await start({ ...said, limits: { idempotencyKeys: 8 } });
-    const status = async (subject: string, key: string) =>
-      (await post(api, {}, key, as({ subject }))).status;
+    const status = async (subject: string, key: string) => (await post(api, {}, key, as({ subject }))).status;
     expect([await status("ann", "1"), await status("ann", "2"), await status("ann", "3")]).toEqual([
       200, 200, 503,
     ]);

@@ -9,5 +9,8 @@ const slow = query("wait.some", async () => {
   return "done";
 });
 
+const idle = await serveHttp(new OperationRegistry(), { drainOnSignal: true });
 const server = await serveHttp(new OperationRegistry([slow]), { drainOnSignal: true });
 console.log(server.url);
+// Closing one of them by hand changes nothing for the other.
+if (process.argv.includes("close-idle")) await idle.close();

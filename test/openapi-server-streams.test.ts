@@ -285,6 +285,33 @@ describe.each(WAYS)("subscriptions over %s", (_, openWay) => {
     }
   });
 
+  it("RE-28 lets one whose reader has left give way to a new one, the longest left first", async () => {
+    const api = await start({ limits: { streams: 2 } });
+    const slow = () => api.events("/api/tick/slow", { method: "POST" });
+    const [first, second] = [await slow(), await slow()];
+    const ids = [(await nextEvent(first)).id, (await nextEvent(second)).id];
+    await second.leave();
+    await sleep(50);
+    await first.leave();
+    await sleep(50);
+    expect((await slow()).status).toBe(200);
+    const resume = async (id = "") =>
+      (await api.events("/api/tick/slow", { method: "POST", headers: { "last-event-id": id } })).status;
+    expect([await resume(ids[1]), await resume(ids[0])]).toEqual([410, 200]);
+    expect((await api.send("/api/tick/slow", { method: "POST" })).status).toBe(503);
+  });
+
+  it("RE-29 gives a subscription to nobody whose rights have changed", async () => {
+    const api = await start({
+      authenticate: (request) => ({ subject: "ann", scopes: [request.headers.get("x-scope") ?? "all"] }),
+    });
+    const events = await api.events("/api/tick/count?to=9");
+    const { id } = await nextEvent(events);
+    const resume = async (headers: Record<string, string>) =>
+      (await api.events("/api/tick/count?to=9", { headers: { "last-event-id": id, ...headers } })).status;
+    expect([await resume({ "x-scope": "less" }), await resume({})]).toEqual([410, 200]);
+  });
+
   it("RE-30 ends subscriptions with a reason when it closes", async () => {
     const api = await start();
     const events = await api.events("/api/tick/slow", { method: "POST" });

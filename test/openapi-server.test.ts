@@ -197,6 +197,8 @@ describe.each(WAYS)("an API over %s", (_, openWay) => {
       "application/vnd.waybill.envelope+json",
     ],
     ["application/vnd.waybill.envelope+json;q=0, */*", "application/json"],
+    ["application/json;q=0, */*", "application/vnd.waybill.envelope+json"],
+    ["application/json;q=0, application/vnd.waybill.data+json, */*;q=0.1", "application/json"],
     ["APPLICATION/JSON", "application/json"],
   ])("RE-30 weighs Accept: %s", async (accept, type) => {
     const api = await start();
@@ -253,7 +255,7 @@ describe.each(WAYS)("an API over %s", (_, openWay) => {
   });
 
   it("X-5 tells nobody what a handler threw", async () => {
-    const api = await start();
+    const api = await start({ onWarning: () => {} });
     const got = await api.send("/api/fail/foreign", { method: "POST" });
     expect(got.status).toBe(500);
     expect(got.text).not.toMatch(/SECRET|\.ts|at /);

@@ -20,7 +20,7 @@ export function refusedOperations(): AnyOperation[] {
 
 /** An operation as importers make it: its schemas are read when they are asked for first. */
 function lazily({ inputSchema, outputSchema, ...operation }: AnyOperation): AnyOperation {
-  return {
+  return Object.freeze({
     ...operation,
     get inputSchema() {
       if (operation.id === "bad.reading") throw new TypeError("What it takes cannot be read.");
@@ -29,7 +29,7 @@ function lazily({ inputSchema, outputSchema, ...operation }: AnyOperation): AnyO
     get outputSchema() {
       return outputSchema;
     },
-  } as AnyOperation;
+  }) as AnyOperation;
 }
 
 /** What is refused of them, one warning each. */

@@ -31,9 +31,11 @@ describe("createAuthentication", () => {
   it("Http: takes whom authenticate names, checked, and nobody for an anonymous caller", async () => {
     const named = create({ authenticate: async () => ({ subject: "ann", scopes: ["read"] }) });
     expect(await named.identify(REQUEST)).toMatchObject({ identity: { subject: "ann", scopes: ["read"] } });
-    const nobody = create({ authenticate: () => undefined });
-    expect([nobody.decides, await nobody.identify(REQUEST)]).toEqual([true, { identity: undefined }]);
-    expect(nobody.describe(REQUEST)).toBeUndefined();
+    for (const none of [undefined, null]) {
+      const nobody = create({ authenticate: () => none });
+      expect([nobody.decides, await nobody.identify(REQUEST)]).toEqual([true, { identity: undefined }]);
+      expect(nobody.describe(REQUEST)).toBeUndefined();
+    }
   });
 
   it.each([

@@ -49,7 +49,9 @@ export function createAuthentication(options: HttpAuthenticationOptions, refuse:
     async identify(request) {
       try {
         const identity = await authenticate(request);
-        return { identity: identity === undefined || identity === null ? undefined : HeldIdentity.of(identity) };
+        return {
+          identity: identity === undefined || identity === null ? undefined : HeldIdentity.of(identity),
+        };
       } catch (thrown) {
         if (!isCallError(thrown)) throw thrown;
         const { httpStatus } = errorTraits(thrown.code);

@@ -226,9 +226,11 @@ describe("createBearerCheck", () => {
       { audience: "urn:here", resourceMetadata: { authorizationServers: [] } },
     ];
     for (const auth of bad) {
-      expect(() =>
-        createBearerCheck({ audience: AUDIENCE, keys: keys.publicKey, ...auth }, plainRefusal),
-      ).toThrow(TypeError);
+      const create = (option?: string) => () =>
+        createBearerCheck({ audience: AUDIENCE, keys: keys.publicKey, ...auth }, plainRefusal, option);
+      expect(create()).toThrow(TypeError);
+      expect(create()).toThrow(/^auth\.\w+/);
+      expect(create("auth.bearer")).toThrow(/^auth\.bearer\.\w+/);
     }
   });
 });

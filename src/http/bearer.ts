@@ -8,6 +8,7 @@ export interface ResourceMetadata {
   /** The URL of the endpoint. @default the audience, where that is a URL */
   readonly resource?: string | undefined;
   readonly authorizationServers: readonly string[];
+  /** @default nothing is said about it */
   readonly scopesSupported?: readonly string[] | undefined;
 }
 
@@ -23,6 +24,7 @@ export interface BearerAuth {
   readonly algorithms?: readonly string[] | undefined;
   /** Scopes a token must have for anything at all. @default none */
   readonly requiredScopes?: readonly string[] | undefined;
+  /** Where clients get a token. @default nothing is said about it */
   readonly resourceMetadata?: ResourceMetadata | undefined;
   /** How far clocks may differ. @default 5_000 */
   readonly clockToleranceMs?: number | undefined;

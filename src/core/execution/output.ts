@@ -58,5 +58,7 @@ function violating(
     throw turnDown(new CallError("OUTPUT_INVALID", message, { details: { issues } }), entry.id);
   }
   entry.settings.warn({ type: "output-invalid", message, operationId: entry.id, issues });
-  return withFacts(envelope, { violations: issues });
+  const places = new Set(issues.map(({ pointer }) => pointer));
+  const known = envelope.meta.waybill?.violations?.filter(({ pointer }) => !places.has(pointer)) ?? [];
+  return withFacts(envelope, { violations: [...known, ...issues] });
 }

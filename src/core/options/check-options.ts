@@ -40,7 +40,8 @@ export function describeValue(value: unknown): string {
 /** How many letters may be wrong in a name that is still recognised. */
 const MOST_SLIPS = 2;
 
-function nearestName(name: string, known: readonly string[]): string | undefined {
+/** The name that may be meant by one that is not known. */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
   const lower = name.toLowerCase();
   const begun = known.find((other) => other.toLowerCase().startsWith(lower) && lower.length > 3);
   if (begun !== undefined) return begun;

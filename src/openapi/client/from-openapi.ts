@@ -57,6 +57,12 @@ function importApi(
   const own = ownOrigins(api, options);
   const origins = (origin: string) => own.has(origin);
   const authorizer = createAuthorizer(api, { auth: options.auth, origins, tokens, warn });
+  if (options.auth !== undefined && Object.keys(api.schemes).length > 0 && !api.asksForCredentials) {
+    warn(
+      "auth is never sent: no operation of the document asks for credentials. " +
+        'Add them with an overlay, such as { document: { security: [{ "scheme": [] }] } }.',
+    );
+  }
   const settings: ImportSettings = { transport, authorizer, options, location: api.location, origins };
   const operations = new Map<string, ImportedOperation>();
   for (const described of api.operations) {

@@ -60,7 +60,7 @@ export interface OpenApiOverlay {
 export interface DocumentLimits {
   /** Bytes of one file. @default 67_108_864 */
   readonly documentBytes?: number | undefined;
-  /** Files of one document. @default 1_000 */
+  /** Files of one document, those that cannot be read included. @default 1_000 */
   readonly files?: number | undefined;
   /** Operations of one document. @default 20_000 */
   readonly operations?: number | undefined;

@@ -186,6 +186,8 @@ export interface DescribedApi {
   readonly servers: readonly ServerPlan[];
   readonly operations: readonly DescribedOperation[];
   readonly unusable: readonly UnusableOperation[];
+  /** Whether any operation asks for credentials. */
+  readonly asksForCredentials: boolean;
   /** Names of the security schemes, with what they are. */
   readonly schemes: Readonly<Record<string, SecuritySchemePlan>>;
 }

@@ -93,6 +93,20 @@ describe("what goes where", () => {
     });
   });
 
+  it("RE-25 says so when credentials are given that no operation asks for", async () => {
+    const components = { securitySchemes: { k: { type: "apiKey", in: "header", name: "x-key" } } };
+    for (const [security, count] of [
+      [undefined, 1],
+      [[{}], 1],
+      [[{ k: [] }], 0],
+    ] as const) {
+      const warnings: string[] = [];
+      const document = documentOf({ "/a": get("a") }, { components, ...(security && { security }) });
+      await importAll(document, { auth: { k: "K" }, onWarning: (message) => void warnings.push(message) });
+      expect(warnings).toHaveLength(count);
+    }
+  });
+
   it("RE-25 keeps the tokens it has when the document is read again", async () => {
     const granted: string[] = [];
     const url = await serve((request, response) => {

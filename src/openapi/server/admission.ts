@@ -139,7 +139,9 @@ export class Admission {
   ): Promise<Admitted> {
     try {
       const identity = await authenticate(request.toRequest());
-      return { identity: identity === undefined || identity === null ? undefined : HeldIdentity.of(identity) };
+      return {
+        identity: identity === undefined || identity === null ? undefined : HeldIdentity.of(identity),
+      };
     } catch (thrown) {
       if (!isCallError(thrown)) throw thrown;
       const headers = thrown.httpStatus === 401 ? { "www-authenticate": this.challenge } : {};

@@ -1,20 +1,24 @@
-import { CallError, isCallError } from "../../core/errors/errors.ts";
+import { type CallError, isCallError } from "../../core/errors/errors.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { Executor } from "../../core/registry/executor.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
-import { accessRefusal } from "./access-first.ts";
 import { createNegotiation, type Negotiation, type Representation } from "./accept.ts";
+import { accessRefusal } from "./access-first.ts";
+import type { Admission } from "./admission.ts";
 import { type GenericCall, readGenericCall, runBatch } from "./batch.ts";
-import { CallRunner, readPatience } from "./call-runner.ts";
+import { CallRunner } from "./call-runner.ts";
 import { CallSlots } from "./call-slots.ts";
 import { type HttpHandlerBounds, readHandlerBounds } from "./check-handler-options.ts";
-import { createDocsPage } from "./docs-page.ts";
+import { createDocsPage, pageCredentials } from "./docs-page.ts";
+import type { OpenApiDocument } from "./document/openapi-document.ts";
 import { EventStreams, headOfStream } from "./event-streams.ts";
 import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer, HttpRequest } from "./http-exchange.ts";
 import type { HttpHandlerOptions } from "./http-handler-options.ts";
 import { fingerprint, readIdempotencyKey } from "./idempotency.ts";
 import { type QueryParameter, readQuery } from "./input-place.ts";
-import { refuseMethod, requestError } from "./problem-answer.ts";
+import { nothingThere } from "./nothing-there.ts";
+import { readPatience } from "./patience.ts";
+import { refuseMethod } from "./problem-answer.ts";
 import { type PostedInput, readPosted } from "./read-input.ts";
 import { readReserved } from "./reserved-query.ts";
 import { type Route, RouteTable } from "./route-table.ts";
@@ -41,9 +45,9 @@ export class ApiRoutes {
   constructor(
     executor: Executor,
     options: HttpHandlerOptions,
-    { challenge, decides }: { readonly challenge: string; readonly decides: boolean },
-    warn: Warn,
+    { admission, warn }: { readonly admission: Admission; readonly warn: Warn },
   ) {
+    const { challenge, decides } = admission;
     this.#executor = executor;
     this.#bounds = readHandlerBounds(options.limits);
     this.#negotiation = createNegotiation(options.formats ?? []);
@@ -54,8 +58,8 @@ export class ApiRoutes {
     this.#streams = new EventStreams(executor, this.#bounds, warn);
     this.#document = new ServedDocument(executor, options);
     const title = options.info?.title ?? "Waybill";
-    this.#docs =
-      options.docs === false ? undefined : createDocsPage({ title, documentPath: "/openapi.json" });
+    const page = { title, documentPath: "/openapi.json", credentials: pageCredentials(options) };
+    this.#docs = options.docs === false ? undefined : createDocsPage(page);
     this.#stopHearing = executor.onChange(() => {
       this.#table.clear();
       this.#document.clear();
@@ -174,12 +178,12 @@ export class ApiRoutes {
     this.#negotiation.checkEvents(request.header("accept"));
     const last = lastEventOf(request, readReserved(request.query).lastEventId);
     if (last !== "") return this.#streams.resume(call.operationId, last, caller);
-    return this.#startStream(call.operationId, call.input, caller, call.timeoutMs);
+    return this.#startStream(call, caller);
   }
 
   async #runPosted(
     caller: AuthenticatedRequest,
-    call: { readonly operationId: string; readonly input: unknown; readonly timeoutMs?: number | undefined },
+    call: GenericCall,
     representation: Representation,
     { bytes, isWire }: PostedInput,
   ): Promise<HttpAnswer> {
@@ -221,39 +225,37 @@ export class ApiRoutes {
     const last = lastEventOf(request, lastEventId);
     if (last !== "") return this.#streams.resume(id, last, caller);
     if (request.method === "POST" || route.place.place === "body") {
-      return this.#startStream(id, (await this.#readPosted(request)).value, caller);
+      const { value } = await this.#readPosted(request);
+      return this.#startStream({ operationId: id, input: value }, caller);
     }
-    return this.#startStream(id, readQuery(rest, route.place.parameters).input, caller);
+    const { input } = readQuery(rest, route.place.parameters);
+    return this.#startStream({ operationId: id, input }, caller);
   }
 
-  #startStream(
-    id: string,
-    input: unknown,
-    caller: AuthenticatedRequest,
-    ownMs = Number.POSITIVE_INFINITY,
-  ): Promise<HttpAnswer> {
-    const patience = Math.min(readPatience(patienceHeader(caller.request), ownMs), ownMs);
+  #startStream(call: GenericCall, caller: AuthenticatedRequest): Promise<HttpAnswer> {
+    const { timeoutMs: ownMs = Number.POSITIVE_INFINITY } = call;
+    const patience = Math.min(readPatience(caller.request, ownMs), ownMs);
     const timeoutMs = Number.isFinite(patience) ? patience : undefined;
     const metadata = this.#runner.metadata(caller);
-    return this.#streams.start(id, input, caller, {
+    return this.#streams.start(call.operationId, call.input, caller, {
       metadata,
       ...(timeoutMs !== undefined && { timeoutMs }),
     });
   }
 
+  /** Answers with the API page; nothing for other paths. Whoever was refused gets it too, but not the document. */
+  async answerDocs(
+    caller: AuthenticatedRequest,
+    readDocument?: () => OpenApiDocument,
+  ): Promise<HttpAnswer | undefined> {
+    const page = await this.#docs?.(caller.request.path, readDocument);
+    return page && refuseOr(caller, READ, () => page);
+  }
+
   async #answerOther(caller: AuthenticatedRequest): Promise<HttpAnswer> {
-    const { path, method } = caller.request;
-    if (this.#docs !== undefined && (path === "/docs" || path.startsWith("/docs/"))) {
-      const page = await this.#docs(path, () => JSON.parse(this.#document.text(caller.identity)));
-      // A copy: pages are the same objects each time.
-      if (page !== undefined)
-        return refuseOr(caller, READ, () => ({ ...page, headers: { ...page.headers } }));
-    }
-    if (this.#table.covers(path)) {
-      throw new CallError("OPERATION_NOT_FOUND", undefined, { stack: false });
-    }
-    const hint = method === "GET" ? " See /openapi.json for what is." : "";
-    throw requestError("NOT_FOUND", `There is nothing at this address.${hint}`);
+    const page = await this.answerDocs(caller, () => JSON.parse(this.#document.text(caller.identity)));
+    if (page !== undefined) return page;
+    throw nothingThere(caller, this.#executor, this.#table.basePath);
   }
 
   /** A body that is being read counts as a call that runs: it takes as much room. */
@@ -271,16 +273,12 @@ export class ApiRoutes {
   }
 
   #patienceOf(request: HttpRequest): number {
-    return Math.min(readPatience(patienceHeader(request), this.#bounds.timeoutMs), this.#bounds.timeoutMs);
+    return Math.min(readPatience(request, this.#bounds.timeoutMs), this.#bounds.timeoutMs);
   }
 
   #tagged(request: HttpRequest, answer: HttpAnswer): HttpAnswer {
     return withEntityTag(answer, request.header("if-none-match"));
   }
-}
-
-function patienceHeader(request: HttpRequest): string | undefined {
-  return request.header("waybill-timeout-ms") ?? request.header("request-timeout");
 }
 
 function lastEventOf(request: HttpRequest, inQuery: string | undefined): string {

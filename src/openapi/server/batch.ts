@@ -12,7 +12,7 @@ import { problemAnswer, requestError } from "./problem-answer.ts";
 export interface GenericCall {
   readonly operationId: string;
   readonly input: unknown;
-  readonly timeoutMs: number | undefined;
+  readonly timeoutMs?: number | undefined;
 }
 
 const MEMBERS = ["operation", "input", "timeoutMs"];

@@ -177,8 +177,8 @@ export class CallRunner {
   readonly errorHeaders = (status: number): AnswerHeaders | undefined =>
     status === 401 ? { "www-authenticate": this.#options.challenge } : undefined;
 
-  #report({ outcome, operationId, requestId }: EndedCall): void {
-    if ("error" in outcome) warnOfUnexpected(this.#options.warn, outcome.error, operationId, requestId);
+  #report(call: EndedCall): void {
+    if ("error" in call.outcome) warnOfUnexpected(this.#options.warn, call.outcome.error, call);
   }
 
   #call(wanted: WantedCall, signal: AbortSignal): Promise<EndedCall> {
@@ -223,11 +223,4 @@ function endingOf({ outcome }: EndedCall): Ending {
   const { code, retryable } = outcome.error;
   if (code === "TIMEOUT" || code === "ABORTED") return "unknown";
   return retryable || NEVER_RAN.has(code) ? "passing" : "final";
-}
-
-/** Reads how long a caller will wait, in milliseconds. */
-export function readPatience(header: string | undefined, otherwise: number): number {
-  if (header === undefined) return otherwise;
-  if (/^\d{1,10}$/.test(header)) return Number(header);
-  throw requestError("VALIDATION_ERROR", "The time to wait must be a whole number of milliseconds.");
 }

@@ -15,7 +15,13 @@ export function digestOf(identity: Identity | undefined): string {
   if (identity === undefined) return "";
   const { subject, scopes = [], tier, resources = {}, claims = {} } = identity;
   const lasting = Object.entries(claims).filter(([name]) => !OF_ONE_TOKEN.has(name));
-  const all = [subject, [...new Set(scopes)].sort(), tier, sorted(Object.entries(resources)), sorted(lasting)];
+  const all = [
+    subject,
+    [...new Set(scopes)].sort(),
+    tier,
+    sorted(Object.entries(resources)),
+    sorted(lasting),
+  ];
   return createHash("sha256").update(write(all)).digest("base64");
 }
 

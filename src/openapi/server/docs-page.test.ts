@@ -3,7 +3,13 @@ import { query } from "../../../test/make-operation.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
 import { createDocsPage, type DocsPage } from "./docs-page.ts";
 import type { HttpAnswer } from "./http-exchange.ts";
+import { createHttpHandler } from "./http-handler.ts";
 import { toOpenApi } from "./to-openapi.ts";
+
+const CREDENTIALS = [
+  { label: "API key (x-<key>)", header: "x-<key>", prefix: "" },
+  { label: "Bearer token", header: "authorization", prefix: "Bearer " },
+];
 
 const OPTIONS = { title: "Shop & <b>more</b>", documentPath: "/openapi.json" };
 
@@ -28,6 +34,11 @@ const ways: readonly (readonly [string, DocsPage, readonly string[]])[] = [
     "swagger-ui",
     createDocsPage(OPTIONS),
     ["init.js", "swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png"],
+  ],
+  [
+    "swagger-ui and a form",
+    createDocsPage({ ...OPTIONS, credentials: CREDENTIALS }),
+    ["init.js", "sign-in.css", "swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png"],
   ],
   ["a plain list", createDocsPage({ ...OPTIONS, swaggerUi: false }), ["page.css"]],
 ];
@@ -117,8 +128,44 @@ describe("the API page as a plain list", () => {
     expect(text).toContain("&#39;&amp;lt;");
   });
 
+  it("RE-30 says how to ask for it to whom nobody knows, and nothing more", async () => {
+    const page = createDocsPage({ ...OPTIONS, swaggerUi: false, credentials: CREDENTIALS });
+    const text = String((await page("/docs"))?.body);
+    expect(text).toContain("<code>x-&lt;key&gt;: …</code> or <code>authorization: Bearer …</code>");
+    expect(text).not.toContain("/api/shop");
+    expect((await get(page, "/docs")).text).not.toContain("asks who is calling");
+  });
+
   it("RE-30 still leads to the document where it is not given one", async () => {
     const page = createDocsPage({ ...OPTIONS, swaggerUi: false });
     expect(String((await page("/docs"))?.body)).toContain('<a href="openapi.json">');
+  });
+});
+
+describe("the API page of an API that asks who is calling", () => {
+  const handler = createHttpHandler(new OperationRegistry([query("shop.find", () => 1)]), {
+    auth: { apiKeys: { keys: { "the-key": { subject: "me", scopes: [] } } } },
+  });
+  const ask = (path: string, init?: RequestInit) =>
+    handler.fetch(new Request(`http://localhost${path}`, init));
+
+  it("RE-30 opens for everybody, and the document does not", async () => {
+    for (const path of ["/docs", "/docs/init.js", "/docs/sign-in.css", "/docs/swagger-ui.css"]) {
+      expect([path, (await ask(path)).status]).toEqual([path, 200]);
+    }
+    expect((await ask("/docs", { method: "HEAD" })).status).toBe(200);
+    for (const path of ["/openapi.json", "/docs/package.json", "/docs/other", "/docsx"]) {
+      expect([path, (await ask(path)).status]).toEqual([path, 401]);
+    }
+    expect((await ask("/docs", { method: "POST" })).status).toBe(405);
+    const text = await (await ask("/docs")).text();
+    expect(text).toContain("API key (x-api-key)");
+    expect(text).not.toContain("shop");
+  });
+
+  it("RE-30 opens whatever credential comes along", async () => {
+    const headers = { "x-api-key": "wrong" };
+    expect((await ask("/docs", { headers })).status).toBe(200);
+    expect((await ask("/openapi.json", { headers })).status).toBe(401);
   });
 });

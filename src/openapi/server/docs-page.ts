@@ -1,9 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { PLAIN_STYLES, plainPage, swaggerPage, swaggerScript } from "./docs-page-html.ts";
+import { PLAIN_STYLES, plainPage, SIGN_IN_STYLES, swaggerPage } from "./docs-page-html.ts";
+import { type PageCredential, swaggerScript } from "./docs-page-script.ts";
 import type { OpenApiDocument } from "./document/openapi-document.ts";
 import type { HttpAnswer } from "./http-exchange.ts";
+import type { HttpHandlerOptions } from "./http-handler-options.ts";
 
 /** What the API page shows, and with what. */
 interface DocsPageOptions {
@@ -12,6 +14,8 @@ interface DocsPageOptions {
   readonly documentPath: string;
   /** The folder of `swagger-ui-dist`; without one, a plain page lists the operations. @default found where it is installed */
   readonly swaggerUi?: string | false | undefined;
+  /** Ways in which callers say who they are, where they are asked. @default none */
+  readonly credentials?: readonly PageCredential[] | undefined;
 }
 
 /** Answers what is asked for under `/docs`; nothing for a path that is not there. The document is read for the plain page alone. */
@@ -20,10 +24,13 @@ export type DocsPage = (
   readDocument?: () => OpenApiDocument | Promise<OpenApiDocument>,
 ) => Promise<HttpAnswer | undefined>;
 
+const SCRIPT = "text/javascript; charset=utf-8";
+const STYLES = "text/css; charset=utf-8";
+
 /** Files of `swagger-ui-dist` that are handed out, and nothing else of it. */
 const FILES: ReadonlyMap<string, string> = new Map([
-  ["swagger-ui.css", "text/css; charset=utf-8"],
-  ["swagger-ui-bundle.js", "text/javascript; charset=utf-8"],
+  ["swagger-ui.css", STYLES],
+  ["swagger-ui-bundle.js", SCRIPT],
   ["favicon-32x32.png", "image/png"],
 ]);
 
@@ -41,23 +48,51 @@ const POLICY = [
 
 const PAGE = "/docs";
 
-/** Creates the page that shows the API to people; it asks no other server for anything, and works under any prefix. */
+/**
+ * Creates the page that shows the API to people; it asks no other server for anything, and works under any prefix. It says nothing
+ * of the operations by itself, so that everybody may open it: what it shows, it asks for with the credential of whoever looks.
+ */
 export function createDocsPage(options: DocsPageOptions): DocsPage {
-  const { title, documentPath, swaggerUi = findSwaggerUi() } = options;
+  const { title, documentPath, credentials = [], swaggerUi = findSwaggerUi() } = options;
   // Relative to the page, which lies beside the document.
   const documentUrl = documentPath.replace(/^\/+/, "");
-  if (swaggerUi === false) return createPlainPage(title, documentUrl);
+  if (swaggerUi === false) return createPlainPage({ title, documentUrl, credentials });
   const files = new Map<string, Promise<Uint8Array>>();
   return async (path) => {
-    if (path === PAGE) return html(swaggerPage(title));
-    if (path === `${PAGE}/`) return TO_PAGE;
-    if (!path.startsWith(`${PAGE}/`)) return undefined;
-    const name = path.slice(PAGE.length + 1);
-    if (name === "init.js") return asset(swaggerScript(documentUrl), "text/javascript; charset=utf-8");
-    const type = FILES.get(name);
-    if (type === undefined) return undefined;
-    return asset(await readOnce(files, join(swaggerUi, name)), type);
+    switch (path) {
+      case PAGE:
+        return html(swaggerPage(title, credentials));
+      case `${PAGE}/`:
+        return toPage();
+      case `${PAGE}/init.js`:
+        return asset(swaggerScript(documentUrl, credentials), SCRIPT, "no-cache");
+      case `${PAGE}/sign-in.css`:
+        return asset(SIGN_IN_STYLES, STYLES);
+      default:
+        return path.startsWith(`${PAGE}/`)
+          ? readFrom(swaggerUi, path.slice(PAGE.length + 1), files)
+          : undefined;
+    }
   };
+}
+
+async function readFrom(
+  folder: string,
+  name: string,
+  files: Map<string, Promise<Uint8Array>>,
+): Promise<HttpAnswer | undefined> {
+  const type = FILES.get(name);
+  return type === undefined ? undefined : asset(await readOnce(files, join(folder, name)), type);
+}
+
+/** The ways in which an API asks its callers who they are. */
+export function pageCredentials({ auth, authenticate }: HttpHandlerOptions): readonly PageCredential[] {
+  const header = auth?.apiKeys === undefined ? undefined : (auth.apiKeys.header ?? "x-api-key").toLowerCase();
+  const takesTokens = auth?.bearer !== undefined || authenticate !== undefined;
+  return [
+    ...(header === undefined ? [] : [{ label: `API key (${header})`, header, prefix: "" }]),
+    ...(takesTokens ? [{ label: "Bearer token", header: "authorization", prefix: "Bearer " }] : []),
+  ];
 }
 
 /** A file that could not be read is tried again. */
@@ -70,15 +105,15 @@ function readOnce(files: Map<string, Promise<Uint8Array>>, file: string): Promis
   return reading;
 }
 
-function createPlainPage(title: string, documentUrl: string): DocsPage {
+function createPlainPage(shown: Omit<Parameters<typeof plainPage>[0], "document">): DocsPage {
   return async (path, readDocument) => {
     switch (path) {
       case PAGE:
-        return html(plainPage(title, documentUrl, await readDocument?.()));
+        return html(plainPage({ ...shown, document: await readDocument?.() }));
       case `${PAGE}/`:
-        return TO_PAGE;
+        return toPage();
       case `${PAGE}/page.css`:
-        return asset(PLAIN_STYLES, "text/css; charset=utf-8");
+        return asset(PLAIN_STYLES, STYLES);
       default:
         return undefined;
     }
@@ -100,14 +135,15 @@ const GUARDED = {
 };
 
 /** From `/docs/`, relative addresses would lead elsewhere. */
-const TO_PAGE: HttpAnswer = { status: 308, headers: { location: "../docs", ...GUARDED }, body: undefined };
+function toPage(): HttpAnswer {
+  return { status: 308, headers: { location: "../docs", ...GUARDED }, body: undefined };
+}
 
 function html(body: string): HttpAnswer {
   const type = "text/html; charset=utf-8";
   return { status: 200, headers: { "content-type": type, "cache-control": "no-cache", ...GUARDED }, body };
 }
 
-function asset(body: string | Uint8Array, type: string): HttpAnswer {
-  const caching = "private, max-age=3600";
+function asset(body: string | Uint8Array, type: string, caching = "private, max-age=3600"): HttpAnswer {
   return { status: 200, headers: { "content-type": type, "cache-control": caching, ...GUARDED }, body };
 }

@@ -52,7 +52,7 @@ export class EventStreams {
         requestId,
         owner: digestOf(identity),
         values: this.#executor.subscribe(operationId, input, settings),
-        onError: (error) => warnOfUnexpected(this.#warn, error, operationId, requestId),
+        onError: (error) => warnOfUnexpected(this.#warn, error, { operationId, requestId }),
         abort: (reason) => controller.abort(reason),
         onGone: () => this.#streams.delete(stream.id),
       },

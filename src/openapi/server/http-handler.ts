@@ -50,7 +50,7 @@ class Handler implements HttpHandler {
   constructor(executor: Executor, options: HttpHandlerOptions) {
     this.#admission = new Admission(options);
     this.#warn = createWarn(options.onWarning);
-    this.#routes = new ApiRoutes(executor, options, this.#admission, this.#warn);
+    this.#routes = new ApiRoutes(executor, options, { admission: this.#admission, warn: this.#warn });
   }
 
   /** Like all its methods, one that can be passed on by itself. */
@@ -105,7 +105,10 @@ class Handler implements HttpHandler {
     const described = await this.#admission.describe(request, requestId);
     if (described !== undefined) return described;
     const admitted = await this.#admission.identify(request, requestId);
-    if ("refusal" in admitted) return admitted.refusal;
+    if ("refusal" in admitted) {
+      const stranger = { request, identity: undefined, requestId, ...trace };
+      return (await this.#routes.answerDocs(stranger)) ?? admitted.refusal;
+    }
     if (this.#closing !== undefined) return refuseClosing(requestId);
     return this.#routes.answer({ request, identity: admitted.identity, requestId, ...trace });
   }

@@ -15,14 +15,14 @@ export interface Route {
 /** Finds operations by path: a path names one by itself, so that whoever may see it, nothing is searched. */
 export class RouteTable {
   readonly #executor: Executor;
-  readonly #basePath: string;
+  readonly basePath: string;
   readonly #prefix: string;
   /** Only what was found: others could fill it with anything. */
   readonly #found = new Map<string, Route>();
 
   constructor(executor: Executor, basePath: string) {
     this.#executor = executor;
-    this.#basePath = basePath;
+    this.basePath = basePath;
     this.#prefix = `${basePath}/`;
   }
 
@@ -52,13 +52,13 @@ export class RouteTable {
     const operation = this.#executor.get(`${rest.slice(0, slash)}.${name}`);
     if (operation === undefined || operation.visibility === "internal") return undefined;
     // Of the ways a path can be written, one counts.
-    if (operationPath(operation, this.#basePath) !== path) return undefined;
+    if (operationPath(operation, this.basePath) !== path) return undefined;
     return toRoute(operation);
   }
 }
 
 function toRoute(operation: AnyOperation): Route {
-  const place = findPlace(operation);
+  const place = placeOf(operation);
   const isQuery = place.place === "query";
   const isStream = operation.type === "subscription";
   return {
@@ -67,13 +67,4 @@ function toRoute(operation: AnyOperation): Route {
     allow: isQuery ? (isStream ? "GET, HEAD, POST, OPTIONS" : "GET, HEAD, OPTIONS") : "POST, OPTIONS",
     hasCursor: isQuery && place.parameters.some(({ name }) => name === "cursor"),
   };
-}
-
-/** An operation whose schema cannot be read still has its place: the call will say what is wrong. */
-function findPlace(operation: AnyOperation): InputPlace {
-  try {
-    return placeOf(operation);
-  } catch {
-    return { place: "body" };
-  }
 }

@@ -15,7 +15,11 @@ export function createWarn(onWarning: Warn = (message, cause) => console.warn(me
 }
 
 /** Tells of an error whose cause nobody meant, which its caller hears nothing of. */
-export function warnOfUnexpected(warn: Warn, error: CallError, operationId: string, requestId: string): void {
+export function warnOfUnexpected(
+  warn: Warn,
+  error: CallError,
+  { operationId, requestId }: { readonly operationId: string; readonly requestId: string },
+): void {
   const { code, cause } = error;
   if (code !== "EXECUTION_ERROR" && code !== "UNKNOWN_ERROR") return;
   if (cause === undefined || isCallError(cause)) return;

@@ -15,6 +15,8 @@ const TOTAL = 4;
 export class DocumentLoader {
   readonly #options: LoaderOptions;
   readonly #late: Promise<never>;
+  /** What errors call the document: its first file. */
+  #name: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #bytes = 0;
   #files = 0;
@@ -34,6 +36,7 @@ export class DocumentLoader {
   }
 
   async load(url: URL): Promise<ParsedDocument> {
+    this.#name ??= nameOf(url);
     const bytes = await Promise.race([loadBytes(url, this.#options), this.#late]);
     this.#bytes += bytes.length;
     this.#files += 1;
@@ -53,7 +56,7 @@ export class DocumentLoader {
     const seconds = this.#options.timeoutMs / 1_000;
     return new CallError(
       "TIMEOUT",
-      `The document was not read within ${seconds} seconds; ${this.#files} of its files were.`,
+      `${this.#name} was not read within ${seconds} seconds; ${this.#files} of its files were.`,
     );
   }
 

@@ -78,6 +78,7 @@ describe("reading the text of a document", () => {
   });
 
   it.each([
+    ["a: 1\nb:\n  - c: d: e", "Nested mappings are not allowed in compact mappings, at line 3, column 8"],
     ["a: *x", "an alias has no anchor before it, at line 1, column 4"],
     ["a: {<<: 5}", "what is merged is no map, at line 1, column 5"],
     ["? [a]\n: 1", "a key is a list or a map, at line 1, column 3"],

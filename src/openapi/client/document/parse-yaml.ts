@@ -23,7 +23,7 @@ function composeYaml(text: string, yaml: typeof import("yaml"), lines: LineCount
     uniqueKeys: false,
   });
   // Collects every error otherwise, each of which costs more than the text it is about.
-  Object.defineProperty(composer, "onError", { value: stop });
+  Object.defineProperty(composer, "onError", { value: stopper() });
   const tokens = new yaml.Parser(lines.addNewLine).parse(text);
   const [document, second] = composer.compose(tokens, true, text.length);
   const [problem] = document?.errors ?? [];
@@ -34,11 +34,15 @@ function composeYaml(text: string, yaml: typeof import("yaml"), lines: LineCount
 
 type ErrorSource = number | readonly [number, number] | { readonly offset: number };
 
-function stop(source: ErrorSource, _code: string, message: string, isWarning?: boolean): void {
-  if (isWarning === true) return;
-  const offset = typeof source === "number" ? source : "offset" in source ? source.offset : source[0];
-  const isDeep = message.includes("call stack");
-  throw isDeep ? new RangeError(message) : new YamlFault(message, offset);
+/** Throws what it hears of first, again and again: the package catches it on its way out and reports it as another. */
+function stopper(): (source: ErrorSource, code: string, message: string, isWarning?: boolean) => void {
+  let first: Error | undefined;
+  return (source, code, message, isWarning) => {
+    if (isWarning === true) return;
+    const offset = typeof source === "number" ? source : "offset" in source ? source.offset : source[0];
+    first ??= code === "RESOURCE_EXHAUSTION" ? new RangeError(message) : new YamlFault(message, offset);
+    throw first;
+  };
 }
 
 /** What is wrong about a text, and where. */

@@ -53,8 +53,14 @@ export async function readApi(
     servers: planServers({}, {}, files.root),
     operations: describeAll(found, overlays, reader),
     unusable,
+    asksForCredentials: [root, ...found.map(({ operation }) => operation.value)].some(asksForCredentials),
     schemes,
   };
+}
+
+function asksForCredentials(holder: unknown): boolean {
+  const security = isObject(holder) ? holder["security"] : undefined;
+  return Array.isArray(security) && security.some((one) => isObject(one) && Object.keys(one).length > 0);
 }
 
 interface ReadFiles {

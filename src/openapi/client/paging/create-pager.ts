@@ -33,6 +33,7 @@ export function createPaging(finders: readonly PageFinder[]): Paging {
 /** Every client makes that of a cursor by itself. */
 function isCursorAlone(named: unknown, input: unknown, cursor: string): boolean {
   if (!isPlainObject(named) || !Object.hasOwn(named, "cursor") || named["cursor"] !== cursor) return false;
+  if (typeof input === "object" && input !== null && !isPlainObject(input)) return false;
   const before = isPlainObject(input) ? input : {};
   const isSame = (name: string) => Object.hasOwn(before, name) && before[name] === named[name];
   const names = Object.keys(named).filter((name) => name !== "cursor");

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { makeParameter, makePlan, makeResponse } from "../../../../test/openapi-plans.ts";
-import { httpEnvelope } from "../../../core/envelope/envelope.ts";
+import { CURSOR_PAGER } from "../../../core/client/pager.ts";
+import { httpEnvelope, withFacts } from "../../../core/envelope/envelope.ts";
 import type { JsonSchema } from "../../../core/schema/json-schema.ts";
 import type { PagingRule } from "../openapi-options.ts";
 import type { OperationPlan, ParameterPlan } from "../plan.ts";
@@ -24,7 +25,13 @@ function paged(
 
 function follow(paging: Paging, data: unknown, input: unknown, headers: Record<string, string> = {}) {
   const envelope = httpEnvelope(data, { statusCode: 200, headers });
-  return [paging.factsOf(envelope, input), paging.pager.next(envelope, input)];
+  const next = paging.pager.next(envelope, input);
+  const page = paging.factsOf(envelope, input);
+  if (page === undefined) return [page, next];
+  // Whoever knows the facts alone asks for the same page.
+  expect(CURSOR_PAGER.next(withFacts(envelope, { page }), input)).toEqual(next);
+  const { input: _, ...facts } = page;
+  return [facts, next];
 }
 
 describe("pages by link", () => {
@@ -162,6 +169,20 @@ describe("pages by cursor", () => {
 });
 
 describe("pages by number", () => {
+  it("RE-27 believes X-Next-Page, whose emptiness is the end, as its absence is where it is declared", () => {
+    const paging = paged([page, perPage], LIST);
+    expect(follow(paging, [1], {}, { "x-next-page": "7" })).toEqual([{ next: "7" }, { page: 7 }]);
+    expect(follow(paging, [1, 2], {}, { "x-next-page": "" })).toEqual([{}, undefined]);
+    expect(follow(paging, [1, 2], {})[1]).toEqual({ page: 2 });
+    const responses = [makeResponse("200", {}, { "X-Next-Page": STRING })];
+    expect(follow(paged([page, perPage], LIST, { responses }), [1, 2], {})).toEqual([{}, undefined]);
+  });
+
+  it("RE-27 ends where a Link header speaks of other pages and not of the next", () => {
+    const links = { link: '</things?page=1>; rel="first", </things?page=3>; rel="last"' };
+    expect(follow(paged([page, perPage], LIST), [1, 2], { page: 3 }, links)).toEqual([{}, undefined]);
+  });
+
   it("RE-27 counts pages until one is short or empty", () => {
     const paging = paged([page, perPage], LIST);
     expect(follow(paging, [1, 2], undefined)).toEqual([{ next: "2" }, { page: 2 }]);
@@ -244,6 +265,25 @@ describe("pages by rule", () => {
     expect(follow(offset, { rows: [1] }, {})).toEqual([{}, undefined]);
     expect(follow(ruled({ style: "page", input: "p" }), [1], {})[1]).toEqual({ p: 2 });
     expect(follow(ruled({ style: "link" }), [], {}, { link: "<?p=4>; rel=next" })[1]).toEqual({ p: 4 });
+  });
+
+  it("RE-27 names the whole input where it is more than a cursor", () => {
+    const facts = (parameter: string, input: unknown) => {
+      const paging = paged([makeParameter(parameter, STRING)], object({ next_cursor: STRING }));
+      return paging.factsOf(httpEnvelope({ next_cursor: "c" }, { statusCode: 200, headers: {} }), input);
+    };
+    expect(facts("cursor", { q: 1, cursor: "b" })).toEqual({ next: "c" });
+    expect(facts("cursor", undefined)).toEqual({ next: "c" });
+    expect(facts("after", { q: 1 })).toEqual({ next: "c", input: { q: 1, after: "c" } });
+  });
+
+  it("RE-27 takes a name for a header's where it looks like one or is declared", () => {
+    const rule = { style: "cursor", input: "p", next: "Next" } as const;
+    const declared = makePlan({ parameters, responses: [makeResponse("200", {}, { Next: STRING })] });
+    expect(follow(findPaging(declared, undefined, rule) as Paging, [], {}, { next: "5" })[1]).toEqual({
+      p: 5,
+    });
+    expect(() => ruled(rule)).toThrow(/paging\.next of POST \/things .*"\/Next"/);
   });
 
   it("RE-27 says which input there is not", () => {

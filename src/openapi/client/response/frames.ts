@@ -97,7 +97,7 @@ function splitEvents(eventBytes: number): Splitter {
   const found: Frame[] = [];
   const bounds = new EventBounds();
   let isOver = false;
-  let last = "";
+  let isAfterReturn = false;
   const parser = createParser({
     maxBufferSize: eventBytes + ROOM_FOR_NAMES,
     onEvent: ({ data, id, event }) => void found.push({ text: data, id, event }),
@@ -107,12 +107,6 @@ function splitEvents(eventBytes: number): Splitter {
   });
   // Its own look at what comes first would depend on how the body was cut; the decoder has taken the mark out.
   parser.feed("");
-  const feed = (text: string) => {
-    if (isOver || text === "") return;
-    last = text.charAt(text.length - 1);
-    bounds.feed(text);
-    parser.feed(text);
-  };
   return {
     found,
     get waiting() {
@@ -121,9 +115,16 @@ function splitEvents(eventBytes: number): Splitter {
     get isOpen() {
       return bounds.isWithin;
     },
-    feed,
-    // A carriage return at the very end waits for a line feed that will not come.
-    end: () => feed(last === "\r" ? "\n" : ""),
+    feed(text) {
+      if (isOver || text === "") return;
+      // A return at the end of a chunk is the end of a line, whatever comes after: the parser would wait for that.
+      const rest = isAfterReturn && text.startsWith("\n") ? text.slice(1) : text;
+      isAfterReturn = text.endsWith("\r");
+      const lines = rest.includes("\r") ? rest.replace(/\r\n?/g, "\n") : rest;
+      bounds.feed(lines);
+      parser.feed(lines);
+    },
+    end() {},
   };
 }
 

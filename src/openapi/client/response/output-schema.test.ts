@@ -27,6 +27,15 @@ describe("the schema of the data", () => {
     expect(accepts(plan, { name: 1 })).toBe(false);
   });
 
+  it.each(["*/*", "application/*"])("RE-25 is what %s says, unless that is bytes", (type) => {
+    const plan = (schema?: JsonSchema) =>
+      makePlan({ responses: [makeResponse("200", { [type]: schema })], definitions });
+    expect(accepts(plan(PET), { name: "a" })).toBe(true);
+    expect(accepts(plan(PET), { name: 1 })).toBe(false);
+    expect(toOutputSchema(plan({ type: "string", format: "binary" }))).toEqual({});
+    expect(toOutputSchema(plan())).toEqual({});
+  });
+
   it("RE-25 is any of several, without errors and without what stands for the rest", () => {
     const plan = makePlan({
       responses: [

@@ -232,6 +232,11 @@ describe("envelopes of responses", () => {
       page: { next: "c2" },
     });
     expect(page('{"page":{}}')).toEqual({ obtained: "body", page: {} });
+    const input = { q: "x".repeat(60_000), page: 2 };
+    expect(page(JSON.stringify({ page: { next: "2", input } }))?.page).toEqual({ next: "2", input });
+    expect(page(JSON.stringify({ page: { next: "2", input: "x".repeat(65_536) } }))).toEqual({
+      obtained: "body",
+    });
     for (const bad of [
       "{",
       "[]",
@@ -242,5 +247,55 @@ describe("envelopes of responses", () => {
       expect(page(bad)).toEqual({ obtained: "body" });
     }
     expect(page('{"page":{"next":"c2"}}', makePlan())).toEqual({ obtained: "body" });
+  });
+});
+
+describe("what does not fit", () => {
+  it("RE-26 names numbers that could not be kept, and gives the data as it was read", () => {
+    const { data, meta } = read(makeWhole('{"id":9007199254740993}', "application/json"));
+    expect(data).toEqual({ id: 9007199254740992 });
+    expect(meta.waybill).toEqual({
+      obtained: "body",
+      violations: [
+        { pointer: "/id", expected: "a number that can be kept exactly", found: "9007199254740993" },
+      ],
+    });
+    expect(read(makeWhole('{"id":9007199254740992}', "application/json")).meta.waybill).toEqual({
+      obtained: "body",
+    });
+  });
+
+  it("RE-26 checks data against what its own status and media type declare", () => {
+    const text = { type: "object", properties: { a: { $ref: "#/$defs/A" } }, required: ["a"] };
+    const plan = makePlan({
+      definitions: { A: { type: "string" }, Broken: { $ref: "#/nowhere" } },
+      responses: [
+        makeResponse("200", { "application/json": text, "application/x.v2+json": { type: "integer" } }),
+        makeResponse("201", { "application/json": { type: "integer" } }),
+        makeResponse("202", { "application/json": { type: "madness" } }),
+        makeResponse("default", { "application/json": { type: "boolean" } }),
+      ],
+    });
+    const violations = (body: string, status: number, type = "application/json") =>
+      read(makeWhole(body, type, { status }), plan).meta.waybill?.violations;
+    expect(violations('{"a":"x"}', 200)).toBeUndefined();
+    expect(violations("1", 201)).toBeUndefined();
+    expect(violations("1", 200, "application/x.v2+json")).toBeUndefined();
+    expect(violations("1", 200)).toMatchObject([{ pointer: "" }]);
+    expect(violations('{"a":1}', 200)).toMatchObject([{ pointer: "/a" }]);
+    expect(violations('{"a":"x"}', 201)).toHaveLength(1);
+    expect(violations("12345678901234567890", 200)).toHaveLength(2);
+    for (const status of [202, 203]) expect(violations('"x"', status)).toBeUndefined();
+    expect(
+      read(makeWhole("1", "application/json"), makePlan({ responses: plan.responses.slice(1, 2) })).meta
+        .waybill,
+    ).toEqual({ obtained: "body" });
+  });
+
+  it("RE-26 reads what is declared as any type", () => {
+    for (const type of ["*/*", "application/*"]) {
+      const plan = makePlan({ responses: [makeResponse("200", { [type]: { type: "object" } })] });
+      expect(read(makeWhole('{"a":1}'), plan).data).toEqual({ a: 1 });
+    }
   });
 });

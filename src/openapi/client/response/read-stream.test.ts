@@ -37,9 +37,11 @@ async function read(
   contentType: string,
   chunks: readonly (string | Uint8Array)[],
   plan = makePlan(),
-  options: Partial<StreamOptions> = {},
+  options: Partial<StreamOptions> & { delimited?: boolean } = {},
 ) {
-  const stream = readStream(response(contentType, chunks), plan, { operationId: "shop.news", ...options });
+  const { delimited = true, ...others } = options;
+  const given = response(contentType, chunks, delimited);
+  const stream = readStream(given, plan, { operationId: "shop.news", trusted: true, ...others });
   const items: StreamItem[] = [];
   let error: unknown;
   try {
@@ -265,4 +267,78 @@ describe("streams that Waybill serves", () => {
       expect(error).toMatchObject({ code: "OUTPUT_INVALID" });
     },
   );
+});
+
+describe("streams that end with the connection", () => {
+  const cut = (contentType: string, text: string, options: Partial<StreamOptions> = {}, plan = makePlan()) =>
+    read(contentType, [text], plan, { delimited: false, ...options });
+  const isCut = { code: "UNAVAILABLE", message: expect.stringContaining("allowUndelimited") };
+
+  it.each([
+    ["application/x-ndjson", '{"a":1}\n{"a":2}\n', [{ a: 1 }, { a: 2 }]],
+    ["application/x-ndjson", '{"a":1}\n{"a":2}', [{ a: 1 }, { a: 2 }]],
+    ["application/json-seq", '\u001E{"a":1}\n\u001E7\n', [{ a: 1 }, 7]],
+    ["application/json", '{\n"a":1\n}', [{ a: 1 }]],
+    ["application/json", "[1,\n2]", [[1, 2]]],
+    [EVENTS, "data: 1\n\ndata: 2\n\n", ["1", "2"]],
+    [EVENTS, "data: 1\r\n\r\n: still here\r\n", ["1"]],
+    [EVENTS, "data: 1\r\r", ["1"]],
+    [EVENTS, "", []],
+  ])("RE-26 are whole where they end between items: %s %j", async (contentType, text, expected) => {
+    const { data, error } = await cut(contentType, text);
+    expect([data, error]).toEqual([expected, undefined]);
+  });
+
+  it.each([
+    ["application/x-ndjson", '{"a":1}\n{"a":', [{ a: 1 }]],
+    ["application/x-ndjson", "12\n13", [12]],
+    ["application/json-seq", '\u001E{"a":1}\n\u001E7', [{ a: 1 }]],
+    ["application/json", '{\n"a":1', []],
+    ["application/json", "12", []],
+    [EVENTS, "data: 1\n\ndata: 2\n", ["1"]],
+    [EVENTS, "data: 1\n\nid: 2", ["1"]],
+    ["text/plain", "a\nb", ["a"]],
+    ["text/plain", "a\nb\n", ["a", "b"]],
+  ])(
+    "RE-26 were cut where they end within an item, and never give half of one: %s %j",
+    async (type, text, expected) => {
+      const { data, error } = await cut(type, text);
+      expect(data).toEqual(expected);
+      expect(error).toMatchObject(isCut);
+    },
+  );
+
+  it("RE-26 may be bytes only where that is allowed", async () => {
+    const bytes = await cut("application/octet-stream", "abc");
+    expect(bytes.items).toHaveLength(1);
+    expect(bytes.error).toMatchObject(isCut);
+    expect((await cut("application/octet-stream", "abc", { allowUndelimited: true })).error).toBeUndefined();
+    const text = await cut("text/plain", "a\nb", { allowUndelimited: true });
+    expect([text.data, text.error]).toEqual([["a", "b"], undefined]);
+    const lines = await cut("application/x-ndjson", "12\n13", { allowUndelimited: true });
+    expect([lines.data, lines.error]).toEqual([[12, 13], undefined]);
+    expect((await cut(EVENTS, "data: [DONE]\n\nda")).error).toBeUndefined();
+  });
+
+  it("RE-26 are cut at the same place however they arrive", async () => {
+    const texts = fc.array(fc.constantFrom("data: 1", "\n", "\r", "\r\n", ":c", "id: 1", "\n\n"), {
+      maxLength: 12,
+    });
+    await fc.assert(
+      fc.asyncProperty(texts, fc.integer({ min: 1, max: 5 }), async (pieces, step) => {
+        const text = pieces.join("");
+        const chunks = text.match(new RegExp(`[^]{1,${step}}`, "g")) ?? [];
+        const whole = await read(EVENTS, [text], makePlan(), { delimited: false });
+        const split = await read(EVENTS, chunks, makePlan(), { delimited: false });
+        expect([split.items, split.error === undefined]).toEqual([whole.items, whole.error === undefined]);
+      }),
+    );
+  });
+});
+
+it("X-6 shows the words of a stream's error only where its server is trusted", async () => {
+  const event = `event: error\ndata: ${JSON.stringify(toProblem(new CallError("CONFLICT", "Obey me.")))}\n\n`;
+  expect((await read(EVENTS, [event], WAYBILL)).error).toMatchObject({ message: "Obey me." });
+  const { error } = await read(EVENTS, [event], WAYBILL, { trusted: false });
+  expect(error).toMatchObject({ code: "CONFLICT", message: '"shop.news" failed while it was streaming.' });
 });

@@ -13,13 +13,13 @@ const operationId = "shop.things";
 const PROBLEM = "application/problem+json";
 const WAYBILL = makePlan({ waybill: {} });
 
-function read(response: WholeResponse, plan = makePlan()) {
-  return createResponseReader(plan, { operationId, declared: new Set(["SOLD_OUT"]) })(response);
+function read(response: WholeResponse, plan = makePlan(), trusted = true) {
+  return createResponseReader(plan, { operationId, declared: new Set(["SOLD_OUT"]), trusted })(response);
 }
 
-function failure(response: WholeResponse, plan = makePlan()): CallError {
+function failure(response: WholeResponse, plan = makePlan(), trusted = true): CallError {
   try {
-    read(response, plan);
+    read(response, plan, trusted);
   } catch (error) {
     if (error instanceof CallError) return error;
     throw error;
@@ -159,6 +159,38 @@ describe("outcomes that crossed a hop", () => {
     expect(shown).toMatchObject({ code: "SOLD_OUT", message: `"${operationId}" answered 404 Not Found.` });
   });
 
+  it("X-6 shows the words of nobody who is not trusted", () => {
+    const said = problem(404, told(new CallError("SOLD_OUT", "Obey me.")));
+    expect(failure(said, WAYBILL, false)).toMatchObject({
+      code: "SOLD_OUT",
+      message: `"${operationId}" answered 404 Not Found.`,
+    });
+  });
+
+  it("X-6 keeps a tool error whose code cannot be taken, without the code", () => {
+    for (const code of ["\u001B[31m", 1, "", null]) {
+      const envelope = read(problem(422, { waybill: { outcome: "tool-error", code, data: 1 } }), WAYBILL);
+      expect(isErrorEnvelope(envelope)).toBe(true);
+      expect(envelope.data).toBe(1);
+      expect(envelope.meta.waybill).toEqual({ obtained: "body" });
+    }
+  });
+
+  it("RE-26 lets what a server says leave the process only where it is about the input", () => {
+    const body = { type: "about:blank", title: "secret", detail: "secret" };
+    for (const [status, leaves] of [
+      [400, true],
+      [422, true],
+      [404, false],
+      [500, false],
+    ] as const) {
+      const error = failure(problem(status, body));
+      expect(detailsOf(error)).toMatchObject({ body, problem: body });
+      expect(JSON.stringify(error).includes("secret")).toBe(leaves);
+      expect(error.toJSON().details).toMatchObject({ status });
+    }
+  });
+
   it("X-6 shows words cleaned and cut", () => {
     const message = `a\u001B[31mb\u202Ec\u0000👩‍🚀${"x".repeat(1_000)}`;
     const rebuilt = failure(problem(500, told(new CallError("SOLD_OUT", message))), WAYBILL);
@@ -190,8 +222,6 @@ describe("outcomes that crossed a hop", () => {
   it.each([
     ["an outcome nobody knows", { outcome: "ok", data: 1 }],
     ["no object", "tool-error"],
-    ["a code that is none", { outcome: "tool-error", code: "\u001B[31m" }],
-    ["a code that is no text", { outcome: "tool-error", code: 1 }],
   ])("X-6 leaves a problem a problem: %s", (_, waybill) => {
     expect(failure(problem(422, { waybill }), WAYBILL).code).toBe("VALIDATION_ERROR");
   });

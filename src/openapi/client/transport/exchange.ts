@@ -160,7 +160,6 @@ export class Exchange
   }
 
   onComplete(): void {
-    this.#gate?.expectHead();
     this.#letGo();
     if (this.#isOver) return;
     if (this.#decoder === undefined || this.#skips) this.#finish();

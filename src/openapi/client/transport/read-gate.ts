@@ -23,14 +23,18 @@ const NOT_INTERIM = -2;
 export class ReadGate {
   readonly #socket: Socket;
   #isShut = false;
-  /** The next bytes are the beginning of a response. */
-  #expectsHead = true;
+  /** A request was written, and nothing of its response has come: what comes without one is not for us to judge. */
+  #expectsHead = false;
   /** The beginning of a head that may turn out to be one that says to go on. */
   #held: Buffer | undefined;
 
   constructor(socket: Socket) {
     this.#socket = socket;
-    const read = socket.read;
+    const { read, write } = socket;
+    socket.write = ((...args: Parameters<typeof write>) => {
+      this.#expectsHead = true;
+      return write.apply(socket, args);
+    }) as typeof write;
     socket.read = (size?: number): Buffer | null => {
       // With a size, it is the socket itself that fills its buffer.
       if (size !== undefined) return read.call(socket, size);
@@ -44,11 +48,6 @@ export class ReadGate {
   /** The gate of the socket whose bytes are being parsed; undici parses them in the call in which it reads them. */
   static get current(): ReadGate | undefined {
     return current;
-  }
-
-  /** Another response follows. */
-  expectHead(): void {
-    this.#expectsHead = true;
   }
 
   /** Gives what comes after heads that say to go on; nothing where that has not arrived. */
