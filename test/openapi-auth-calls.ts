@@ -91,7 +91,7 @@ export interface Secured {
 }
 
 /** Makes the plan of an operation that asks for this. */
-export function toPlan({ schemes, security }: Secured): OperationPlan {
+function toPlan({ schemes, security }: Secured): OperationPlan {
   return {
     method: "GET",
     path: "/things",

@@ -1,5 +1,5 @@
-export type { BearerAuth, ResourceMetadata } from "../http/bearer.ts";
 export { type CleanText, cleanText, type HiddenKind, type TextFinding } from "../core/text/clean-text.ts";
+export type { BearerAuth, ResourceMetadata } from "../http/bearer.ts";
 export type {
   ConnectionSettings,
   CustomConnectionOptions,

@@ -1,3 +1,6 @@
+export type { BearerAuth, ResourceMetadata } from "../http/bearer.ts";
+export type { BearerKeys } from "../http/bearer-keys.ts";
+export type { ListenOptions } from "../http/listen.ts";
 export type {
   AuthOptions,
   BasicCredential,
@@ -21,7 +24,8 @@ export type { OpenApiSource, OperationNote } from "./client/openapi-source.ts";
 export type { UnusableOperation } from "./client/plan.ts";
 export type { ApiKeyAuth } from "./server/api-keys.ts";
 export type { OpenApiDocument } from "./server/document/openapi-document.ts";
-export { createHttpHandler, type HttpHandler } from "./server/http-handler.ts";
+export type { AnswerHeaders, HttpAnswer, HttpRequest } from "./server/http-exchange.ts";
+export { createHttpHandler, type HttpCloseOptions, type HttpHandler } from "./server/http-handler.ts";
 export type {
   ApiInfo,
   HttpAuthOptions,

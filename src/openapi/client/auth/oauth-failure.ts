@@ -19,7 +19,7 @@ const LONGEST_DESCRIPTION = 500;
 const SHORTEST_SECRET = 4;
 
 /** What an authorization server did wrong or said no with, for the `cause` of a `CallError`; holds no secrets. */
-export class OAuthFailure extends Error {
+class OAuthFailure extends Error {
   /** The library's word for it, or the server's `error`. */
   readonly code: string | undefined;
   readonly status: number | undefined;

@@ -30,7 +30,7 @@ export function findTokenAddress(
 }
 
 /** Tells whether secrets may be sent to where a document says: encrypted, or without leaving this machine. */
-export function isSafe(url: URL): boolean {
+function isSafe(url: URL): boolean {
   return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
 }
 

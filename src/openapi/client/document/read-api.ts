@@ -28,7 +28,7 @@ export interface ReadApiOptions {
 }
 
 /** The limits in force unless others are given. */
-export const DOCUMENT_LIMITS = { documentBytes: 67_108_864, files: 1_000, operations: 20_000 } as const;
+const DOCUMENT_LIMITS = { documentBytes: 67_108_864, files: 1_000, operations: 20_000 } as const;
 
 const TIMEOUT_MS = 120_000;
 
