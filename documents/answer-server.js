@@ -58,7 +58,8 @@ function toRoutes(document) {
     operation,
     resolve,
     document,
-    pattern: toPattern(path),
+    pattern: toPattern(path.replace(/\?.*$/s, "")),
+    query: [...new URLSearchParams(/\?([^#]*)/.exec(path)?.[1] ?? "")],
     parameters: toParameters(operation, shared, resolve),
     literal: path.replace(/\{[^}]*\}/g, "").length,
   }));
@@ -99,10 +100,11 @@ function answer(served, request, response, body) {
   write(route, response);
 }
 
-/** Some documents have a query or a fragment in their paths. */
-function matches({ pattern }, path, url) {
-  if (pattern.test(path)) return true;
-  return pattern.test(url.replace(/^\/\d+/, ""));
+/** Some documents have a query in their paths, which is part of what is asked. */
+function matches({ pattern, query }, path, url) {
+  if (!pattern.test(path)) return false;
+  const sent = new URL(url, "http://localhost").searchParams;
+  return query.every(([name, value]) => sent.getAll(name).includes(value) || /[{}]/.test(name + value));
 }
 
 function missingFrom({ operation, parameters, resolve, document }, request, body) {

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { OperationRegistry } from "../dist/index.js";
 import { fromOpenApi } from "../dist/openapi.js";
@@ -9,10 +10,13 @@ const HELP = `Imports public OpenAPI documents and calls every operation of them
 
   node documents/run.js              250 documents
   node documents/run.js --count 20   so many
-  node documents/run.js --all        every document of the installed packages (2,640; half an hour)
+  node documents/run.js --all        every document of the installed packages but the two largest (2,639; a quarter of an hour)
   node documents/run.js --only NAME  those whose name contains NAME
 
 Exit code 1 when an operation is missing, or fewer than 99.9 % can be called.`;
+
+/** Two documents of Microsoft's have 34,000 operations between them: an hour of their own, with `--only graph`. */
+const LARGEST = 15_000_000;
 
 /** How many calls of one document are under way at a time. */
 const AT_ONCE = 8;
@@ -34,7 +38,8 @@ if (values.help) {
 const server = await startAnswerServer();
 const all = values.all || values.only !== undefined;
 const documents = findDocuments(all ? Number.POSITIVE_INFINITY : Number(values.count)).filter(
-  ({ name }) => values.only === undefined || name.includes(values.only),
+  ({ name, path }) =>
+    values.only === undefined ? statSync(path).size < LARGEST || !values.all : name.includes(values.only),
 );
 const totals = { documents: 0, operations: 0, missing: 0, called: 0, violated: 0 };
 const failures = [];

@@ -161,11 +161,8 @@ function isShown(schema, direction) {
 function sampleArray(flat, resolve, direction, depth) {
   const items = Array.isArray(flat.prefixItems) ? flat.prefixItems : [];
   const least = Math.min(flat.minItems ?? 0, 200);
-  const count = Math.max(
-    least,
-    items.length,
-    depth < 4 && flat.maxItems !== 0 && direction === "response" ? 1 : 0,
-  );
+  const isWanted = direction === "response" ? depth < 4 : depth < 2;
+  const count = Math.max(least, items.length, isWanted && flat.maxItems !== 0 ? 1 : 0);
   return Array.from({ length: left <= 0 ? 0 : count }, (_, index) => {
     const item = sampleValue(items[index] ?? flat.items ?? true, resolve, direction, depth + 1);
     if (flat.uniqueItems !== true || index === 0) return item;
@@ -201,8 +198,8 @@ function sampleString(flat) {
   return text.length > most ? text.slice(0, Math.max(most, 0)) : text.padEnd(Math.min(least, 100_000), "x");
 }
 
-/** A repetition within a repetition, which the platform's engine may take for ever over. */
-const NESTED = /[*+]\)[*+{]/;
+/** A repetition of nothing but a repetition, which the platform's engine may take for ever over. */
+const NESTED = /\((?:\?:)?(?:\[[^\]]*\]|\\?.)[*+]\)[*+{]/;
 
 function samplePattern(flat) {
   for (const flags of ["u", ""]) {

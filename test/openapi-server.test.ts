@@ -309,7 +309,7 @@ describe.each(WAYS)("an API over %s", (_, openWay) => {
   it("RE-27 links to the next page", async () => {
     const api = await start();
     const first = await api.send("/api/list/page?q=a%20b&cursor=0");
-    expect(first.headers["link"]).toBe('</api/list/page?q=a%20b&cursor=1>; rel="next"');
+    expect(first.headers["link"]).toBe('<?q=a%20b&cursor=1>; rel="next"');
     expect((await api.send("/api/list/page?cursor=2")).headers).not.toHaveProperty("link");
   });
 

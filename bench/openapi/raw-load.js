@@ -61,6 +61,10 @@ function lengthOf(answer) {
   const head = answer.indexOf("\r\n\r\n");
   if (head < 0) return undefined;
   const text = answer.subarray(0, head).toString();
+  if (/^transfer-encoding: *chunked/im.test(text)) {
+    const end = answer.indexOf("0\r\n\r\n", head);
+    return end < 0 ? undefined : end + 5;
+  }
   const length = /^content-length: *(\d+)/im.exec(text)?.[1];
   if (length === undefined) throw new Error(`The answer does not say how long it is:\n${text}`);
   return head + 4 + Number(length);

@@ -225,9 +225,9 @@ function own<O extends object, K extends keyof O>(from: O, key: K): { [P in K]?:
 
 function joinHeaders(headers: HTTPEnvelopeMeta["headers"]): Readonly<Record<string, string>> {
   if (headers instanceof Headers) return Object.fromEntries(headers.entries());
-  const entries = Object.entries(headers);
-  if (entries.every(([, value]) => typeof value === "string")) return headers as Record<string, string>;
-  return Object.fromEntries(entries.map(([name, value]) => [name, [value].flat().join(", ")]));
+  const names = Object.keys(headers);
+  if (names.every((name) => typeof headers[name] === "string")) return headers as Record<string, string>;
+  return Object.fromEntries(names.map((name) => [name, [headers[name]].flat().join(", ")]));
 }
 
 function isErrorGiven(meta: { readonly isError?: boolean | undefined }): boolean {

@@ -23,6 +23,13 @@ export let belongsTo: (context: CallContext, host: RegistryHost) => boolean;
 /** Tells whether nobody waits for the call any more. */
 export let isOver: (context: CallContext) => boolean;
 
+let cancellationSignalOf: (context: CallContext) => AbortSignal | undefined;
+
+/** Gives the signal of a call that somebody can abort, and nothing for others: a signal costs more than most of a call. */
+export function signalIfAny(context: OperationContext): AbortSignal | undefined {
+  return context instanceof CallContext ? cancellationSignalOf(context) : context.signal;
+}
+
 type CallNames = Pick<OperationContext, "operationId" | "requestId">;
 
 /** The context of one call; what a handler does not read is never made. */
@@ -47,6 +54,7 @@ export class CallContext implements OperationContext {
     closeContext = (context, over = true) => {
       context.#over = over;
     };
+    cancellationSignalOf = (context) => context.#scope.cancellation?.signal;
     belongsTo = (context, host) => context.#host === host;
     isOver = (context) => context.#over || context.#scope.cancellation?.ended === true;
   }

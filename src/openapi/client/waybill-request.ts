@@ -18,7 +18,7 @@ const CALL_PATH = "/call";
 export function createWaybillBuilder(
   create: (plan: OperationPlan) => RequestBuilder,
   plan: OperationPlan,
-  { takes, namespace, name, spec }: WaybillFacts,
+  { takes, namespace, name }: WaybillFacts,
 ): RequestBuilder {
   const bare = { ...plan, parameters: [], body: undefined };
   if (takes === "body") {
@@ -27,9 +27,7 @@ export function createWaybillBuilder(
   }
   const build = create(plan);
   const keys = new Map(plan.parameters.map((parameter) => [parameter.name, parameter.key]));
-  // A stream has its own route alone.
-  if (namespace === undefined || spec.type === "subscription")
-    return (input) => build(asQuery(input, keys) ?? input);
+  if (namespace === undefined) return (input) => build(asQuery(input, keys) ?? input);
   const buildCall = create({ ...bare, method: "POST", path: CALL_PATH });
   const operation = `${namespace}.${name}`;
   return (input) => {

@@ -136,7 +136,7 @@ export class ApiRoutes {
     const { input } = readQuery(reserved.rest, parameters);
     let link: string | undefined;
     const onEnd = (call: EndedCall): void => {
-      link = nextPageLink(call, request.path, request.query);
+      link = nextPageLink(call, request.query);
     };
     const answer = await this.#runner.run({
       caller,
@@ -224,7 +224,7 @@ export class ApiRoutes {
     }
     const last = lastEventOf(request, lastEventId);
     if (last !== "") return this.#streams.resume(id, last, caller);
-    if (request.method === "POST" || route.place.place === "body") {
+    if (route.place.place === "body") {
       const { value } = await this.#readPosted(request);
       return this.#startStream({ operationId: id, input: value }, caller);
     }

@@ -46,7 +46,7 @@ const places = new WeakMap<AnyOperation, InputPlace>();
 
 /**
  * Says where the input of an operation goes; a query or subscription takes it from the query where nothing of it can get lost
- * there. Only one input of a query cannot be said in it, a list that may be left out and is empty: it goes to `/call`.
+ * there. Only one input cannot be said in it, a list that may be left out and is empty: it goes to `/call`.
  */
 export function placeOf(operation: AnyOperation): InputPlace {
   const place = places.get(operation) ?? findPlace(operation);
@@ -55,8 +55,7 @@ export function placeOf(operation: AnyOperation): InputPlace {
 }
 
 function findPlace(operation: AnyOperation): InputPlace {
-  const { type } = operation;
-  const json = type === "mutation" ? undefined : schemaJson(() => operation.inputSchema, "input");
+  const json = operation.type === "mutation" ? undefined : schemaJson(() => operation.inputSchema, "input");
   if (!isObject(json) || json["type"] !== "object") return BODY;
   if (BEYOND_PROPERTIES.some((keyword) => json[keyword] !== undefined)) return BODY;
   const { properties = {}, additionalProperties, required } = json;
@@ -71,8 +70,6 @@ function findPlace(operation: AnyOperation): InputPlace {
     if (kind === undefined || LONE_SURROGATE.test(name)) return BODY;
     const { mayBeEmpty, ...rest } = kind;
     const isRequired = wanted.has(name);
-    // There is no other way to ask for a stream, so all it takes must fit.
-    if (mayBeEmpty && !isRequired && type === "subscription") return BODY;
     parameters.push({ name, ...rest, required: isRequired, isEmptyByDefault: mayBeEmpty && isRequired });
   }
   return { place: "query", parameters };

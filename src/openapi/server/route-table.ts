@@ -60,11 +60,10 @@ export class RouteTable {
 function toRoute(operation: AnyOperation): Route {
   const place = placeOf(operation);
   const isQuery = place.place === "query";
-  const isStream = operation.type === "subscription";
   return {
     operation,
     place,
-    allow: isQuery ? (isStream ? "GET, HEAD, POST, OPTIONS" : "GET, HEAD, OPTIONS") : "POST, OPTIONS",
+    allow: isQuery ? "GET, HEAD, OPTIONS" : "POST, OPTIONS",
     hasCursor: isQuery && place.parameters.some(({ name }) => name === "cursor"),
   };
 }

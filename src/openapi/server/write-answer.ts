@@ -163,12 +163,12 @@ function matches(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
 }
 
-/** Where the next page of a query is, relative to the page at hand. */
-export function nextPageLink(call: EndedCall, path: string, query: string): string | undefined {
+/** Where the next page of a query is: relative to the page at hand, whose address may begin with what a server it is mounted in took off. */
+export function nextPageLink(call: EndedCall, query: string): string | undefined {
   const next = "envelope" in call.outcome ? call.outcome.envelope.meta.waybill?.page?.next : undefined;
   if (typeof next !== "string" || /\p{Surrogate}/u.test(next)) return undefined;
   const others = query.split("&").filter((pair) => pair !== "" && !/^cursor(?:=|$)/.test(pair));
-  const link = `<${path}?${[...others, `cursor=${encodeURIComponent(next)}`].join("&")}>; rel="next"`;
+  const link = `<?${[...others, `cursor=${encodeURIComponent(next)}`].join("&")}>; rel="next"`;
   // A query may hold signs that would end the address early.
   return link.length <= FACTS_CHARACTERS && /^<[^<>"\s]+>; rel="next"$/.test(link) ? link : undefined;
 }
