@@ -65,6 +65,7 @@ async function tryDocument(number, path, name) {
   const source = await fromOpenApi(path, {
     namespace: "tried",
     baseUrl: `${server.origin}/${number}`,
+    auth: credentialsFor(document),
     retries: false,
     limits: { operations: 50_000 },
     onWarning() {},
@@ -90,6 +91,17 @@ async function tryDocument(number, path, name) {
   );
   await source.close();
   server.remove(number);
+}
+
+/** Something for every scheme, for operations that ask for it. */
+function credentialsFor(document) {
+  const schemes = document.components?.securitySchemes ?? document.securityDefinitions ?? {};
+  const known = Object.entries(schemes).filter(([, scheme]) => typeof scheme?.type === "string");
+  const credentials = known.map(([name, { type, scheme }]) => {
+    const isBasic = type === "basic" || (type === "http" && /^basic$/i.test(scheme));
+    return [name, isBasic ? { username: "someone", password: "secret" } : "secret"];
+  });
+  return credentials.length === 0 ? undefined : Object.fromEntries(credentials);
 }
 
 async function tryOperation(registry, operation, { name, route }) {

@@ -128,10 +128,6 @@ beforeAll(async () => {
 });
 afterAll(() => http.close());
 
-function successOf({ operation }: Described): { readonly content?: object } | undefined {
-  return operation.responses["200"] as { readonly content?: object } | undefined;
-}
-
 /** A schema of the document that can be used by itself. */
 const whole = (schema: object) => ({ ...schema, components: document.components });
 

@@ -237,7 +237,7 @@ export class ApiRoutes {
     const patience = Math.min(readPatience(caller.request, ownMs), ownMs);
     const timeoutMs = Number.isFinite(patience) ? patience : undefined;
     const metadata = this.#runner.metadata(caller);
-    return this.#streams.start(call.operationId, call.input, caller, {
+    return this.#streams.start(call, caller, {
       metadata,
       ...(timeoutMs !== undefined && { timeoutMs }),
     });

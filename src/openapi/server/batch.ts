@@ -59,7 +59,7 @@ export async function runBatch(
     const message = `A batch holds at most ${options.limit} calls; split it.`;
     throw requestError("TOO_LARGE", message, { details: { limit: options.limit } });
   }
-  const answers = await Promise.all(value.map((item, index) => runItem(runner, item, index, options)));
+  const answers = await Promise.all(value.map((item, index) => runItem(runner, item, { ...options, index })));
   const headers = { "content-type": "application/json", "cache-control": "no-store" };
   return { status: 200, headers, body: `[${answers.map(writeItem).join(",")}]` };
 }
@@ -67,8 +67,7 @@ export async function runBatch(
 async function runItem(
   runner: CallRunner,
   item: unknown,
-  index: number,
-  { caller, representation, timeoutMs, idempotencyKey }: BatchOptions,
+  { caller, representation, timeoutMs, idempotencyKey, index }: BatchOptions & { readonly index: number },
 ): Promise<HttpAnswer> {
   const numbered = `${caller.requestId}.${index}`;
   const requestId = isRequestId(numbered) ? numbered : randomId();

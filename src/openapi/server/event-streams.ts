@@ -1,6 +1,7 @@
 import { CallError } from "../../core/errors/errors.ts";
 import type { Executor, SubscribeOptions } from "../../core/registry/executor.ts";
 import { EVENTS_TYPE } from "./accept.ts";
+import type { GenericCall } from "./batch.ts";
 import { digestOf } from "./caller-digest.ts";
 import type { AuthenticatedRequest, HttpAnswer } from "./http-exchange.ts";
 import { LiveStream, type StreamLimits } from "./live-stream.ts";
@@ -38,8 +39,7 @@ export class EventStreams {
 
   /** Starts a subscription; an error that comes before any event is thrown. */
   async start(
-    operationId: string,
-    input: unknown,
+    { operationId, input }: Pick<GenericCall, "operationId" | "input">,
     { identity, requestId }: AuthenticatedRequest,
     options: SubscribeOptions,
   ): Promise<HttpAnswer> {

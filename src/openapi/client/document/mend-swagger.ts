@@ -68,7 +68,9 @@ export function mendUpgraded(operation: Fields, lists: ListSeparators): void {
   if (!isObject(body) || !isObject(body["content"])) return;
   for (const type of [URLENCODED, MULTIPART]) {
     const media = body["content"][type];
-    if (isObject(media)) mendForm(media, body, type === MULTIPART, lists);
+    if (!isObject(media)) continue;
+    if (asksForFields(media)) body["required"] = true;
+    mendForm(media, type === MULTIPART, lists);
   }
 }
 
@@ -82,10 +84,13 @@ function separate(parameter: Fields, separator: string): void {
   parameter["separator"] = separator;
 }
 
-function mendForm(media: Fields, body: Fields, isMultipart: boolean, lists: ListSeparators): void {
-  const schema = isObject(media["schema"]) ? media["schema"] : {};
-  const { required, properties } = schema;
-  if (Array.isArray(required) && required.length > 0) body["required"] = true;
+function asksForFields({ schema }: Fields): boolean {
+  const required = isObject(schema) ? schema["required"] : undefined;
+  return Array.isArray(required) && required.length > 0;
+}
+
+function mendForm(media: Fields, isMultipart: boolean, lists: ListSeparators): void {
+  const properties = isObject(media["schema"]) ? media["schema"]["properties"] : undefined;
   const encoding: Fields = isObject(media["encoding"]) ? { ...media["encoding"] } : {};
   for (const name of Object.keys(isObject(properties) ? properties : {})) {
     const separator = lists.get(`formData ${name}`);

@@ -14,6 +14,14 @@ const STYLES: Readonly<Record<ParameterPlace, readonly ParameterStyle[]>> = {
 const IGNORED_HEADERS = new Set(["accept", "content-type", "authorization"]);
 const PLACEHOLDER = /\{([^{}]+)\}/g;
 
+/** How the parameters of an operation are read. */
+interface ParameterReader {
+  /** Makes a schema of the document one of the plan. */
+  use(schema: unknown): JsonSchema;
+  /** What is odd about them. */
+  readonly notes: Set<string>;
+}
+
 /** A path whose `{names}` are those of its parameters. */
 export interface PlainPath {
   readonly text: string;
@@ -38,24 +46,19 @@ export function plainPath(path: string, parameters: unknown): PlainPath {
 }
 
 /** Makes the plans of an operation's parameters, those included that only its path names. */
-export function planParameters(
-  operation: Fields,
-  path: PlainPath,
-  use: (schema: unknown) => JsonSchema,
-  notes: Set<string>,
-): ParameterPlan[] {
+export function planParameters(operation: Fields, path: PlainPath, reader: ParameterReader): ParameterPlan[] {
   const inPath = new Set(Array.from(path.text.matchAll(PLACEHOLDER), ([, name]) => name as string));
   const plans: Omit<ParameterPlan, "key">[] = [];
   for (const parameter of operation["parameters"] === undefined
     ? []
     : (operation["parameters"] as Fields[])) {
-    const plan = planParameter(parameter, inPath, use, notes);
+    const plan = planParameter(parameter, inPath, reader);
     if (plan === undefined) continue;
     plans.push(plan.in === "path" && path.open.has(plan.name) ? { ...plan, allowReserved: true } : plan);
   }
   for (const name of inPath) {
     if (plans.some((plan) => plan.in === "path" && plan.name === name)) continue;
-    notes.add(`The path has {${name}}, which is not declared; it is taken to be a text.`);
+    reader.notes.add(`The path has {${name}}, which is not declared; it is taken to be a text.`);
     plans.push(undeclared(name));
   }
   return withKeys(plans, operation["requestBody"] !== undefined);
@@ -64,8 +67,7 @@ export function planParameters(
 function planParameter(
   parameter: Fields,
   inPath: ReadonlySet<string>,
-  use: (schema: unknown) => JsonSchema,
-  notes: Set<string>,
+  { use, notes }: ParameterReader,
 ): Omit<ParameterPlan, "key"> | undefined {
   const name = String(parameter["name"]);
   const place = parameter["in"];
@@ -80,7 +82,7 @@ function planParameter(
     notes.add(`The parameter ${JSON.stringify(name)} is not in the path; it was left out.`);
     return undefined;
   }
-  const style = styleOf(parameter, place, name, notes);
+  const style = styleOf(parameter, place, notes);
   const { description, explode, separator } = parameter;
   return {
     name,
@@ -121,13 +123,12 @@ function isPlace(value: unknown): value is ParameterPlace {
   return typeof value === "string" && Object.hasOwn(STYLES, value);
 }
 
-function styleOf(parameter: Fields, place: ParameterPlace, name: string, notes: Set<string>): ParameterStyle {
-  const { style } = parameter;
+function styleOf({ name, style }: Fields, place: ParameterPlace, notes: Set<string>): ParameterStyle {
   const allowed = STYLES[place];
   if (allowed.includes(style as ParameterStyle)) return style as ParameterStyle;
   if (style !== undefined) {
     notes.add(
-      `The parameter ${JSON.stringify(name)} has the style ${JSON.stringify(style)}, which is none of its place.`,
+      `The parameter ${JSON.stringify(String(name))} has the style ${JSON.stringify(style)}, which is none of its place.`,
     );
   }
   return allowed[0] as ParameterStyle;

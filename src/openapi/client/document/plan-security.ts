@@ -83,14 +83,8 @@ export interface PlannedSecurity {
   readonly schemes: Schemes;
 }
 
-/** Makes the plan of what a caller must show: what the operation says, else what the document does. */
-export function planSecurity(
-  operation: Fields,
-  root: Fields,
-  all: Schemes,
-  notes: Set<string>,
-): PlannedSecurity {
-  const said = operation["security"] ?? root["security"];
+/** Makes the plan of what a caller must show, by what is `said` of it. */
+export function planSecurity(said: unknown, all: Schemes, notes: Set<string>): PlannedSecurity {
   const security: SecurityPlan[] = [];
   const schemes: Record<string, SecuritySchemePlan> = {};
   if (said !== undefined && !Array.isArray(said)) notes.add("The security is not a list; it was left out.");

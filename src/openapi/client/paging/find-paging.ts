@@ -79,40 +79,38 @@ export function findPaging(
 ): Paging | undefined {
   if (rule === false) return undefined;
   const toInput = createToInput(plan, origin);
-  if (rule !== undefined) return createPaging([ruledFinder(rule, plan, outputSchema, toInput)]);
+  if (rule !== undefined) return createPaging([ruledFinder(rule, plan, { outputSchema, toInput })]);
   // Waybill says where a page ends in a header of its own, and every client follows that.
   if (plan.waybill !== undefined || plan.method !== "GET") return undefined;
   const query = plan.parameters.filter((parameter) => parameter.in === "query");
   if (query.length === 0) return undefined;
-  return createPaging(foundFinders(plan, query, readListShape(outputSchema), toInput));
+  return createPaging(foundFinders({ plan, query, shape: readListShape(outputSchema) }, toInput));
+}
+
+/** An operation that may give a list. */
+interface Listing {
+  readonly plan: OperationPlan;
+  readonly query: readonly ParameterPlan[];
+  readonly shape: ListShape;
 }
 
 /** In the order of how sure each is. */
-function foundFinders(
-  plan: OperationPlan,
-  query: readonly ParameterPlan[],
-  shape: ListShape,
-  toInput: ToInput,
-): readonly PageFinder[] {
+function foundFinders(listing: Listing, toInput: ToInput): readonly PageFinder[] {
+  const { plan, query, shape } = listing;
   const isDeclared = (header: string) => declaresHeader(plan, header);
   const page = pick(query, PAGES, (parameter) => isCount(parameter, plan));
   const finders = [
     linkFinder(toInput, isDeclared("link")),
     page && nextPageFinder(placeOf(page, plan), isDeclared(NEXT_PAGE_HEADER)),
-    foundCursor(plan, query, shape, toInput),
+    foundCursor(listing, toInput),
     shape.nextLink && bodyLinkFinder(toInput, shape.nextLink),
     page && shape.nextPage && cursorFinder({ ...placeOf(page, plan), next: { path: shape.nextPage } }),
-    foundCount(plan, query, shape, page),
+    foundCount(listing, page),
   ];
   return finders.filter((finder) => finder !== undefined);
 }
 
-function foundCursor(
-  plan: OperationPlan,
-  query: readonly ParameterPlan[],
-  shape: ListShape,
-  toInput: ToInput,
-): PageFinder | undefined {
+function foundCursor({ plan, query, shape }: Listing, toInput: ToInput): PageFinder | undefined {
   const { hasMore, items, hasIds } = shape;
   const parameter = pick(query, CURSORS) ?? pick(query, ["offset", "page"], (one) => !isCount(one, plan));
   if (parameter === undefined) return undefined;
@@ -127,9 +125,7 @@ function foundCursor(
 }
 
 function foundCount(
-  plan: OperationPlan,
-  query: readonly ParameterPlan[],
-  shape: ListShape,
+  { plan, query, shape }: Listing,
   page: ParameterPlan | undefined,
 ): PageFinder | undefined {
   const { items } = shape;
@@ -138,5 +134,5 @@ function foundCount(
   const counted = page ?? (size === undefined ? undefined : offset);
   if (items === undefined || counted === undefined) return undefined;
   const style = counted === page ? "page" : "offset";
-  return countFinder({ style, items, shape, ...countsOf(counted, style, size, plan) });
+  return countFinder({ style, items, shape, ...countsOf(counted, plan, { style, size }) });
 }

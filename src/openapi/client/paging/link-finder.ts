@@ -50,7 +50,7 @@ export function createToInput(plan: OperationPlan, origin: string | undefined): 
   return (target, input) => {
     const url = target.length <= LONGEST_TARGET ? urlOf(target) : undefined;
     if (url === undefined || !isOwnHost(url, hosts) || !isOwnPath(url, plan, input)) return undefined;
-    const next = withQuery(input, url.searchParams, query, plan.definitions);
+    const next = withQuery(input, url.searchParams, { query, definitions: plan.definitions });
     return next === undefined ? undefined : { isLast: false, token: target, input: next };
   };
 }
@@ -116,13 +116,12 @@ function decoded(text: string): string {
 function withQuery(
   input: unknown,
   search: URLSearchParams,
-  parameters: readonly ParameterPlan[],
-  definitions: Definitions,
+  { query, definitions }: { readonly query: readonly ParameterPlan[]; readonly definitions: Definitions },
 ): Record<string, unknown> | undefined {
   const next: Record<string, unknown> = {};
   if (isPlainObject(input)) for (const key of Object.keys(input)) setOwn(next, key, input[key]);
   let isNew = false;
-  for (const parameter of parameters) {
+  for (const parameter of query) {
     const value = queryValue(search, parameter, definitions);
     if (value === undefined) continue;
     const old = Object.hasOwn(next, parameter.key) ? next[parameter.key] : undefined;

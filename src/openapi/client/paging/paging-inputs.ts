@@ -20,9 +20,8 @@ export function placeOf(parameter: ParameterPlan, plan: OperationPlan) {
 /** What the document says of a parameter that counts, and of the one for the size of a page. */
 export function countsOf(
   counted: ParameterPlan,
-  style: "offset" | "page",
-  size: ParameterPlan | undefined,
   plan: OperationPlan,
+  { style, size }: { readonly style: "offset" | "page"; readonly size: ParameterPlan | undefined },
 ) {
   const isFromOne = style === "page" || plainName(counted.name) === "startindex";
   const lowest = style === "page" ? keywordOf(counted, "minimum", plan) : undefined;

@@ -80,8 +80,7 @@ function isPointer(text: string): boolean {
 export function ruledFinder(
   rule: PagingRule,
   plan: OperationPlan,
-  outputSchema: JsonSchema | undefined,
-  toInput: ToInput,
+  { outputSchema, toInput }: { readonly outputSchema: JsonSchema | undefined; readonly toInput: ToInput },
 ): PageFinder {
   if (rule.style === "link") return linkFinder(toInput, true);
   const parameter = ruledParameter(rule.input, "input", plan);
@@ -95,7 +94,7 @@ export function ruledFinder(
   const shape = readListShape(outputSchema);
   const items = rule.items === undefined ? [] : parsePointer(rule.items);
   const counts = parameter
-    ? countsOf(parameter, rule.style, size, plan)
+    ? countsOf(parameter, plan, { style: rule.style, size })
     : { first: rule.style === "page" ? 1 : 0 };
   const sizePath = rule.size === undefined ? undefined : pathOf(rule.size);
   return countFinder({ style: rule.style, items, shape, ...counts, input, size: sizePath });

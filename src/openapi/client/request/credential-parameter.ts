@@ -1,16 +1,26 @@
 import type { OperationPlan, ParameterPlan, SecuritySchemePlan } from "../plan.ts";
 
-/** Makes what tells whether a parameter must be given: not where a credential of the operation is written in its place. */
+/**
+ * Makes what tells whether a parameter must be given: not where a credential is written in its place, whichever alternative the
+ * operation is called by.
+ */
 export function createRequiredCheck({
   security,
   schemes,
 }: OperationPlan): (parameter: ParameterPlan) => boolean {
-  const written = new Set<string>();
-  for (const name of security.flatMap((alternative) => Object.keys(alternative))) {
-    const place = Object.hasOwn(schemes, name) ? placeOf(schemes[name]) : undefined;
-    if (place !== undefined) written.add(place);
-  }
-  return ({ required, in: place, name }) => required && !written.has(toPlace(place, name));
+  const alternatives = security.map(
+    (alternative) =>
+      new Set(
+        Object.keys(alternative).map((name) =>
+          Object.hasOwn(schemes, name) ? placeOf(schemes[name]) : undefined,
+        ),
+      ),
+  );
+  return ({ required, in: place, name }) => {
+    if (!required || alternatives.length === 0) return required;
+    const written = toPlace(place, name);
+    return !alternatives.every((places) => places.has(written));
+  };
 }
 
 function placeOf(scheme: SecuritySchemePlan | undefined): string | undefined {

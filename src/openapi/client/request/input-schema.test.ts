@@ -68,11 +68,23 @@ describe("the schema of an input", () => {
       d: { type: "http", scheme: "bearer" },
       e: { type: "apiKey", in: "query", name: "unused" },
     } as const;
-    const plan = makePlan({ parameters, schemes, security: [{ a: [], b: [] }, { c: [] }, { d: [] }] });
+    const plan = makePlan({ parameters, schemes, security: [{ a: [], b: [], c: [], d: [] }] });
     expect(toInputSchema(plan)).toMatchObject({
       properties: { "x-KEY": true, key: true, sid: true, Authorization: true },
       required: ["key_header", "unused"],
     });
+    const either = makePlan({
+      parameters,
+      schemes,
+      security: [{ b: [] }, { b: [], c: [] }, { b: [], d: [] }],
+    });
+    expect((toInputSchema(either) as { required: string[] }).required).toEqual([
+      "x-KEY",
+      "sid",
+      "Authorization",
+      "key_header",
+      "unused",
+    ]);
     const build = createRequestBuilder(plan, { limits: {} });
     expect(build({ key_header: "1", unused: "2" }).query).toEqual(["unused=2"]);
     expect(build({ key_header: "1", unused: "2", key: "3" }).query).toEqual(["key=3", "unused=2"]);

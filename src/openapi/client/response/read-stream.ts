@@ -76,7 +76,9 @@ async function* readItems(
   if (media.kind === "bytes") {
     for await (const data of response.body) if (data.length > 0) yield { data };
   } else {
-    const toItem = isOwn ? createOwnReader(options) : foreignReader(response, plan, media, operationId);
+    const toItem = isOwn
+      ? createOwnReader(options)
+      : toForeignItem(itemReader(response, plan, media), operationId);
     try {
       for await (const frame of readFrames(response.body, { kind: media.kind, eventBytes, delimited })) {
         const item = toItem(frame);
@@ -92,14 +94,9 @@ async function* readItems(
   if (!delimited && (media.kind === "bytes" || media.kind === "text")) throw mayBeCut(operationId);
 }
 
-function foreignReader(
-  response: StreamedResponse,
-  plan: OperationPlan,
-  { type, kind }: MediaType,
-  operationId: string,
-): ToItem {
+function itemReader(response: StreamedResponse, plan: OperationPlan, { type, kind }: MediaType): ItemReader {
   const declared = mediaFor(responseFor(plan, response.status), type);
-  return toForeignItem(createItemReader(declared, kind, plan.definitions), operationId);
+  return createItemReader(declared, kind, plan.definitions);
 }
 
 function toStreamError(error: unknown, operationId: string, eventBytes: number): unknown {

@@ -37,7 +37,7 @@ export function readErrorResponse(
   const code = codeOfStatus(status);
   throw new CallError(code, message, {
     httpStatus: status,
-    details: detailsOf(response, contentType, problem, body),
+    details: detailsOf(response, contentType, { problem, body }),
     // What is wrong with an input, its author has to know; the rest is between this process and the server.
     ...(code !== "VALIDATION_ERROR" && { local: FOREIGN }),
     stack: false,
@@ -48,8 +48,7 @@ export function readErrorResponse(
 function detailsOf(
   { status, headers }: WholeResponse,
   contentType: string,
-  problem: Record<string, unknown> | undefined,
-  body: unknown,
+  { problem, body }: { readonly problem: Record<string, unknown> | undefined; readonly body: unknown },
 ): object {
   const told = toldHeaders(headers);
   const waitMs = retryAfterMs(headerOf(headers, "retry-after"), Date.now());

@@ -56,7 +56,8 @@ function describeInput(
       parameters: place.parameters.map((parameter) => describeParameter(parameter, schemas, example)),
     };
   }
-  const { schema, example, mayBeNothing } = describeData(`${id}.Input`, json, api.components, shown);
+  const { components } = api;
+  const { schema, example, mayBeNothing } = describeData(`${id}.Input`, json, { components, shown });
   return {
     ...(type === "mutation" && { parameters: [sharedRef("parameters", "IdempotencyKey")] }),
     requestBody: {

@@ -41,7 +41,7 @@ export function describeResponses(operation: AnyOperation, document: DescribedAn
         cause,
       ),
   );
-  const data = describeData(`${id}.Output`, output, document.components);
+  const data = describeData(`${id}.Output`, output, document);
   return {
     ...(type === "subscription" ? streamed(data) : answered(operation, data, document)),
     ...failures(operation, document),

@@ -22,8 +22,7 @@ export interface DescribedData extends TriedSchema {
 export function describeData(
   name: string,
   json: JsonSchema | undefined,
-  components: SchemaComponents,
-  shown?: unknown,
+  { components, shown }: { readonly components: SchemaComponents; readonly shown?: unknown },
 ): DescribedData {
   if (json === undefined)
     return { schema: {}, example: writable(shown), mayBeNothing: true, mayBeBytes: true };
