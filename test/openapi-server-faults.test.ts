@@ -167,7 +167,7 @@ describe.each(WAYS)("faults over %s", (_, openWay) => {
   it.each([
     ["POST", "/api/typed/object", '"typed.object" is not for this HTTP method; use GET.'],
     ["GET", "/api/value/echo", '"value.echo" is not for this HTTP method; use POST.'],
-    ["PUT", "/api/tick/count", '"tick.count" is not for this HTTP method; use GET or POST.'],
+    ["PUT", "/api/tick/count", '"tick.count" is not for this HTTP method; use GET.'],
     ["GET", "/call", "This address is not for this HTTP method; use POST."],
   ])("RE-30 says what to use in place of %s %s", async (method, path, detail) => {
     const got = await (await start()).send(path, { method });

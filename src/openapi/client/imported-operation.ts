@@ -28,7 +28,8 @@ export class ImportedOperation {
   readonly operation: AnyOperation;
   readonly #described: DescribedOperation;
   readonly #names: ImportedNames;
-  readonly #caller: OperationCaller;
+  readonly #settings: ImportSettings;
+  #caller: OperationCaller | undefined;
   readonly #idempotent: boolean;
   #input: { readonly schema: JsonSchema } | undefined;
   #output: { readonly schema: JsonSchema | undefined } | undefined;
@@ -37,17 +38,7 @@ export class ImportedOperation {
     this.#described = described;
     this.#names = names;
     this.#idempotent = names.overlay.idempotent ?? IDEMPOTENT.has(described.method);
-    this.#caller = new OperationCaller(
-      {
-        id: `${names.namespace}.${names.name}`,
-        described,
-        waybill: names.waybill,
-        idempotent: this.#idempotent,
-        paging: names.overlay.paging,
-        outputSchema: () => this.#outputSchema(),
-      },
-      settings,
-    );
+    this.#settings = settings;
     this.operation = this.#define();
   }
 
@@ -60,7 +51,6 @@ export class ImportedOperation {
     const { namespace, name, overlay, waybill } = this.#names;
     const { type, description } = this.#described;
     const imported = this;
-    const caller = this.#caller;
     return Object.freeze({
       namespace,
       name,
@@ -79,7 +69,9 @@ export class ImportedOperation {
         return imported.#outputSchema();
       },
       handler: (input: unknown, context: OperationContext) =>
-        type === "subscription" ? caller.stream(input, context) : caller.call(input, context),
+        type === "subscription"
+          ? imported.#calling().stream(input, context)
+          : imported.#calling().call(input, context),
     }) as AnyOperation;
   }
 
@@ -120,7 +112,24 @@ export class ImportedOperation {
 
   /** The pager is asked for only after a call, when the document has been read anyway. */
   #pager(): Pager {
-    return { next: (envelope, input) => this.#caller.nextPage(envelope, input) };
+    return { next: (envelope, input) => this.#calling().nextPage(envelope, input) };
+  }
+
+  /** What calls it, made when it is first called. */
+  #calling(): OperationCaller {
+    const { waybill, overlay } = this.#names;
+    this.#caller ??= new OperationCaller(
+      {
+        id: this.operation.id,
+        described: this.#described,
+        waybill,
+        idempotent: this.#idempotent,
+        paging: overlay.paging,
+        outputSchema: () => this.#outputSchema(),
+      },
+      this.#settings,
+    );
+    return this.#caller;
   }
 
   #inputSchema(): JsonSchema {

@@ -133,7 +133,9 @@ export class OperationCaller {
   #makeReady(): Readied {
     const { options, location } = this.#settings;
     const { described, waybill } = this.#operation;
-    const plan = described.plan();
+    const planned = described.plan();
+    // What a document says of itself as Waybill's counts where it makes sense, and nowhere else.
+    const plan = waybill === undefined ? { ...planned, waybill: undefined } : planned;
     const { baseUrl, server, serverVariables, headers, limits = {} } = options;
     const address = resolveServer(plan.servers, { baseUrl, server, serverVariables, location });
     const isOwn = address.refusal === undefined && this.#settings.origins(address.origin);

@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
@@ -227,6 +230,44 @@ describe("what a document says of itself as Waybill's", () => {
 });
 
 describe("what a foreign server says", () => {
+  it("X-5 does not count for an outcome of ours where the document does not say that Waybill serves it", async () => {
+    for (const told of [
+      { code: "CONFLICT", details: { s: "STACK" }, waybill: { outcome: "call-error" } },
+      { waybill: { outcome: "tool-error", message: "STACK", data: 1 } },
+    ]) {
+      const url = await serve((_, response) =>
+        json(response, { status: 500, detail: "STACK", ...told }, 500, "application/problem+json"),
+      );
+      const registry = await importAll(documentOf({ "/a": get("a", { "x-waybill": {} }) }), { baseUrl: url });
+      const error = await rejection(registry.execute("t.a", {}));
+      expect(error).toMatchObject({ code: "EXECUTION_ERROR", httpStatus: 500 });
+      expect(JSON.stringify(error)).not.toContain("STACK");
+    }
+  });
+
+  it("RE-26 names numbers that cannot be kept, in little room however long the names around them are", async () => {
+    const numbers = Array.from({ length: 50 }, () => "12345678901234567").join();
+    const url = await serve((_, response) =>
+      response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(`{"${"n".repeat(100_000)}":[${numbers}]}`),
+    );
+    const registry = await importAll(documentOf({ "/a": get("a") }), { baseUrl: url });
+    const { violations = [] } = (await registry.execute("t.a", {})).meta.waybill ?? {};
+    expect(violations).toHaveLength(20);
+    expect(JSON.stringify(violations).length).toBeLessThan(5_000);
+  });
+
+  it("RE-25 refuses YAML that merges a map into itself over and over", async () => {
+    const lines = Array.from({ length: 3_000 }, (_, n) => [`  k${n}: 1`, `  m${n}: {<<: *m}`]).flat();
+    const folder = mkdtempSync(join(tmpdir(), "waybill-yaml-"));
+    open.push(async () => rmSync(folder, { recursive: true }));
+    const path = join(folder, "a.yaml");
+    writeFileSync(path, `openapi: 3.1.0\ninfo: {title: T, version: "1"}\nx-m: &m\n${lines.join("\n")}\n`);
+    const error = await rejection(fromOpenApi(path, { namespace: "t" }));
+    expect((error as Error).message).toContain("merged into itself");
+  });
+
   it("X-5 is there for who catches the error, and goes no further", async () => {
     const url = await serve((_, response) => json(response, { at: "/srv/app.js" }, 500));
     const registry = await importAll(documentOf({ "/a": get("a") }), { baseUrl: url });

@@ -1,6 +1,7 @@
 import type { Identity } from "../../core/access/identity.ts";
 import { type CallError, isCallError } from "../../core/errors/errors.ts";
 import { addAbortListener, removeAbortListener } from "../../core/execution/abort-listeners.ts";
+import { isTurnedDown } from "../../core/execution/turned-down.ts";
 import type { Metadata } from "../../core/operation/operation-context.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { Executor } from "../../core/registry/executor.ts";
@@ -44,15 +45,6 @@ export interface CallRunnerOptions {
   readonly isShared: boolean;
   readonly warn: Warn;
 }
-
-/** Codes of calls that never got as far as their handler. */
-const NEVER_RAN = new Set([
-  "ACCESS_DENIED",
-  "OPERATION_NOT_FOUND",
-  "UNAUTHENTICATED",
-  "UPGRADE_REQUIRED",
-  "VALIDATION_ERROR",
-]);
 
 /** Runs calls, so many at a time, and writes what they come to. */
 export class CallRunner {
@@ -218,9 +210,14 @@ async function withPlatformSignal<T>(signal: AbortSignal, run: (own: AbortSignal
   }
 }
 
-function endingOf({ outcome }: EndedCall): Ending {
+/** Codes of calls that a registry elsewhere may have turned down: what it says of them does not tell. */
+const MAY_NOT_HAVE_RUN = new Set(["NO_RESPONDER", "OPERATION_NOT_FOUND", "UNAUTHENTICATED"]);
+
+/** What a handler did before it failed is done, whatever it failed with; what the runtime turned down never ran. */
+function endingOf({ operationId, outcome }: EndedCall): Ending {
   if ("envelope" in outcome) return "final";
-  const { code, retryable } = outcome.error;
-  if (code === "TIMEOUT" || code === "ABORTED") return "unknown";
-  return retryable || NEVER_RAN.has(code) ? "passing" : "final";
+  const { error } = outcome;
+  if (error.code === "TIMEOUT" || error.code === "ABORTED") return "unknown";
+  if (error.code === "OUTPUT_INVALID") return "final";
+  return isTurnedDown(error, operationId) || MAY_NOT_HAVE_RUN.has(error.code) ? "passing" : "final";
 }

@@ -1,4 +1,5 @@
 import { CallError } from "../../core/errors/errors.ts";
+import { BodyBytes } from "../body-bytes.ts";
 import type { HttpAnswer, HttpRequest } from "./http-exchange.ts";
 import { requestError } from "./problem-answer.ts";
 
@@ -44,19 +45,19 @@ export class FetchRequest implements HttpRequest {
     checkLength(this.header("content-length"), limit);
     const { body } = this.#request;
     if (body === null) return new Uint8Array();
-    const chunks: Uint8Array[] = [];
-    let bytes = 0;
+    const bytes = new BodyBytes();
+    let isWithin = true;
     try {
       for await (const chunk of body) {
-        bytes += chunk.byteLength;
-        if (bytes > limit) break;
-        chunks.push(chunk);
+        isWithin = bytes.length + chunk.byteLength <= limit;
+        if (!isWithin) break;
+        bytes.add(chunk);
       }
     } catch (cause) {
       throw unreadable(cause);
     }
-    if (bytes > limit) throw tooLarge(limit);
-    return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks, bytes);
+    if (!isWithin) throw tooLarge(limit);
+    return bytes.join();
   }
 
   toRequest(): Request {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { CallError } from "../../core/errors/errors.ts";
 import { LightSignal } from "../../core/execution/abort-listeners.ts";
+import { BodyBytes } from "../body-bytes.ts";
 import { checkLength, tooLarge, unreadable } from "./fetch-exchange.ts";
 import type { HttpAnswer, HttpRequest } from "./http-exchange.ts";
 
@@ -78,14 +79,12 @@ function signalOf(socket: Socket): LightSignal {
 
 function readAll(message: IncomingMessage, limit: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
+    const bytes = new BodyBytes();
     message.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= limit) chunks.push(chunk);
+      if (bytes.length + chunk.length <= limit) bytes.add(chunk);
       else reject(tooLarge(limit));
     });
-    message.on("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    message.on("end", () => resolve(bytes.join()));
     message.on("error", (cause) => reject(unreadable(cause)));
     message.on("close", () => {
       if (!message.complete) reject(unreadable(undefined));

@@ -66,8 +66,9 @@ function writeData(
     headers["x-content-type-options"] = "nosniff";
     return { status: 200, headers, body: data };
   }
-  const text = exact || isChangedByJson(data) ? undefined : toJsonTextOrNone(data);
-  if (text !== undefined) {
+  // Text first: what has no end has no text, and must not be walked.
+  const text = exact ? undefined : toJsonTextOrNone(data);
+  if (text !== undefined && !isChangedByJson(data)) {
     headers["content-type"] = JSON_TYPE;
     return { status: 200, headers, body: text };
   }

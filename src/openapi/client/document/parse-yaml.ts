@@ -78,6 +78,8 @@ class YamlReading {
   readonly #anchors = new Map<string, Anchored>();
   #size = 0;
   #repeated = 0;
+  /** Maps that are being filled. */
+  readonly #open = new Set<unknown>();
 
   constructor(yaml: Pick<typeof import("yaml"), "isAlias" | "isMap" | "isSeq">) {
     this.#yaml = yaml;
@@ -93,8 +95,11 @@ class YamlReading {
     // Known before it is filled: it may contain itself.
     if (anchor !== undefined) this.#anchors.set(anchor, anchored);
     const before = this.#size;
-    if (this.#yaml.isMap(node)) this.#fill(value as Record<string, unknown>, node as YAMLMap.Parsed);
-    else if (this.#yaml.isSeq(node)) {
+    if (this.#yaml.isMap(node)) {
+      this.#open.add(value);
+      this.#fill(value as Record<string, unknown>, node as YAMLMap.Parsed);
+      this.#open.delete(value);
+    } else if (this.#yaml.isSeq(node)) {
       for (const item of (node as YAMLSeq.Parsed).items) (value as unknown[]).push(this.read(item));
     }
     anchored.size += this.#size - before;
@@ -146,6 +151,8 @@ class YamlReading {
       if (typeof source !== "object" || source === null || Array.isArray(source)) {
         throw new YamlFault("what is merged is no map", offsetOf(key));
       }
+      // It has no size yet that could be counted, and would grow with every merge.
+      if (this.#open.has(source)) throw new YamlFault("a map is merged into itself", offsetOf(key));
       for (const name of Object.keys(source)) {
         if (!Object.hasOwn(map, name)) setOwn(map, name, (source as Record<string, unknown>)[name]);
       }

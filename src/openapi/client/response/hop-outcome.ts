@@ -18,6 +18,8 @@ export interface HopReader {
   readonly operationId: string;
   /** Codes the operation declares. */
   readonly declared: ReadonlySet<string>;
+  /** The document says that Waybill serves the operation. */
+  readonly isServed: boolean;
   /** The server is one whose sentences are shown as if they were ours. */
   readonly isTrusted: boolean;
   /** The sentence for an error whose own is not shown. */

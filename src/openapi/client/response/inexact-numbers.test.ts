@@ -34,10 +34,10 @@ it("RE-26 finds what JSON.parse changed, and nothing else", () => {
   );
 });
 
-it("RE-26 lists a hundred, and is done with hostile text in linear time", () => {
+it("RE-26 lists twenty, and is done with hostile text in linear time", () => {
   const list = (count: number) => `[${Array.from({ length: count }, () => "9007199254740993").join(",")}]`;
-  expect(findInexactNumbers(list(100))).toHaveLength(100);
-  expect(findInexactNumbers(list(101))).toHaveLength(100);
+  expect(findInexactNumbers(list(20))).toHaveLength(20);
+  expect(findInexactNumbers(list(21))).toHaveLength(20);
   const startedAt = performance.now();
   findInexactNumbers(`["${'\\"'.repeat(2_000_000)}", 1234567890123456789]`);
   findInexactNumbers(`[${"9".repeat(4_000_000)}]`);

@@ -1,7 +1,7 @@
 import { joinPointer } from "../../../core/json/json-pointer.ts";
 import type { SchemaIssue } from "../../../core/schema/schema-issue.ts";
 
-const MOST_FOUND = 100;
+const MOST_FOUND = 20;
 const LONGEST_SHOWN = 100;
 /** Integers that are changed have sixteen digits at least, and what becomes endless a large exponent. */
 const SUSPECT = /[0-9]{16}|[0-9][eE]\+?[0-9]{3}/;
@@ -77,9 +77,15 @@ function isInexact(token: string): boolean {
 
 function toIssue(token: string, levels: readonly Level[]): SchemaIssue {
   const pointer = levels.reduce(
-    (above, { isList, index, name }) => joinPointer(above, isList ? index : String(JSON.parse(name))),
+    (above, { isList, index, name }) => joinPointer(above, isList ? index : shownName(name)),
     "",
   );
   const found = token.length > LONGEST_SHOWN ? `${token.slice(0, LONGEST_SHOWN)}…` : token;
   return { pointer, expected: "a number that can be kept exactly", found };
+}
+
+/** A name may be as long as the body, and be needed for every number in it. */
+function shownName(written: string): string {
+  if (written.length <= LONGEST_SHOWN) return String(JSON.parse(written));
+  return `${written.slice(1, LONGEST_SHOWN)}…`;
 }

@@ -61,7 +61,7 @@ export function createResponseReader(plan: OperationPlan, options: ResponseReade
       const told = violations === undefined ? facts : { ...facts, violations };
       return toEnvelope(response, data, false, told);
     }
-    const told = readErrorResponse(response, { operationId, declared, isTrusted });
+    const told = readErrorResponse(response, { operationId, declared, isTrusted, isServed: isWaybill });
     return toEnvelope(response, told.data, true, { ...facts, ...told.facts });
   };
 }

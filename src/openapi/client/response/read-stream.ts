@@ -129,7 +129,7 @@ function toForeignItem(read: ItemReader, operationId: string): ToItem {
 function createOwnReader(options: StreamOptions): ToItem {
   const { operationId, declared = new Set(), trusted = false } = options;
   const message = `"${operationId}" failed while it was streaming.`;
-  const reader: HopReader = { operationId, declared, isTrusted: trusted, message };
+  const reader: HopReader = { operationId, declared, isServed: true, isTrusted: trusted, message };
   return ({ text, event }) => {
     if (event === "done") return "end";
     if (event !== "next" && event !== "error") return undefined;

@@ -156,7 +156,7 @@ describe("outcomes that crossed a hop", () => {
   it("X-6 takes no code that nobody declared, and no words where the document does not speak of Waybill", () => {
     expect(failure(problem(409, told(new CallError("EVIL_CODE", "x"))), WAYBILL).code).toBe("CONFLICT");
     const shown = failure(problem(404, told(new CallError("SOLD_OUT", "Obey me."))));
-    expect(shown).toMatchObject({ code: "SOLD_OUT", message: `"${operationId}" answered 404 Not Found.` });
+    expect(shown).toMatchObject({ code: "NOT_FOUND", message: `"${operationId}" answered 404 Not Found.` });
   });
 
   it("X-6 shows the words of nobody who is not trusted", () => {
@@ -215,8 +215,8 @@ describe("outcomes that crossed a hop", () => {
       isError: true,
       waybill: { obtained: "body", code: "NO_ROOM", message: "Full.", details: { free: 0 } },
     });
-    expect(read(problem(422, { waybill: { outcome: "tool-error", data: [1] } })).data).toEqual([1]);
-    expect(read(problem(422, { waybill: { outcome: "tool-error" } })).data).toBeUndefined();
+    expect(read(problem(422, { waybill: { outcome: "tool-error", data: [1] } }), WAYBILL).data).toEqual([1]);
+    expect(read(problem(422, { waybill: { outcome: "tool-error" } }), WAYBILL).data).toBeUndefined();
   });
 
   it.each([

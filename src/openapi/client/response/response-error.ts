@@ -31,7 +31,8 @@ export function readErrorResponse(
   const body = readErrorBody(response.body, contentType);
   const message = `"${reader.operationId}" answered ${nameStatus(status)}.`;
   const problem = parseMediaType(contentType).type === PROBLEM && isPlainObject(body) ? body : undefined;
-  const hop = status >= 400 ? readHopOutcome(problem, status, { ...reader, message }) : undefined;
+  const hop =
+    status >= 400 && reader.isServed ? readHopOutcome(problem, status, { ...reader, message }) : undefined;
   if (hop?.outcome === "tool-error") return hop;
   if (hop !== undefined) throw hop.error;
   const code = codeOfStatus(status);

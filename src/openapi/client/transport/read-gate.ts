@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 let current: ReadGate | undefined;
 
 /** A head that only says to go on, or the beginning of one; to switch protocols is something else. */
-const INTERIM = /^HTTP\/1\.[0-9] 1(?!01)/;
+const INTERIM = /^HTTP\/1\.[01] 1(?!01)[0-9]{0,2}$/;
 const STATUS_AT = 9;
 const STATUS_END = 12;
 const ONE = 0x31;

@@ -1,4 +1,4 @@
-/** Chunks from this size on are kept as they came; smaller ones cost more to keep than to copy. */
+/** Chunks from this size on are kept as they came, where they fill what they lie in; others cost more to keep than to copy. */
 const LARGE = 1_024;
 const BLOCK = 16_384;
 
@@ -18,14 +18,15 @@ export class BodyBytes {
     const { byteLength } = chunk;
     const isFirst = this.#length === 0;
     this.#length += byteLength;
-    if (isFirst || byteLength >= LARGE) {
+    const fills = byteLength * 2 >= chunk.buffer.byteLength;
+    if (isFirst || (byteLength >= LARGE && fills)) {
       this.#closePiece();
       this.#pieces.push(chunk);
       return;
     }
     if (this.#block === undefined || this.#block.byteLength - this.#used < byteLength) {
       this.#closePiece();
-      this.#block = new Uint8Array(BLOCK);
+      this.#block = new Uint8Array(Math.max(BLOCK, byteLength));
     }
     this.#block.set(chunk, this.#used);
     this.#used += byteLength;
