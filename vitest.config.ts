@@ -40,6 +40,15 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             ...shared,
+            name: "command",
+            include: ["src/{gateway,cli}/**/*.test.ts"],
+            // Many of these start a process, some a broker.
+            testTimeout: 60_000,
+          },
+        },
+        {
+          test: {
+            ...shared,
             name: "package",
             include: ["src/*.test.ts", "src/{lint,tour}/**/*.test.ts", "test/**/*.test.ts"],
             exclude: [FAULTS],

@@ -14,11 +14,13 @@ interface Layer {
 
 const EDGE: Layer = { below: ["core"], packages: "any", node: true };
 const HTTP_EDGE: Layer = { ...EDGE, below: ["core", "http"] };
-const APP: Layer = {
-  below: ["core", "http", "index", "mcp", "openapi", "call", "formats", "lint", "tour", "inspector"],
+/** What puts edges together, below the command. */
+const RUNTIME: Layer = {
+  below: ["core", "http", "index", "mcp", "openapi", "call", "formats"],
   packages: "any",
   node: true,
 };
+const APP: Layer = { ...RUNTIME, below: [...RUNTIME.below, "gateway", "tour", "inspector"] };
 
 /** The import table: a layer is a folder of `src`, or a file directly in it. Anything else is refused. */
 const IMPORT_TABLE: Readonly<Record<string, Layer>> = {
@@ -34,6 +36,7 @@ const IMPORT_TABLE: Readonly<Record<string, Layer>> = {
   call: EDGE,
   formats: EDGE,
   lint: EDGE,
+  gateway: RUNTIME,
   tour: APP,
   inspector: APP,
   cli: APP,

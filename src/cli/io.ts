@@ -1,0 +1,33 @@
+/** What a command reads, writes and knows of its surroundings. */
+export interface Io {
+  readonly stdin: NodeJS.ReadStream;
+  readonly stdout: NodeJS.WriteStream;
+  readonly stderr: NodeJS.WriteStream;
+  readonly env: NodeJS.ProcessEnv;
+  readonly cwd: string;
+}
+
+/** How a command ends. */
+export const EXIT = {
+  ok: 0,
+  /** The operation ran and said no; for `check` and `doctor`: something is wrong with what was looked at. */
+  toolError: 1,
+  /** A wrong flag, bad JSON, a missing file, a mistake in the config. */
+  usage: 2,
+  /** The call never ran or broke; a server that cannot be reached. */
+  callError: 3,
+  /** A mistake of ours. */
+  fault: 70,
+  interrupted: 130,
+} as const;
+
+/** A command that ends with one message for people, on stderr, and an exit code. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number = EXIT.usage, options?: ErrorOptions) {
+    super(message, options);
+    this.exitCode = exitCode;
+  }
+}

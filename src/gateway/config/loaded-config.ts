@@ -1,0 +1,32 @@
+import type { GatewayConfig } from "./gateway-config.ts";
+import type { SecretMask } from "./secret-mask.ts";
+
+/** A config that was read, checked, and whose references were replaced by what they refer to. */
+export interface LoadedConfig {
+  readonly config: GatewayConfig;
+  /** Absent for a config that came from no file. */
+  readonly path?: string;
+  /** What relative paths of the config start from. */
+  readonly baseDir: string;
+  /** Files that a change of makes reading again worthwhile: the config and its env files. */
+  readonly files: readonly string[];
+  /**
+   * Sources that cannot be started because a reference in them leads nowhere: `mcpServers.github`, and what is wrong and where. They
+   * are mounted as down, so that one broken source never stops the rest.
+   */
+  readonly faults: Readonly<Record<string, string>>;
+  /** What is odd and was left alone, one sentence each, with its place. */
+  readonly warnings: readonly string[];
+  readonly secrets: SecretMask;
+}
+
+/** A config that cannot be used: one line for each mistake, each with file, line and column. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+  readonly issues: readonly string[];
+
+  constructor(issues: readonly string[]) {
+    super(issues.join("\n"));
+    this.issues = issues;
+  }
+}

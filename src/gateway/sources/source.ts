@@ -1,0 +1,64 @@
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import type { ChangeListener } from "../../core/registry/executor.ts";
+import type { McpProvider } from "../../mcp/index.ts";
+
+/** Where operations come from. */
+export type SourceKind = "local" | "mcp" | "openapi" | "bus";
+
+/** How a source is doing; times are Unix epoch milliseconds. */
+export type SourceState =
+  | { readonly status: "connecting" }
+  | { readonly status: "up"; readonly since: number }
+  /** `reason` is fit to be shown: no secret, nothing a terminal acts on. */
+  | { readonly status: "down"; readonly since: number; readonly reason: string; readonly retryAt?: number }
+  | { readonly status: "disabled" }
+  | { readonly status: "closed" };
+
+/** What is told about a source: plain data, fit to be shown. */
+export interface SourceReport {
+  readonly name: string;
+  readonly kind: SourceKind;
+  /** The command, the address or the files, without secrets. */
+  readonly target: string;
+  readonly state: SourceState;
+  readonly operations: number;
+  /** What could not be imported, and why. */
+  readonly unusable: readonly { readonly name: string; readonly reason: string }[];
+  /** What was taken over less than whole. */
+  readonly notes: readonly { readonly name: string; readonly note: string }[];
+  /** Milliseconds that the last successful start took. */
+  readonly startMs?: number;
+  /** The revision of MCP in use. */
+  readonly protocol?: string;
+  /** What the server or document calls itself. */
+  readonly title?: string;
+  readonly version?: string;
+  /** Tools that are not as they were approved, where the source is locked. */
+  readonly changed?: readonly { readonly tool: string; readonly kind: "new" | "changed" }[];
+}
+
+/**
+ * Operations from one place, whatever becomes of it: a source that cannot be reached is down, says why, and is tried again with
+ * backoff. Nothing here rejects because of what stands behind a source.
+ */
+export interface Source {
+  /** The namespace of its operations; local and bus sources hold several, and have a name of their own. */
+  readonly name: string;
+  readonly kind: SourceKind;
+  readonly state: SourceState;
+  /** Those known now; the last known ones while the source is down. */
+  readonly operations: readonly AnyOperation[];
+  /** What an MCP server offers besides tools: the same object for as long as the source lives, with nothing in it while down. */
+  readonly provider?: McpProvider;
+  /** Starts it; resolves when the first attempt has ended, whichever way. */
+  start(): Promise<void>;
+  /** Tries at once what would be tried later, or lists again what is up; resolves when that has ended. */
+  retry(): Promise<void>;
+  report(): SourceReport;
+  /** Hears of changes to `operations`; returns how to stop. */
+  onChange(listener: ChangeListener): () => void;
+  /** Hears of every change of `state`; returns how to stop. */
+  onState(listener: (state: SourceState) => void): () => void;
+  /** Lets calls under way end, for up to `timeoutMs`, then ends what stands behind it; no process stays behind. */
+  close(options?: { /** @default 0 */ readonly timeoutMs?: number }): Promise<void>;
+}
