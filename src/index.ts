@@ -60,7 +60,7 @@ export {
   toCallError,
 } from "./core/errors/errors.ts";
 export { type Problem, toProblem } from "./core/errors/problem.ts";
-export type { CallHook, HookedCall, Hooks, SubscribeHook } from "./core/execution/hooks.ts";
+export type { CallHook, HookedCall, Hooks, NextOptions, SubscribeHook } from "./core/execution/hooks.ts";
 export type { JsonValue } from "./core/json/json-value.ts";
 export type {
   AskOptions,

@@ -23,11 +23,17 @@ export let belongsTo: (context: CallContext, host: RegistryHost) => boolean;
 /** Tells whether nobody waits for the call any more. */
 export let isOver: (context: CallContext) => boolean;
 
+let isNestedCall: (context: CallContext) => boolean;
 let cancellationSignalOf: (context: CallContext) => AbortSignal | undefined;
 
 /** Gives the signal of a call that somebody can abort, and nothing for others: a signal costs more than most of a call. */
 export function signalIfAny(context: OperationContext): AbortSignal | undefined {
   return context instanceof CallContext ? cancellationSignalOf(context) : context.signal;
+}
+
+/** Tells whether a handler of this process made the call; one that came from outside may have a `parent` too, elsewhere. */
+export function isNested(context: OperationContext): boolean {
+  return context instanceof CallContext && isNestedCall(context);
 }
 
 type CallNames = Pick<OperationContext, "operationId" | "requestId">;
@@ -54,6 +60,7 @@ export class CallContext implements OperationContext {
     closeContext = (context, over = true) => {
       context.#over = over;
     };
+    isNestedCall = (context) => context.#scope.parent !== undefined;
     cancellationSignalOf = (context) => context.#scope.cancellation?.signal;
     belongsTo = (context, host) => context.#host === host;
     isOver = (context) => context.#over || context.#scope.cancellation?.ended === true;

@@ -8,6 +8,7 @@ import { isAbortSignal } from "./abort-listeners.ts";
 import { type CallContext, inheritFrom } from "./call-context.ts";
 import { Cancellation } from "./cancellation.ts";
 import { monotonicNow, toDeadline } from "./deadline.ts";
+import type { NextOptions } from "./hooks.ts";
 import { isRequestId } from "./request-id.ts";
 
 /** What a call is given by whoever made it, read once. */
@@ -88,6 +89,22 @@ export function withSignal(scope: CallScope, operationId: string, signal: AbortS
     startedAt = 0,
   } = scope.cancellation ?? {};
   return { ...scope, cancellation: new Cancellation(operationId, [...signals, signal], deadline, startedAt) };
+}
+
+/** A scope like another one, for what runs inside a hook that sets bounds to it; it stays the same call. */
+export function boundedScope(
+  scope: CallScope,
+  operationId: string,
+  requestId: string,
+  { signal, timeoutMs, detached = false }: NextOptions,
+): CancellableScope {
+  const { cancellation: above, onProgress } = scope;
+  const cancellation =
+    join(operationId, signal, timeoutMs, detached ? undefined : above) ??
+    new Cancellation(operationId, NO_SIGNALS, Number.POSITIVE_INFINITY, monotonicNow());
+  // Whoever has left hears no more of it.
+  const report = (value: unknown) => (above?.ended === true ? undefined : onProgress?.(value));
+  return { ...scope, requestId, cancellation, onProgress: detached && onProgress ? report : onProgress };
 }
 
 function held(identity: ExecuteOptions["identity"]): HeldIdentity | undefined {

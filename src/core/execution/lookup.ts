@@ -25,13 +25,12 @@ export function findEntry(host: RegistryHost, id: string, nested: boolean): Oper
 
 /** The reason a call is refused, if there is one; nothing of the input but a resource id and gated features is looked at. */
 export function refusalOf(
-  entry: OperationEntry | undefined,
+  entry: OperationEntry,
   id: string,
   scope: CallScope,
   input: unknown,
   way: "execute" | "subscribe",
 ): CallError | undefined {
-  if (entry === undefined) return notFound(id);
   const denied = entry.access?.refusal(scope.identity, input);
   if (denied !== undefined) return entry.internal ? turnDown(denied, id) : denied;
   const fault = entry.ready ? undefined : entry.prepare();
@@ -41,8 +40,15 @@ export function refusalOf(
   return entry.streams === (way === "subscribe") ? undefined : wrongWay(entry);
 }
 
-/** The same for an id that is not there, one that cannot be, and one that is hidden. */
-function notFound(id: string): CallError {
+/** Starts to fetch an operation that is not there, where whoever owns the registry can; an internal one is there. */
+export function bringMissing(host: RegistryHost, id: string): Promise<void> | undefined {
+  return host.bringMissing === undefined || host.table.byId.has(id) ? undefined : host.bringMissing(id);
+}
+
+/** The same for an id that is not there, one that cannot be, and one that is hidden, unless whoever owns the registry knows better. */
+export function missing(host: RegistryHost, id: string): CallError {
+  const explained = host.table.byId.has(id) ? undefined : host.explainMissing?.(id);
+  if (explained !== undefined) return explained;
   const message =
     id === "" ? undefined : `There is no operation ${JSON.stringify(id.slice(0, MAX_SHOWN_ID))}.`;
   return turnDown(new CallError("OPERATION_NOT_FOUND", message, { stack: false }), id);

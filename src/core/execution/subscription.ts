@@ -7,8 +7,8 @@ import { type CancellableScope, openScope, withSignal } from "./call-scope.ts";
 import type { Cancellation } from "./cancellation.ts";
 import { monotonicNow } from "./deadline.ts";
 import { DONE, EnvelopeStream } from "./envelope-stream.ts";
-import { fromHook, nestHooks } from "./hooks.ts";
-import { findEntry, idOf, refusalOf } from "./lookup.ts";
+import { fromHook, type HookFrame, nestHooks } from "./hooks.ts";
+import { findEntry, idOf, missing, refusalOf } from "./lookup.ts";
 
 const STEPS_PER_TURN = 100;
 const LONGEST_TURN_MS = 20;
@@ -130,16 +130,30 @@ function openStream(
   const entry = findEntry(host, id, scope.parent !== undefined);
   const context = new CallContext(host, entry, id, scope);
   const open = (given: unknown): EnvelopeStream => {
+    if (entry === undefined) throw missing(host, id);
     const refusal = refusalOf(entry, id, scope, given, "subscribe") ?? scope.cancellation.check();
-    if (entry === undefined || refusal !== undefined) throw refusal;
+    if (refusal !== undefined) throw refusal;
     return new EnvelopeStream(entry, given, context);
   };
   if (host.subscribeHooks.length === 0) return open(input);
-  const refusal = refusalOf(entry, id, scope, input, "subscribe");
+  const refusal = entry === undefined ? missing(host, id) : refusalOf(entry, id, scope, input, "subscribe");
   const shown = refusal === undefined ? context : new CallContext(host, undefined, id, scope);
-  const call = Object.freeze({ operationId: id, operation: entry?.operation, input, context: shown });
+  const call = Object.freeze({
+    operationId: id,
+    operation: entry?.operation,
+    input,
+    context: shown,
+    refusal,
+  });
   const hooked = () =>
-    nestHooks(host.subscribeHooks, call, (given) => openedLater(() => open(given), scope.cancellation));
+    nestHooks<AsyncIterable<ResponseEnvelope>, HookFrame>(
+      host.subscribeHooks,
+      { call },
+      {
+        last: (given) => openedLater(() => open(given), scope.cancellation),
+        within: (frame, _, run) => run(frame),
+      },
+    );
   return throughHooks(hooked, refusal);
 }
 

@@ -130,15 +130,25 @@ export type AnyOperation = Operation;
 export type AcceptedBy<S> = S extends StandardTypedV1
   ? StandardTypedV1.InferInput<S>
   : S extends object
-    ? Static<S>
+    ? StaticOf<S>
     : unknown;
 
 /** The type of values a schema gives back once parsed, defaults and transforms applied. */
 export type ParsedBy<S> = S extends StandardTypedV1
   ? StandardTypedV1.InferOutput<S>
   : S extends object
-    ? Static<S>
+    ? StaticOf<S>
     : unknown;
+
+/**
+ * `Static` behind two `infer`s. While `S` is open, the compiler asks what the type could be at most, and whether it is the same for
+ * another `S`: `Static` itself would have all of its branches compared with each other then, which takes seconds.
+ */
+type StaticOf<S extends object> = S extends infer X extends object
+  ? [Static<X>] extends [infer T]
+    ? T
+    : never
+  : never;
 
 /** Types of operations known by id alone: extend it (`declare module "waybill"`) with `"ns.name": { input, output }`. */
 // biome-ignore lint/suspicious/noEmptyInterface: users add to it by declaration merging

@@ -6,6 +6,7 @@ import { subscribe } from "../execution/subscription.ts";
 import type { OutputPolicy } from "../operation/operation-types.ts";
 import {
   type AnySchema,
+  DEFAULT_SCHEMA_OPTIONS,
   type OperationSchema,
   type SchemaDirection,
   toOperationSchema,
@@ -26,6 +27,8 @@ export class RegistryCore implements RegistryHost, EntrySettings {
   readonly outputPolicy: OutputPolicy;
   readonly defaultTimeoutMs: number | undefined;
   readonly maxDepth: number;
+  readonly bringMissing: RegistryHost["bringMissing"];
+  readonly explainMissing: RegistryHost["explainMissing"];
   readonly onLog: RegistryHost["onLog"];
   readonly onProgress: RegistryHost["onProgress"];
   /** Replaced and never changed, so that calls under way keep theirs. */
@@ -47,11 +50,14 @@ export class RegistryCore implements RegistryHost, EntrySettings {
     this.outputPolicy = outputPolicy;
     this.defaultTimeoutMs = defaultTimeoutMs;
     this.maxDepth = callDepth;
+    this.bringMissing = options.bringMissing;
+    this.explainMissing = options.explainMissing;
     this.onLog = options.onLog;
     this.onProgress = options.onProgress;
     this.executeHooks = timing ? [takeTime] : [];
     this.#onWarning = options.onWarning ?? warnOnce();
-    this.#schemaOptions = { limits: schemaLimits, codegen };
+    const isUsual = codegen && Object.keys(schemaLimits).length === 0;
+    this.#schemaOptions = isUsual ? DEFAULT_SCHEMA_OPTIONS : { limits: schemaLimits, codegen };
   }
 
   readonly execute: RegistryHost["execute"] = (target, input, options, parent) =>

@@ -1,4 +1,5 @@
 import type { ResponseEnvelope } from "../envelope/envelope.ts";
+import type { CallError } from "../errors/errors.ts";
 import type { CallContext } from "../execution/call-context.ts";
 import type { CallHook, SubscribeHook } from "../execution/hooks.ts";
 import type { LogLevel } from "../operation/operation-context.ts";
@@ -39,6 +40,10 @@ export interface RegistryHost {
   readonly subscribeHooks: readonly SubscribeHook[];
   readonly defaultTimeoutMs: number | undefined;
   readonly maxDepth: number;
+  /** Fetches an operation that is not there, where that can be. */
+  readonly bringMissing: ((operationId: string) => Promise<void> | undefined) | undefined;
+  /** Says why an operation is not there, where that is known. */
+  readonly explainMissing: ((operationId: string) => CallError | undefined) | undefined;
   readonly onLog: ((record: LogRecord) => void) | undefined;
   readonly onProgress: ((record: ProgressRecord) => void) | undefined;
   warn(warning: RegistryWarning): void;

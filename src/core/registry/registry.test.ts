@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { Type } from "typebox";
 import { describe, expect, it, vi } from "vitest";
 import { query, rejection } from "../../../test/make-operation.ts";
+import { CallError } from "../errors/errors.ts";
 import type { AnyOperation } from "../operation/operation-types.ts";
 import type { ChangeListener, OperationSource, RegistryChange } from "./executor.ts";
 import { OperationRegistry } from "./registry.ts";
@@ -413,5 +414,29 @@ describe("operations whose schemas are worked out when they are first needed", (
     const other = new OperationRegistry([guarded as unknown as AnyOperation]);
     expect(await rejection(other.execute("lazy.one", {}))).toMatchObject({ code: "UNAUTHENTICATED" });
     expect(read).not.toHaveBeenCalled();
+  });
+});
+
+describe("an operation that is not there", () => {
+  const down = new CallError("UNAVAILABLE", "The source is down.");
+  const hidden = { ...plain("secret.one"), visibility: "internal" as const };
+
+  it("RE-12 fails with what the owner of the registry knows, in nested calls, subscriptions and hooks too", async () => {
+    const outer = query("outer.one", (_, { execute }) => execute("gone.one"));
+    const seen: unknown[] = [];
+    const registry = new OperationRegistry([outer, hidden], {
+      explainMissing: (id) => (id.startsWith("gone.") || id === "secret.one" ? down : undefined),
+    });
+    expect(await rejection(registry.execute("gone.one"))).toBe(down);
+    registry.use((call, next) => {
+      seen.push(call.refusal);
+      return next();
+    });
+    expect(await rejection(registry.execute("gone.one"))).toBe(down);
+    expect(seen).toEqual([down]);
+    expect(await rejection(registry.execute("outer.one"))).toMatchObject({ code: "UNAVAILABLE" });
+    expect(await rejection(registry.subscribe("gone.one")[Symbol.asyncIterator]().next())).toBe(down);
+    expect(await rejection(registry.execute("other.one"))).toMatchObject({ code: "OPERATION_NOT_FOUND" });
+    expect(await rejection(registry.execute("secret.one"))).toMatchObject({ code: "OPERATION_NOT_FOUND" });
   });
 });

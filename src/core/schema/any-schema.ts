@@ -23,11 +23,14 @@ export interface OperationSchema extends CompiledSchema {
 /** Compiled schemas by the object they came from, so that operations which share a schema share the work. */
 const compiled = new WeakMap<SchemaOptions, WeakMap<object, Map<SchemaDirection, OperationSchema>>>();
 
+/** What schemas are compiled with where nobody says otherwise: one object, so that each is compiled once for everybody. */
+export const DEFAULT_SCHEMA_OPTIONS: SchemaOptions = Object.freeze({});
+
 /** Compiles whatever an operation declares, or refuses it with a word on what to do. */
 export function toOperationSchema(
   schema: AnySchema,
   direction: SchemaDirection,
-  options: SchemaOptions = {},
+  options: SchemaOptions = DEFAULT_SCHEMA_OPTIONS,
 ): OperationSchema {
   if (!isKey(schema)) return compileAny(schema, direction, options);
   const bySchema = entry(
