@@ -1,21 +1,10 @@
 // @ts-check
 // Asks the example server what people ask with the MCP inspector, over stdio and HTTP: answers and exit codes.
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { askInspector, TOOL_ERROR } from "./ask-inspector.js";
 import { EXAMPLE, startExampleServer } from "./example-server.js";
 
-/** @typedef {{ args: string[], code: number, check: (answer: any) => void }} Question */
-
-const INSPECTOR = fileURLToPath(
-  new URL("node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js", import.meta.url),
-);
-const TOOL_ERROR = 5;
-
-/** @type {Question[]} */
+/** @type {import("./ask-inspector.js").Question[]} */
 const QUESTIONS = [
   {
     args: ["--method", "tools/list"],
@@ -68,52 +57,13 @@ const QUESTIONS = [
   },
 ];
 
-if (!existsSync(INSPECTOR)) {
-  console.error("The MCP inspector is not installed: run `npm ci --ignore-scripts` in conformance/ first.");
-  process.exit(1);
-}
-
-const folder = mkdtempSync(join(tmpdir(), "waybill-inspector-"));
 const server = await startExampleServer();
-let failed = 0;
 try {
-  for (const [transport, target] of [
-    ["stdio", [process.execPath, EXAMPLE, "--stdio"]],
-    ["http", [server.url, "--transport", "http"]],
-  ]) {
-    for (const question of QUESTIONS) failed += await ask(String(transport), [...target], question);
-  }
+  const targets = {
+    stdio: [process.execPath, EXAMPLE, "--stdio"],
+    http: [server.url, "--transport", "http"],
+  };
+  process.exitCode = (await askInspector(targets, QUESTIONS)) === 0 ? 0 : 1;
 } finally {
   await server.stop();
-  rmSync(folder, { recursive: true, force: true });
-}
-process.exitCode = failed === 0 ? 0 : 1;
-
-/** @param {string} transport @param {string[]} target @param {Question} question @returns {Promise<0 | 1>} */
-async function ask(transport, target, { args, code, check }) {
-  const run = await inspect([...target, ...args]);
-  try {
-    assert.equal(run.code, code, "exit code");
-    check(JSON.parse(run.stdout));
-  } catch (error) {
-    console.log(`FAIL  ${transport} ${args.join(" ")}\n${error}\n${run.stdout}${run.stderr}`);
-    return 1;
-  }
-  console.log(`pass  ${transport} ${args.join(" ")}`);
-  return 0;
-}
-
-/** @param {string[]} args @returns {Promise<{ code: unknown, stdout: string, stderr: string }>} */
-function inspect(args) {
-  const env = { ...process.env, MCP_CATALOG_PATH: join(folder, "mcp.json") };
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [INSPECTOR, "--cli", ...args],
-      { env, timeout: 60_000 },
-      (error, stdout, stderr) => {
-        resolve({ code: error === null ? 0 : error.code, stdout, stderr });
-      },
-    );
-  });
 }

@@ -54,9 +54,11 @@ export type { McpHandlerLimits, McpHandlerOptions } from "./server/http-handler-
 export type { McpPeer, McpServer, McpServerEvent } from "./server/mcp-server.ts";
 export type {
   Completer,
+  LiveMcpProviders,
   LocalPrompt,
   LocalResource,
   LocalResourceTemplate,
+  McpClient,
   McpRequestContext,
   McpServerLimits,
   McpServerOptions,

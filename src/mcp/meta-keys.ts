@@ -7,5 +7,8 @@ export const TOOL_META_KEY = "dev.waybill/tool";
 /** The key of a progress notification's `_meta` under which one value of a subscription rides, with its envelope. */
 export const YIELD_META_KEY = "dev.waybill/yield";
 
+/** The key of a call's `_meta` that holds its idempotency key: 1 to 255 printable characters. */
+export const IDEMPOTENCY_META_KEY = "dev.waybill/idempotencyKey";
+
 /** The key of a call's `_meta` that says `"wrapped"` where the arguments are `{ input }` for an operation that takes anything. */
 export const INPUT_META_KEY = "dev.waybill/input";

@@ -1,3 +1,4 @@
+import type { Identity } from "../core/access/identity.ts";
 import type { CallerSide } from "../core/operation/caller-side.ts";
 
 /** A resource as MCP lists it; fields beyond these are kept. */
@@ -83,6 +84,8 @@ export interface McpProviderOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number | undefined;
   readonly onProgress?: ((value: unknown) => void) | undefined;
+  /** Who is asking; nothing for an anonymous caller. It is not sent on. */
+  readonly identity?: Identity | undefined;
   /** Who can be asked while the request runs. */
   readonly caller?: CallerSide | undefined;
 }
@@ -105,6 +108,8 @@ export interface McpProvider {
   /** Tells its names from those of others; empty for those of this process. */
   readonly namespace: string;
   readonly capabilities: McpProviderCapabilities;
+  /** Whether it is there for this caller; for others it lists nothing and has nothing. @default everybody */
+  isFor?(identity: Identity | undefined): boolean;
   /** All pages. */
   listResources(options?: McpProviderOptions): Promise<readonly McpResource[]>;
   listResourceTemplates(options?: McpProviderOptions): Promise<readonly McpResourceTemplate[]>;

@@ -48,6 +48,8 @@ export interface ToolImport {
   readonly version: unknown;
   /** Whether arguments go along in headers, as the tool's `x-mcp-header` members say; these have to be right then. @default false */
   readonly mirrorsParams?: boolean | undefined;
+  /** Tools imported before, by name: one that is the same stays the same. @default none */
+  readonly known?: ReadonlyMap<string, ImportedTool> | undefined;
   handlerFor(plan: ToolPlan): AnyOperation["handler"];
 }
 
@@ -68,6 +70,9 @@ export function importTool(tool: unknown, importing: ToolImport): ImportedTool {
   assertSize(tool, limits.definitionBytes);
   const fault = importing.mirrorsParams === true ? findHeaderFault(tool["inputSchema"]) : undefined;
   if (fault !== undefined) throw new ToolRefusal(fault);
+  const fingerprint = fingerprintOf(tool, importing);
+  const known = importing.known?.get(name);
+  if (known?.fingerprint === fingerprint) return known;
   const told = readOperationFacts(tool["_meta"]);
   const facts = options.keepIds === true ? told : undefined;
   const schemas = toToolSchemas(tool, { name, facts, served: told?.served, options });
@@ -76,7 +81,7 @@ export function importTool(tool: unknown, importing: ToolImport): ImportedTool {
   const plan = toPlan(name, schemas, facts, definition, options);
   const operation = toImported(tool, { facts, schemas, shown, importing, plan });
   const notes = [...schemas.notes, ...shown.notes];
-  return { name, operation, plan, definition, fingerprint: fingerprintOf(tool, importing), notes };
+  return { name, operation, plan, definition, fingerprint, notes };
 }
 
 function assertSize(tool: Record<string, unknown>, limit: number): void {

@@ -1,3 +1,5 @@
+import { setImmediate } from "node:timers/promises";
+import { monotonicNow } from "../../core/execution/deadline.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { type ImportedTool, importTool, type ToolImport } from "./import-tool.ts";
 import { toPlainLine } from "./plain-line.ts";
@@ -26,14 +28,22 @@ export interface ImportedTools {
   readonly notes: readonly ToolNote[];
 }
 
-/** Imports each tool by itself: what is wrong with one never hides another. */
-export function importTools(listed: readonly unknown[], importing: ToolImport): ImportedTools {
+/** Milliseconds that tools are imported in a row while others wait. */
+const SLICE_MS = 10;
+
+/** Imports each tool by itself: what is wrong with one never hides another. Thousands are imported bit by bit. */
+export async function importTools(listed: readonly unknown[], importing: ToolImport): Promise<ImportedTools> {
   const tools = new Map<string, ImportedTool>();
   const filtered = new Set<string>();
   const ids = new Set<string>();
   const unusable: UnusableTool[] = [];
   const notes: ToolNote[] = [];
+  let until = monotonicNow() + SLICE_MS;
   for (const [place, entry] of listed.entries()) {
+    if (monotonicNow() >= until) {
+      await setImmediate();
+      until = monotonicNow() + SLICE_MS;
+    }
     const tool = nameForPeople(entry, place);
     try {
       const imported = importTool(entry, importing);

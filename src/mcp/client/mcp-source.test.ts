@@ -71,6 +71,27 @@ describe("McpSource", () => {
     ]);
   });
 
+  it("X-4 lists the tools that a pin refuses, as they are listed now", async () => {
+    let tools = [{ name: "one", inputSchema: OBJECT, description: "First." }];
+    const server = serverOf(() => tools);
+    const { source } = await imported(server, { pin: { lock: createToolLock() } } as Extra);
+    const refused = () => source.refused?.map(({ tool, kind }) => `${tool} ${kind}`);
+    expect(refused()).toEqual(["one new"]);
+    await source.approve();
+    expect(refused()).toEqual([]);
+    tools = [
+      { name: "one", inputSchema: OBJECT, description: "Another." },
+      { name: "two", inputSchema: OBJECT, description: "Second." },
+    ];
+    await source.refresh();
+    expect(refused()).toEqual(["one changed", "two new"]);
+    tools = [{ name: "one", inputSchema: OBJECT, description: "First." }];
+    await source.refresh();
+    expect(refused()).toEqual([]);
+    const free = await imported(serverOf(() => tools));
+    expect(free.source.refused).toBeUndefined();
+  });
+
   it("X-6 names a tool that is too large without keeping it, and takes the others", async () => {
     const big = { name: "big", inputSchema: OBJECT, description: "x".repeat(2_000) };
     const server = serverOf(() => [

@@ -19,6 +19,7 @@ import type {
 import type { ToolNote, UnusableTool } from "./import-tools.ts";
 import type { ImportedProvider } from "./imported-provider.ts";
 import { ListingTurns } from "./listing-turns.ts";
+import type { DefinitionChange } from "./lock/definition-diff.ts";
 import type { ToolDefinition } from "./lock/definition-hash.ts";
 import type { ToolLock } from "./lock/tool-lock.ts";
 import type { ToolPin } from "./lock/tool-pin.ts";
@@ -87,6 +88,13 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
     return [...this.#parts.tools.now.notes, ...this.#parts.provider.notes];
   }
 
+  /** Tools as listed last that the pin refuses, and why; nothing without a pin. */
+  get refused(): readonly DefinitionChange[] | undefined {
+    const { pin, tools } = this.#parts;
+    if (pin === undefined) return undefined;
+    return Array.from(tools.now.tools.values()).flatMap(({ definition }) => pin.changeOf(definition) ?? []);
+  }
+
   /** How often the server did what nobody understands: noise, answers nobody asked for. Each kind is a warning once. */
   get oddities(): number {
     return this.#oddities.count;
@@ -121,9 +129,10 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
     return (await this.#parts.tools.call(toolName, input, options)) as ToolEnvelope;
   }
 
-  /** Lists the tools again now, or right after the listing under way, as a server that tells of no changes needs it. */
+  /** Lists the tools again now, or right after the listing under way, as a server that tells of no changes needs it; reads the lock file again. */
   refresh(): Promise<void> {
-    return this.#turns.now();
+    const { pin } = this.#parts;
+    return pin === undefined ? this.#turns.now() : pin.reread().then(() => this.#turns.now());
   }
 
   /** Approves tools as they are listed now, all or those named; see `approveTools`. */

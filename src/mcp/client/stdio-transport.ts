@@ -38,6 +38,9 @@ export function createStdioTransport(options: StdioOptions): StdioTransport {
 /** How long the pipes of the dead are read: whoever has left their group may hold them open for ever. */
 const DRAIN_MS = 250;
 
+/** How long a process that does not read any more has to be heard of as ended. */
+const HEARD_WITHIN_MS = 100;
+
 interface Running {
   readonly child: PipedChild;
   readonly group: ProcessGroup;
@@ -127,8 +130,11 @@ class ProcessTransport implements StdioTransport {
 
   #attach(child: PipedChild): Running {
     const writer = createLineWriter(child.stdin, this.#limits.unsentChars);
+    const exited = when(child, "exit");
     child.stdin.on("error", (error) => {
-      writer.fail(new Error("The message was not sent: the process does not read.", { cause: error }));
+      const cause = new Error("The message was not sent: the process does not read.", { cause: error });
+      // Mostly it has ended, which is heard of a moment later and says more.
+      void atMost(HEARD_WITHIN_MS, exited).then(() => writer.fail(cause));
       this.#report(error);
     });
     child.stdout.on("error", (error) => this.#report(error));
@@ -144,7 +150,7 @@ class ProcessTransport implements StdioTransport {
       if (!this.#closed) void this.#lose();
     });
     const group = createProcessGroup(child, process.platform);
-    return { child, group, writer, exited: when(child, "exit"), drained: when(child, "close") };
+    return { child, group, writer, exited, drained: when(child, "close") };
   }
 
   /** The process ended by itself: what is left of its group has lost its reason. */

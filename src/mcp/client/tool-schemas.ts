@@ -36,9 +36,6 @@ export interface SchemaSetting {
   readonly options: ImportOptions;
 }
 
-/** Compiled only to be vetted: most tools are never called. */
-const VETTING = { codegen: false };
-
 /**
  * Takes over the schemas of a tool, whatever their dialect. One that is refused leaves the tool usable, because the server checks
  * its input itself; what is given up is said in a note.
@@ -108,8 +105,8 @@ function vetted(
 ): AnySchema | undefined {
   if (schema === undefined) return undefined;
   try {
-    // A key of its own, so that nothing compiled outlives the vetting.
-    toOperationSchema(schema as AnySchema, direction, { ...VETTING });
+    // Whoever registers the tool finds it compiled.
+    toOperationSchema(schema as AnySchema, direction);
     return schema as AnySchema;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);

@@ -64,18 +64,18 @@ export class ToolSet {
     const listed = await this.#list((entry) => oversized.push(entry));
     const { connection, options, limits } = this.#given;
     const before = this.#now;
-    const imported = importTools(listed, {
+    const imported = await importTools(listed, {
       options,
       limits,
       version: connection.server.serverInfo?.["version"],
       mirrorsParams: "url" in options && connection.server.protocolVersion >= "2026",
+      known: before.tools,
       handlerFor: (plan) => this.#handlerFor(plan),
     });
-    const tools = keepSame(before.tools, imported.tools);
     const tooLarge = oversized.map(({ name, reason }) => ({ tool: name || "without a name", reason }));
-    this.#now = { ...imported, tools, unusable: [...imported.unusable, ...tooLarge] };
+    this.#now = { ...imported, unusable: [...imported.unusable, ...tooLarge] };
     this.#report(this.#now);
-    return changesBetween(before.tools, tools);
+    return changesBetween(before.tools, imported.tools);
   }
 
   /** Calls a tool by its exact name, listed or not, and reads its answer; nothing is checked against schemas. */
@@ -170,15 +170,6 @@ function noTool(tool: string): CallError {
 }
 
 type Tools = ReadonlyMap<string, ImportedTool>;
-
-function keepSame(before: Tools, after: Tools): Tools {
-  const kept = new Map<string, ImportedTool>();
-  for (const [name, tool] of after) {
-    const known = before.get(name);
-    kept.set(name, known?.fingerprint === tool.fingerprint ? known : tool);
-  }
-  return kept;
-}
 
 /** By id, because a tool may take the place of another. */
 function changesBetween(before: Tools, after: Tools): RegistryChange[] {

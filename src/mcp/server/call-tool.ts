@@ -1,4 +1,5 @@
 import type { InputRequiredResult } from "@modelcontextprotocol/server";
+import { isCallError } from "../../core/errors/errors.ts";
 import { randomId } from "../../core/execution/request-id.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
@@ -14,7 +15,7 @@ import type { PeerRequest } from "./peer-request.ts";
 import { invalidParams, quoted } from "./protocol-errors.ts";
 import type { ServedTools } from "./served-tools.ts";
 import { endStream } from "./stream-tool.ts";
-import { toResult } from "./to-result.ts";
+import { toFailure, toResult } from "./to-result.ts";
 import type { SuspendableRun } from "./waiting-calls.ts";
 
 /** Answers `tools/call`. */
@@ -25,12 +26,14 @@ export async function callTool(
 ): Promise<CallToolResult | InputRequiredResult> {
   const { name } = params;
   if (typeof name !== "string") throw invalidParams("A call needs the name of a tool.");
-  const format = served.formatFor(request.context);
+  const format = served.formatFor(request);
   const operation = served.table.find(name, request.identity);
-  if (operation === undefined || operation.visibility === "internal") throw unknownTool(name);
+  if (operation === undefined || operation.visibility === "internal") return missingTool(served, name);
   const input = readInput({ served, request, operation, name, args: params["arguments"] });
   return await request.run("tools/call", name, async (run, exchange) => {
-    const call = await endOperation({ served, request, run, exchange }, operation, input);
+    const ending = endOperation({ served, request, run, exchange }, operation, input);
+    const call = await served.running.orGivenUp(ending).catch((thrown: unknown) => toGivenUp(thrown));
+    if ("content" in call) return call;
     if (isHidden(served, call)) throw unknownTool(name);
     if ("error" in call.outcome) request.assertCapable(call.outcome.error);
     return await toResult(call, { served, request, operation, format });
@@ -83,7 +86,8 @@ export async function endOperation(
   const { outcome } = call;
   if ("error" in outcome || outcome.envelope.meta.source !== "mcp") return call;
   const { data, meta } = outcome.envelope;
-  const content = await served.ownLinks(operation.namespace, meta.content, { signal: run.signal });
+  const { identity } = options;
+  const content = await served.ownLinks(operation.namespace, meta.content, { signal: run.signal, identity });
   if (content === meta.content) return call;
   // Where a tool gave no data, its content stands for it.
   const envelope = { data: isEqual(data, meta.content) ? content : data, meta: { ...meta, content } };
@@ -116,6 +120,19 @@ function toInput(operation: AnyOperation, args: unknown, isOddInput: boolean): u
   if (inputOf(operation).wrapped || (isOddInput && operation.inputSchema === undefined))
     return args !== undefined && Object.hasOwn(args, "input") ? args["input"] : undefined;
   return args ?? (operation.inputSchema === undefined ? undefined : {});
+}
+
+/** A call that was given up is answered as one that failed; anything else is a fault. */
+function toGivenUp(thrown: unknown): CallToolResult {
+  if (!isCallError(thrown)) throw thrown;
+  return toFailure(thrown);
+}
+
+/** Where it is known why a tool is not there, that is a failed call; else nobody has heard of it. */
+function missingTool(served: ServedTools, name: string): CallToolResult {
+  const error = served.explainMissing(name);
+  if (error === undefined) throw unknownTool(name);
+  return toFailure(error);
 }
 
 function unknownTool(name: string): Error {

@@ -75,7 +75,7 @@ export function listCatalogue(
   cursor: unknown,
 ): { readonly tools: readonly object[]; readonly nextCursor?: string } {
   // What results will be written in must be known here too.
-  served.formatFor(request.context);
+  served.formatFor(request);
   const keyOf = (item: (typeof CATALOGUE_TOOLS)[number]): string => String(CATALOGUE_TOOLS.indexOf(item));
   const { items, ...rest } = pageOf(CATALOGUE_TOOLS, keyOf, cursor, served.limits.pageSize);
   return { tools: items, ...rest };
@@ -90,7 +90,7 @@ export async function callCatalogue(
   const { name } = params;
   const args = params["arguments"] ?? {};
   if (!isPlainObject(args)) throw invalidParams("The arguments of a call must be an object.");
-  const format = served.formatFor(request.context);
+  const format = served.formatFor(request);
   switch (name) {
     case "search":
       return await send(search(served, request, args), served, name);

@@ -5,6 +5,7 @@ import { isHeard } from "./exchange.ts";
 import type { McpServerEvent } from "./mcp-server.ts";
 import { ownerOf } from "./peer-identity.ts";
 import type { Peer } from "./peer-request.ts";
+import type { ProviderSet } from "./provider-set.ts";
 import type { ServedExecutor } from "./tool-table.ts";
 
 /** Changes within this time are told as one. */
@@ -15,6 +16,8 @@ type ListKind = Exclude<McpServerEvent["kind"], "resource_updated">;
 /** What the feed tells others about what providers say. */
 export interface FeedListeners {
   onListChange(provider: McpProvider): void;
+  /** It is there no more. */
+  onGone(provider: McpProvider): void;
   /** Gives the addresses clients know the resource by. */
   onUpdate(provider: McpProvider, uri: string): readonly string[];
 }
@@ -23,16 +26,29 @@ export interface FeedListeners {
 export class ChangeFeed {
   readonly #peers = new Set<Peer>();
   readonly #listeners = new Set<(event: McpServerEvent) => void>();
-  readonly #providers: readonly McpProvider[];
+  readonly #providers: Pick<ProviderSet, "current" | "onChange">;
+  readonly #listening: FeedListeners;
+  /** How to stop hearing each provider. */
+  readonly #heard = new Map<McpProvider, () => void>();
   readonly #stops: (() => void)[];
   readonly #due = new Set<ListKind>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(executor: ServedExecutor, providers: readonly McpProvider[], listeners: FeedListeners) {
+  constructor(
+    executor: ServedExecutor,
+    providers: Pick<ProviderSet, "current" | "onChange">,
+    listeners: FeedListeners,
+  ) {
     this.#providers = providers;
+    this.#listening = listeners;
+    this.#follow();
     this.#stops = [
       executor.onChange(() => this.#later("tools_list_changed")),
-      ...providers.map((provider) => provider.onEvent((event) => this.#hear(provider, event, listeners))),
+      providers.onChange(() => {
+        this.#follow();
+        this.#later("resources_list_changed");
+        this.#later("prompts_list_changed");
+      }),
     ];
   }
 
@@ -54,18 +70,39 @@ export class ChangeFeed {
   async setLevels(): Promise<void> {
     const wanted = [...this.#peers].map(({ level }) => MCP_LOG_LEVELS.indexOf(level ?? "debug"));
     const least: McpLogLevel = MCP_LOG_LEVELS[Math.min(...wanted, MCP_LOG_LEVELS.length - 1)] ?? "debug";
-    const logging = this.#providers.filter(({ capabilities }) => capabilities.logging);
+    const logging = this.#providers.current.filter(({ capabilities }) => capabilities.logging);
     await Promise.allSettled(logging.map((provider) => provider.setLogLevel(least)));
   }
 
   close(): void {
-    for (const stop of this.#stops) stop();
+    for (const stop of [...this.#stops, ...this.#heard.values()]) stop();
+    this.#heard.clear();
     clearTimeout(this.#timer);
     this.#peers.clear();
     this.#listeners.clear();
   }
 
-  #hear(provider: McpProvider, event: McpProviderEvent, listeners: FeedListeners): void {
+  /** Hears those there are now and nobody else. */
+  #follow(): void {
+    const current = new Set(this.#providers.current);
+    for (const [provider, stop] of this.#heard) {
+      this.#listening.onListChange(provider);
+      if (current.has(provider)) continue;
+      stop();
+      this.#heard.delete(provider);
+      this.#listening.onGone(provider);
+    }
+    for (const provider of current) {
+      if (this.#heard.has(provider)) continue;
+      this.#heard.set(
+        provider,
+        provider.onEvent((event) => this.#hear(provider, event)),
+      );
+    }
+  }
+
+  #hear(provider: McpProvider, event: McpProviderEvent): void {
+    const listeners = this.#listening;
     switch (event.type) {
       case "resources-changed":
         listeners.onListChange(provider);
@@ -76,22 +113,25 @@ export class ChangeFeed {
         this.#later("prompts_list_changed");
         return;
       case "resource-updated":
-        for (const uri of listeners.onUpdate(provider, event.uri))
-          this.#emit({ kind: "resource_updated", uri });
+        for (const uri of listeners.onUpdate(provider, event.uri)) {
+          // Those who listen over HTTP (2026-07-28) are not told apart: of what is not for everybody they hear nothing.
+          if (provider.isFor?.(undefined) !== false) this.#emit({ kind: "resource_updated", uri });
+        }
         return;
       case "log":
-        this.#log(event, provider.namespace);
+        this.#log(event, provider);
     }
   }
 
   /** What an imported server logs may be about anybody's call: it is told only where everybody listening is the same caller. */
-  #log(event: Extract<McpProviderEvent, { type: "log" }>, namespace: string): void {
+  #log(event: Extract<McpProviderEvent, { type: "log" }>, provider: McpProvider): void {
+    const { namespace } = provider;
     const owners = new Set([...this.#peers].map(({ identity }) => ownerOf(identity)));
     if (owners.size > 1) return;
     const { level, logger, data } = event;
     const params = { level, logger: logger === undefined ? namespace : `${namespace}.${logger}`, data };
-    for (const { server, era, level: least } of this.#peers) {
-      if (era !== "legacy" || !isHeard(level, least)) continue;
+    for (const { server, era, level: least, identity } of this.#peers) {
+      if (era !== "legacy" || !isHeard(level, least) || provider.isFor?.(identity) === false) continue;
       server.notification({ method: "notifications/message", params }).catch(() => {});
     }
   }

@@ -1,6 +1,6 @@
 import { checkOption, checkOptionsObject } from "../../core/options/check-options.ts";
 import type { McpServer } from "./mcp-server.ts";
-import type { McpServerOptions, ToolNaming } from "./mcp-server-options.ts";
+import type { LiveMcpProviders, McpServerOptions, ToolNaming } from "./mcp-server-options.ts";
 import type { ServedExecutor } from "./tool-table.ts";
 
 const NAMES = Object.keys({
@@ -11,7 +11,10 @@ const NAMES = Object.keys({
   names: true,
   format: true,
   formats: true,
+  formatOf: true,
   store: true,
+  inlineCharactersOf: true,
+  explainMissing: true,
   providers: true,
   resources: true,
   resourceTemplates: true,
@@ -54,12 +57,21 @@ export function checkServerOptions(options: McpServerOptions): void {
   checkOption("onWarning", onWarning, "a function", typeof onWarning === "function");
   const awaited = isPromise(store) ? " (await the promise)" : "";
   checkOption("store", store, `an object with put and read${awaited}`, hasFunctions(store, ["put", "read"]));
+  for (const name of ["formatOf", "inlineCharactersOf", "explainMissing"] as const) {
+    checkOption(name, options[name], "a function", typeof options[name] === "function");
+  }
   checkFormat("format", options.format);
-  checkList("formats", options.formats, checkFormat);
-  checkList("providers", options.providers, checkProvider);
+  const { formats, providers } = options;
+  checkList("formats", typeof formats === "function" ? formats() : formats, checkFormat);
+  checkList("providers", isLive(providers) ? providers.current : providers, checkProvider);
   checkList("resources", options.resources, checkResource);
   checkList("resourceTemplates", options.resourceTemplates, checkTemplate);
   checkList("prompts", options.prompts, checkPrompt);
+}
+
+/** Tells whether providers come and go. */
+export function isLive(providers: McpServerOptions["providers"]): providers is LiveMcpProviders {
+  return hasFunctions(providers, ["onChange"]);
 }
 
 function checkList(name: string, list: unknown, check: (name: string, item: unknown) => void): void {

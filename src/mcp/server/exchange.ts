@@ -2,7 +2,9 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import { toJsonTextOrNone } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { LogLine, Metadata } from "../../core/operation/operation-context.ts";
+import { IDEMPOTENCY_META_KEY } from "../meta-keys.ts";
 import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
+import { invalidParams } from "./protocol-errors.ts";
 
 /** The parameters of one `notifications/progress`, without the token. */
 export interface Progress {
@@ -17,6 +19,7 @@ const LEVELS = { debug: "debug", info: "info", warn: "warning", error: "error" }
 /** The tracing headers that ride in `_meta`, by the names W3C gives them. */
 const TRACE_KEYS = ["traceparent", "tracestate", "baggage"];
 const MAX_TRACE = 8_192;
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
 /** What a request in progress can tell its client: how far it is, and what its handler says. */
 export class Exchange {
@@ -83,15 +86,24 @@ export function isHeard(level: McpLogLevel, least: McpLogLevel | "off" | undefin
   return least === undefined || MCP_LOG_LEVELS.indexOf(level) >= MCP_LOG_LEVELS.indexOf(least);
 }
 
-/** What a request says about the trace it belongs to. */
+/** What a request says about the trace it belongs to, and the key under which it must not run twice. */
 export function metadataOf(context: ServerContext): Metadata | undefined {
   const meta = context.mcpReq._meta as Readonly<Record<string, unknown>> | undefined;
   if (meta === undefined) return undefined;
+  const idempotencyKey = readIdempotencyKey(meta);
   const entries = TRACE_KEYS.flatMap((key) => {
     const value = Object.hasOwn(meta, key) ? meta[key] : undefined;
     return typeof value === "string" && value.length <= MAX_TRACE ? [[key, value] as const] : [];
   });
+  if (idempotencyKey !== undefined) return { ...Object.fromEntries(entries), idempotencyKey };
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+/** A key that cannot be used is refused: its client counts on it. */
+function readIdempotencyKey(meta: Readonly<Record<string, unknown>>): string | undefined {
+  const key = Object.hasOwn(meta, IDEMPOTENCY_META_KEY) ? meta[IDEMPOTENCY_META_KEY] : undefined;
+  if (key === undefined || (typeof key === "string" && IDEMPOTENCY_KEY.test(key))) return key;
+  throw invalidParams(`_meta["${IDEMPOTENCY_META_KEY}"] must be 1 to 255 printable characters.`);
 }
 
 function readFields(value: Readonly<Record<string, unknown>>): Progress | undefined {

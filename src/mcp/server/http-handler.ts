@@ -57,6 +57,9 @@ const METHODS = ["GET", "POST", "DELETE"];
 /** Stands for a caller who is known to be nobody. */
 const NOBODY: AuthInfo = { token: "", clientId: "", scopes: [] };
 const FAULT = "An MCP request over HTTP failed unexpectedly.";
+/** How long answers to calls that were given up may take to be written, in milliseconds. */
+const LAST_MS = 200;
+
 const CREDENTIALS = ["authorization", "cookie", "proxy-authorization"];
 
 /** Creates an MCP endpoint; put it behind any server that speaks `Request` and `Response`, or use `serveMcpHttp`. */
@@ -202,14 +205,20 @@ class HttpHandler implements McpHandler {
     return withIdentity(authInfo, identity);
   }
 
-  async #close(timeoutMs: number): Promise<void> {
-    this.#stopHearing();
-    await this.#listens.close();
-    this.#sessions.endStreams();
+  async #untilIdle(timeoutMs: number): Promise<void> {
     const until = performance.now() + timeoutMs;
     while (this.#running + this.#sessions.running > 0 && performance.now() < until) {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
+  }
+
+  async #close(timeoutMs: number): Promise<void> {
+    this.#stopHearing();
+    await this.#listens.close();
+    this.#sessions.endStreams();
+    await this.#untilIdle(timeoutMs);
+    this.#server.giveUpCalls?.();
+    await this.#untilIdle(LAST_MS);
     await Promise.allSettled([this.#calls.close(), this.#sessions.close()]);
   }
 }

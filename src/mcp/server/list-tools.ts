@@ -17,7 +17,7 @@ export interface ToolPage {
 /** Answers `tools/list`: what this caller may call, sorted by id. */
 export function listTools(served: ServedTools, request: PeerRequest, cursor: unknown): ToolPage {
   const { executor, table, limits } = served;
-  const format = served.formatFor(request.context);
+  const format = served.formatFor(request);
   const visible = executor.list({ identity: request.identity });
   const { items, ...rest } = pageOf(visible, ({ id }) => id, cursor, limits.pageSize);
   const { era, splices } = request.peer;

@@ -1,4 +1,3 @@
-import type { Identity } from "../../core/access/identity.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import type { LogLine } from "../../core/operation/operation-context.ts";
 import { encodeBase64 } from "../../core/wire/base64.ts";
@@ -28,7 +27,6 @@ import { parseUriTemplate, type UriMatcher } from "./uri-template.ts";
 
 /** What a request to what this process offers may be told, beyond what any provider may. */
 export interface LocalRequestOptions extends McpProviderOptions {
-  readonly identity?: Identity | undefined;
   readonly onLog?: ((line: LogLine) => void) | undefined;
 }
 

@@ -1,4 +1,5 @@
 import type { Identity } from "../../core/access/identity.ts";
+import type { CallError } from "../../core/errors/errors.ts";
 import type { OperationContext } from "../../core/operation/operation-context.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import type { ResultStore } from "../../core/result/result-store.ts";
@@ -95,6 +96,22 @@ export interface McpServerLimits {
   readonly waitingMs?: number | undefined;
 }
 
+/** Providers that come and go while they are served. */
+export interface LiveMcpProviders {
+  /** Those there are now, each with a namespace of its own. */
+  readonly current: readonly McpProvider[];
+  /** Calls the listener after `current`, or what one of them can do, has changed; returns how to stop. */
+  onChange(listener: () => void): () => void;
+}
+
+/** Who makes a request, for whoever chooses the format of its answer. */
+export interface McpClient {
+  /** What the client calls itself; nobody has checked it. */
+  readonly name?: string | undefined;
+  /** Nothing for an anonymous caller. */
+  readonly identity?: Identity | undefined;
+}
+
 /** How operations are served to MCP clients. */
 export interface McpServerOptions {
   /** @default "waybill" */
@@ -108,11 +125,20 @@ export interface McpServerOptions {
   /** How results are written. @default plain: data as structured content, and as text */
   readonly format?: ResultFormat | undefined;
   /** Formats a client may ask for instead, by name, in `_meta["dev.waybill/format"]` of `tools/list` and `tools/call`. */
-  readonly formats?: readonly ResultFormat[] | undefined;
+  readonly formats?: readonly ResultFormat[] | (() => readonly ResultFormat[]) | undefined;
+  /**
+   * Names the format for a client that asks for none: one of `formats`, or `format`. Anything else, or nothing, means `format`.
+   * @default `format` for everybody
+   */
+  readonly formatOf?: ((client: McpClient) => string | undefined) | undefined;
   /** Keeps results that are too long to send whole; without one they are sent whole. */
   readonly store?: ResultStore | undefined;
+  /** `limits.inlineCharacters` of one operation, by id; nothing means the usual bound. @default the usual bound for all */
+  readonly inlineCharactersOf?: ((operationId: string) => number | undefined) | undefined;
+  /** Says why there is no tool of that name, where that is known; else it is an unknown one. @default nothing is known */
+  readonly explainMissing?: ((toolName: string) => CallError | undefined) | undefined;
   /** What imported servers offer besides tools is passed on. */
-  readonly providers?: readonly McpProvider[] | undefined;
+  readonly providers?: readonly McpProvider[] | LiveMcpProviders | undefined;
   readonly resources?: readonly LocalResource[] | undefined;
   readonly resourceTemplates?: readonly LocalResourceTemplate[] | undefined;
   readonly prompts?: readonly LocalPrompt[] | undefined;

@@ -29,6 +29,8 @@ export interface McpServer {
   open(peer: McpPeer): Server;
   /** Returns how to stop listening. */
   onEvent(listener: (event: McpServerEvent) => void): () => void;
+  /** Answers the calls under way with `UNAVAILABLE`, before `close` ends them without a word. */
+  giveUpCalls?(): void;
   /**
    * Refuses new peers from now on, ends those there are with what runs for them, and stops following changes. The executor, the
    * providers and whatever listens (`serveMcpHttp`) go on until they are closed themselves.

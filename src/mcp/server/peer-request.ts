@@ -20,8 +20,9 @@ import {
 import type { Era } from "./describe-tool.ts";
 import { Exchange } from "./exchange.ts";
 import type { McpPeer } from "./mcp-server.ts";
+import type { McpClient } from "./mcp-server-options.ts";
 import { identityOf, ownerOf } from "./peer-identity.ts";
-import { declaredCapabilities, wantedLogLevel } from "./request-envelope.ts";
+import { declaredCapabilities, declaredName, wantedLogLevel } from "./request-envelope.ts";
 import type { SuspendableRun, WaitingCalls } from "./waiting-calls.ts";
 
 const CANNOT = { form: false, url: false, sampling: false, roots: false };
@@ -77,6 +78,13 @@ export class PeerRequest {
     this.identity = identityOf(context, peer.identity);
     this.#waiting = waiting;
     this.#waitingMs = waitingMs;
+  }
+
+  /** Who is asking, as far as that decides how to answer. */
+  get client(): McpClient {
+    const { peer, context, identity } = this;
+    const name = peer.era === "modern" ? declaredName(context) : peer.server.getClientVersion()?.name;
+    return { name, identity };
   }
 
   /** Runs what may ask the client something on the way, in whichever way this client can be asked. */

@@ -15,14 +15,12 @@ type Lists = readonly (readonly [McpProvider, readonly McpPrompt[]])[];
 
 /** The prompts of all providers: those of this process under their own names, others under names made like those of tools. */
 export class PromptDirectory {
-  readonly providers: readonly McpProvider[];
   readonly #lists: ProviderLists<McpPrompt>;
   readonly #naming: ToolNaming;
 
-  constructor(providers: readonly McpProvider[], naming: ToolNaming, warn: ProviderWarning) {
-    this.providers = providers.filter(({ capabilities }) => capabilities.prompts);
+  constructor(providers: () => readonly McpProvider[], naming: ToolNaming, warn: ProviderWarning) {
     this.#naming = naming;
-    this.#lists = new ProviderLists(this.providers, {
+    this.#lists = new ProviderLists(() => providers().filter(({ capabilities }) => capabilities.prompts), {
       what: "prompts",
       list: (provider, options) => provider.listPrompts(options),
       warn,

@@ -19,25 +19,35 @@ interface Kept<T> {
   readonly items: readonly T[];
 }
 
+/** Those that are there for who is asking. */
+export function providersFor(
+  providers: readonly McpProvider[],
+  { identity }: McpProviderOptions,
+): readonly McpProvider[] {
+  return providers.filter((provider) => provider.isFor?.(identity) ?? true);
+}
+
 /** The same list of every provider, each kept for a moment; a provider that fails is left out, with a warning. */
 export class ProviderLists<T> {
-  readonly #providers: readonly McpProvider[];
+  readonly #providers: () => readonly McpProvider[];
   readonly #list: (provider: McpProvider, options: McpProviderOptions) => Promise<readonly T[]>;
   readonly #warn: ProviderWarning;
   readonly #what: string;
   readonly #kept = new Map<McpProvider, Kept<T>>();
 
-  constructor(providers: readonly McpProvider[], { what, list, warn }: ProviderListsOptions<T>) {
+  constructor(providers: () => readonly McpProvider[], { what, list, warn }: ProviderListsOptions<T>) {
     this.#providers = providers;
     this.#what = what;
     this.#list = list;
     this.#warn = warn;
   }
 
-  /** Asks every provider. */
+  /** Asks every provider that is there for the caller. */
   async all(options: McpProviderOptions = {}): Promise<readonly (readonly [McpProvider, readonly T[]])[]> {
     return await Promise.all(
-      this.#providers.map(async (provider) => [provider, await this.#ask(provider, options)] as const),
+      providersFor(this.#providers(), options).map(
+        async (provider) => [provider, await this.#ask(provider, options)] as const,
+      ),
     );
   }
 
@@ -45,7 +55,7 @@ export class ProviderLists<T> {
   async recent(options: McpProviderOptions = {}): Promise<readonly (readonly [McpProvider, readonly T[]])[]> {
     const since = Date.now() - FRESH_MS;
     return await Promise.all(
-      this.#providers.map(async (provider) => {
+      providersFor(this.#providers(), options).map(async (provider) => {
         const kept = this.#kept.get(provider);
         const items =
           kept !== undefined && kept.at >= since ? kept.items : await this.#ask(provider, options);

@@ -8,6 +8,11 @@ import { LocalProvider } from "./local-provider.ts";
 import { ResourceDirectory } from "./resource-directory.ts";
 import { toMcpServer } from "./to-mcp-server.ts";
 
+/** Providers that stay as they are. */
+const fixed = (...providers: LocalProvider[]) => {
+  return () => providers;
+};
+
 interface Upstream {
   readonly listed?: readonly string[];
   readonly templates?: readonly string[];
@@ -131,7 +136,7 @@ describe("ResourceDirectory", () => {
   }
 
   it("Mcp: qualifies all links of a result that are too many to compare, at N + 1", async () => {
-    const directory = new ResourceDirectory([new Other("one", 0), new Other("two", 100)], () => {});
+    const directory = new ResourceDirectory(fixed(new Other("one", 0), new Other("two", 100)), () => {});
     const links = (count: number) =>
       Array.from({ length: count }, (_, i) => ({ type: "resource_link", uri: `z://${i}`, name: "z" }));
     const few = links(1_000);
@@ -141,7 +146,7 @@ describe("ResourceDirectory", () => {
   });
 
   it("Mcp: leaves blocks alone that are no links, of nobody it knows, or of the only one", async () => {
-    const two = new ResourceDirectory([new Other("one", 0), new Other("two", 0)], () => {});
+    const two = new ResourceDirectory(fixed(new Other("one", 0), new Other("two", 0)), () => {});
     const odd = [
       null,
       7,
@@ -152,7 +157,7 @@ describe("ResourceDirectory", () => {
     expect(await two.ownLinks("one", odd, {})).toBe(odd);
     const link = [{ type: "resource_link", uri: "own://two", name: "own" }];
     expect(await two.ownLinks("local", link, {})).toBe(link);
-    const one = new ResourceDirectory([new Other("one", 0)], () => {});
+    const one = new ResourceDirectory(fixed(new Other("one", 0)), () => {});
     expect(await one.ownLinks("one", link, {})).toBe(link);
   });
 });

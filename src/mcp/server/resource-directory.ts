@@ -8,7 +8,7 @@ import type {
 } from "../provider.ts";
 import { compareKeys, type Page, pageOf } from "./page-cursor.ts";
 import { resourceNotFound } from "./protocol-errors.ts";
-import { ProviderLists, type ProviderWarning } from "./provider-lists.ts";
+import { ProviderLists, type ProviderWarning, providersFor } from "./provider-lists.ts";
 import { readProviderUri, toProviderUri } from "./provider-uri.ts";
 import { linkedUri, SeenLinks, withLinkedUri } from "./seen-links.ts";
 import { mayMatch } from "./uri-template.ts";
@@ -25,23 +25,28 @@ const MAX_MATCHES = 100_000;
 
 /** The resources of all providers under one roof: the same addresses where they are unique, qualified ones where they are not. */
 export class ResourceDirectory {
-  readonly providers: readonly McpProvider[];
+  readonly #providers: () => readonly McpProvider[];
   readonly #links = new SeenLinks();
   readonly #resources: ProviderLists<McpResource>;
   readonly #templates: ProviderLists<McpResourceTemplate>;
 
-  constructor(providers: readonly McpProvider[], warn: ProviderWarning) {
-    this.providers = providers.filter(({ capabilities }) => capabilities.resources);
-    this.#resources = new ProviderLists(this.providers, {
+  constructor(providers: () => readonly McpProvider[], warn: ProviderWarning) {
+    this.#providers = providers;
+    this.#resources = new ProviderLists(() => this.providers, {
       what: "resources",
       list: (provider, asked) => provider.listResources(asked),
       warn,
     });
-    this.#templates = new ProviderLists(this.providers, {
+    this.#templates = new ProviderLists(() => this.providers, {
       what: "resource templates",
       list: (provider, asked) => provider.listResourceTemplates(asked),
       warn,
     });
+  }
+
+  /** Those that have resources now. */
+  get providers(): readonly McpProvider[] {
+    return this.#providers().filter(({ capabilities }) => capabilities.resources);
   }
 
   /** One page of all resources, sorted by address. */
@@ -81,8 +86,9 @@ export class ResourceDirectory {
 
   /** Finds who has a resource; throws "not found" where nobody does, or several do. */
   async find(uri: string, options: McpProviderOptions): Promise<OwnedResource> {
-    const named = readProviderUri(uri, this.providers);
+    const named = readProviderUri(uri, this.#for(options));
     if (named !== undefined) return named;
+    this.#refuseHidden(uri);
     const owners = await this.#ownersOf(uri, options);
     const [provider, ...others] = owners;
     if (provider === undefined) throw resourceNotFound(uri);
@@ -93,11 +99,13 @@ export class ResourceDirectory {
 
   /** Finds the template a completion is asked for. */
   async findTemplate(uriTemplate: string, options: McpProviderOptions): Promise<OwnedResource> {
-    const named = readProviderUri(uriTemplate, this.providers);
+    const providers = this.#for(options);
+    const named = readProviderUri(uriTemplate, providers);
     if (named !== undefined) return named;
+    this.#refuseHidden(uriTemplate);
     const lists = await this.#templates.recent(options);
     const [found] = lists.find(([, items]) => items.some((item) => item.uriTemplate === uriTemplate)) ?? [];
-    const provider = found ?? (this.providers.length === 1 ? this.providers[0] : undefined);
+    const provider = found ?? (providers.length === 1 ? providers[0] : undefined);
     if (provider === undefined) throw resourceNotFound(uriTemplate);
     return { provider, uri: uriTemplate };
   }
@@ -116,9 +124,10 @@ export class ResourceDirectory {
     content: readonly T[],
     options: McpProviderOptions,
   ): Promise<readonly T[]> {
-    const owner = this.providers.find((provider) => provider.namespace === namespace);
+    const providers = this.#for(options);
+    const owner = providers.find((provider) => provider.namespace === namespace);
     // With one provider there is nobody else to ask.
-    if (owner === undefined || this.providers.length < 2) return content;
+    if (owner === undefined || providers.length < 2) return content;
     const uris = new Set(content.map(linkedUri).filter((uri) => uri !== undefined));
     if (uris.size === 0) return content;
     const shared = await this.#sharedOf(owner, uris, options);
@@ -151,9 +160,20 @@ export class ResourceDirectory {
     this.#templates.forget(provider);
   }
 
+  /** An address that names a provider is that provider's alone, also where it is not there for who is asking. */
+  #refuseHidden(uri: string): void {
+    if (readProviderUri(uri, this.providers) !== undefined) throw resourceNotFound(uri);
+  }
+
+  /** Those of them that are there for who is asking. */
+  #for(options: McpProviderOptions): readonly McpProvider[] {
+    return providersFor(this.providers, options);
+  }
+
   /** Those who list it, else those with a template for it, else whose results linked to it. */
   async #ownersOf(uri: string, options: McpProviderOptions): Promise<readonly McpProvider[]> {
-    if (this.providers.length <= 1) return this.providers;
+    const providers = this.#for(options);
+    if (providers.length <= 1) return providers;
     const lists = await this.#resources.recent(options);
     const listing = lists.filter(([, items]) => items.some((item) => item.uri === uri));
     if (listing.length > 0) return preferLocal(listing.map(([provider]) => provider));
@@ -161,7 +181,7 @@ export class ResourceDirectory {
     const matching = templates.filter(([, items]) => items.some((item) => mayMatch(item.uriTemplate, uri)));
     if (matching.length > 0) return preferLocal(matching.map(([provider]) => provider));
     const linking = this.#links.namespacesOf(uri);
-    return this.providers.filter(({ namespace }) => linking.includes(namespace));
+    return providers.filter(({ namespace }) => linking.includes(namespace));
   }
 
   /** Those addresses under which somebody else would be found, alone or too. */

@@ -73,12 +73,21 @@ export class ResourceSubscriptions {
   /** Tells those who want to know; gives the addresses the resource goes by. */
   announce(provider: McpProvider, uri: string): readonly string[] {
     const addresses = this.#directory.addressesOf(provider, uri);
-    for (const { server, subscriptions } of this.#byResource.get(keyOf({ provider, uri }))?.peers ?? []) {
+    for (const { server, subscriptions, identity } of this.#byResource.get(keyOf({ provider, uri }))?.peers ??
+      []) {
+      if (provider.isFor?.(identity) === false) continue;
       for (const address of addresses) {
         if (subscriptions.has(address)) server.sendResourceUpdated({ uri: address }).catch(() => {});
       }
     }
     return addresses;
+  }
+
+  /** Forgets what a provider that has gone was asked for; nobody hears of its resources any more. */
+  forget(provider: McpProvider): void {
+    for (const [key, subscribed] of this.#byResource) {
+      if (subscribed.provider === provider) this.#byResource.delete(key);
+    }
   }
 
   async #join(peer: Peer, owned: OwnedResource, options: McpProviderOptions): Promise<void> {

@@ -7,7 +7,7 @@ import type {
 } from "@modelcontextprotocol/server";
 import { serveStdio as serveSdkStdio } from "@modelcontextprotocol/server/stdio";
 import type { Identity } from "../../core/access/identity.ts";
-import { checkOption, checkOptionsObject } from "../../core/options/check-options.ts";
+import { checkDelay, checkOption, checkOptionsObject } from "../../core/options/check-options.ts";
 import { checkServer } from "./check-server-options.ts";
 import type { McpServer } from "./mcp-server.ts";
 import { HeldResources, listenedResources, MAX_SUBSCRIPTIONS } from "./resource-subscriptions.ts";
@@ -40,6 +40,8 @@ export interface ServeStdioOptions {
   readonly limits?: StdioLimits | undefined;
   /** Sends to stderr what anything else writes to stdout meanwhile, `console.log` above all. @default true */
   readonly guardStdout?: boolean | undefined;
+  /** Milliseconds that calls under way have to end, and be answered, when stdin ends. @default 0: they are told to stop at once */
+  readonly drainMs?: number | undefined;
   /** Hears of lines that were skipped and of faults of the connection. @default a line on stderr */
   readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
 }
@@ -48,7 +50,8 @@ export interface ServeStdioOptions {
 export interface StdioConnection {
   /** Settles when the client has gone, or `close` was called; whatever ran has been told to stop. */
   readonly closed: Promise<void>;
-  close(): Promise<void>;
+  /** Reads nothing more, lets calls under way end for that time, and then ends them. */
+  close(options?: { /** @default 0 */ readonly timeoutMs?: number | undefined }): Promise<void>;
 }
 
 /** Serves one client, of 2025 or of 2026-07-28, over stdin and stdout, until stdin ends. */
@@ -56,14 +59,14 @@ export function serveStdio(server: McpServer, options: ServeStdioOptions = {}): 
   checkServer(server, "serveStdio");
   if (server.isClosed === true) throw new Error("This MCP server is closed: make another with toMcpServer.");
   checkStdioOptions(options);
-  const { identity, limits = {} } = options;
+  const { identity, limits = {}, drainMs = 0 } = options;
   const stdin = (options.stdin ?? process.stdin) as Readable;
   const stdout = (options.stdout ?? process.stdout) as Writable;
   const [messageBytes, unreadBytes, maxSubscriptions] = readLimits(limits);
   const warn = options.onWarning ?? ((message) => process.stderr.write(`${message}\n`));
   const write = stdout.write.bind(stdout) as (text: string) => boolean;
   const release = (options.guardStdout ?? true) ? guardStdout(stdout) : () => {};
-  const transport = new StdioTransport({ stdin, stdout, write, messageBytes, unreadBytes });
+  const transport = new StdioTransport({ stdin, stdout, write, messageBytes, unreadBytes, drainMs });
   let opened: Server | undefined;
   const open = ({ era }: McpRequestContext): Server => {
     opened = server.open({ era, identity, stays: true, splices: true });
@@ -87,7 +90,8 @@ export function serveStdio(server: McpServer, options: ServeStdioOptions = {}): 
   });
   return {
     closed,
-    async close() {
+    async close({ timeoutMs = 0 } = {}) {
+      await transport.end(timeoutMs);
       await handle.close();
       await closed;
     },
@@ -157,16 +161,18 @@ const NAMES = Object.keys({
   identity: true,
   limits: true,
   guardStdout: true,
+  drainMs: true,
   onWarning: true,
 } satisfies Record<keyof ServeStdioOptions, true>);
 
 function checkStdioOptions(options: ServeStdioOptions): void {
   checkOptionsObject(options, NAMES);
-  const { stdin, stdout, identity, limits, guardStdout, onWarning } = options;
+  const { stdin, stdout, identity, limits, guardStdout, drainMs, onWarning } = options;
   checkOption("stdin", stdin, "a stream to read from", typeof stdin?.on === "function");
   checkOption("stdout", stdout, "a stream to write to", typeof stdout?.on === "function");
   checkOption("identity", identity, "an object with a subject", typeof identity?.subject === "string");
   checkOption("guardStdout", guardStdout, "true or false", typeof guardStdout === "boolean");
+  checkDelay("drainMs", drainMs);
   checkOption("onWarning", onWarning, "a function", typeof onWarning === "function");
   if (limits === undefined) return;
   checkOptionsObject(limits, ["messageBytes", "unreadBytes", "subscriptions"], "limits.");

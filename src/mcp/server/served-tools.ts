@@ -1,10 +1,12 @@
-import type { ServerContext } from "@modelcontextprotocol/server";
+import type { CallError } from "../../core/errors/errors.ts";
 import { checkOptionsObject, describeValue } from "../../core/options/check-options.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import type { McpProviderOptions } from "../provider.ts";
 import type { McpServerLimits, McpServerOptions } from "./mcp-server-options.ts";
+import type { PeerRequest } from "./peer-request.ts";
 import { plainFormat } from "./plain-format.ts";
 import { invalidParams, quoted } from "./protocol-errors.ts";
+import { RunningCalls } from "./running-calls.ts";
 import type { StoredResults } from "./stored-results.ts";
 import { type ServedExecutor, ToolTable } from "./tool-table.ts";
 
@@ -30,11 +32,16 @@ export interface ServedTools {
   readonly executor: ServedExecutor;
   readonly table: ToolTable;
   readonly limits: ServerLimits;
+  readonly running: RunningCalls;
   readonly store: Pick<StoredResults, "put" | "learn"> | undefined;
   /** The blocks of an imported tool's result, with links that lead back to its server. */
   ownLinks<T>(namespace: string, content: readonly T[], options: McpProviderOptions): Promise<readonly T[]>;
-  /** The format a request asks for, or the usual one; throws -32602 for one nobody offers. */
-  formatFor(context: ServerContext): ResultFormat;
+  /** The format a request asks for, or the usual one of its client; throws -32602 for one nobody offers. */
+  formatFor(request: PeerRequest): ResultFormat;
+  /** How many characters of a result of this operation are sent whole. */
+  inlineCharactersOf(operationId: string): number;
+  /** Why there is no tool of that name, where that is known. */
+  explainMissing(toolName: string): CallError | undefined;
 }
 
 /** What else tools are served with. */
@@ -49,16 +56,21 @@ export function serveTools(
   options: McpServerOptions,
   { warn, ...parts }: ServedParts,
 ): ServedTools {
-  const usual = options.format ?? plainFormat;
-  const byName = new Map([...(options.formats ?? []), usual].map((format) => [format.name, format]));
+  const { format: usual = plainFormat, formats = [], formatOf } = options;
+  const limits = readLimits(options.limits);
+  const namedFormats = nameFormats(usual, typeof formats === "function" ? formats : () => formats);
   return {
     executor,
     table: new ToolTable(executor, options.names ?? {}, warn),
-    limits: readLimits(options.limits),
+    limits,
+    running: new RunningCalls(),
     ...parts,
-    formatFor({ mcpReq: { _meta } }) {
-      const wanted: unknown = _meta?.[FORMAT_META_KEY];
-      if (wanted === undefined) return usual;
+    inlineCharactersOf: (id) => options.inlineCharactersOf?.(id) ?? limits.inlineCharacters,
+    explainMissing: (name) => options.explainMissing?.(name),
+    formatFor(request) {
+      const byName = namedFormats();
+      const wanted: unknown = request.context.mcpReq._meta?.[FORMAT_META_KEY];
+      if (wanted === undefined) return byName.get(formatOf?.(request.client) ?? usual.name) ?? usual;
       const format = typeof wanted === "string" ? byName.get(wanted) : undefined;
       if (format !== undefined) return format;
       const known = [...byName.keys()].join(", ");
@@ -66,6 +78,23 @@ export function serveTools(
         typeof wanted === "string" ? `There is no format ${quoted(wanted)}` : "A format has a name";
       throw invalidParams(`${none}; ask for one of these in _meta["${FORMAT_META_KEY}"]: ${known}.`);
     },
+  };
+}
+
+/** The formats there are by name, put together again only when there are others. */
+function nameFormats(
+  usual: ResultFormat,
+  read: () => readonly ResultFormat[],
+): () => ReadonlyMap<string, ResultFormat> {
+  let known: readonly ResultFormat[] | undefined;
+  let byName: ReadonlyMap<string, ResultFormat> = new Map();
+  return () => {
+    const formats = read();
+    if (formats !== known) {
+      known = formats;
+      byName = new Map([...formats, usual].map((format) => [format.name, format]));
+    }
+    return byName;
   };
 }
 

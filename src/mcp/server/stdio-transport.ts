@@ -14,6 +14,8 @@ export interface StdioTransportOptions {
   readonly messageBytes: number;
   /** Bytes nobody has read from `stdout` yet, above which nothing more is read from `stdin`. */
   readonly unreadBytes: number;
+  /** Milliseconds that requests under way have to be answered once `stdin` has ended. */
+  readonly drainMs: number;
 }
 
 function toText(message: JSONRPCMessage): string {
@@ -30,6 +32,10 @@ export class StdioTransport implements Transport {
   readonly #options: StdioTransportOptions;
   readonly #lines: LineReader;
   #closed = false;
+  #ending: Promise<void> | undefined;
+  /** Requests that have not been answered. */
+  readonly #open = new Set<unknown>();
+  #onAnswered: () => void = () => {};
 
   constructor(options: StdioTransportOptions) {
     this.#options = options;
@@ -55,17 +61,43 @@ export class StdioTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     if (this.#closed) throw new Error("The connection is closed.");
     this.#write(message);
+    if (!("method" in message) && this.#open.delete(message.id)) this.#onAnswered();
+  }
+
+  /** Reads nothing more, and closes once what was asked is answered, or after so many milliseconds. */
+  end(timeoutMs: number): Promise<void> {
+    this.#ending ??= this.#end(timeoutMs);
+    return this.#ending;
+  }
+
+  async #end(timeoutMs: number): Promise<void> {
+    this.#stopReading();
+    let timer: NodeJS.Timeout | undefined;
+    if (this.#open.size > 0 && timeoutMs > 0 && !this.#closed) {
+      await new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, timeoutMs);
+        this.#onAnswered = () => this.#open.size === 0 && resolve();
+      });
+    }
+    clearTimeout(timer);
+    await this.close();
+  }
+
+  #stopReading(): void {
+    const { stdin } = this.#options;
+    stdin.off("data", this.#read);
+    stdin.off("end", this.#finish);
+    stdin.off("close", this.#finish);
+    stdin.pause();
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    const { stdin, stdout } = this.#options;
-    stdin.off("data", this.#read);
-    stdin.off("end", this.#finish);
-    stdin.off("close", this.#finish);
-    stdout.off("drain", this.#resume);
-    stdin.pause();
+    this.#stopReading();
+    this.#options.stdout.off("drain", this.#resume);
+    this.#open.clear();
+    this.#onAnswered();
     // The listeners for errors stay: a write that fails late must not end the process.
     this.onclose?.();
   }
@@ -85,22 +117,31 @@ export class StdioTransport implements Transport {
     const { messages, odd } = readRpcLine(line);
     for (const message of messages) {
       const fault = faultOf(message);
-      if (fault === undefined) this.onmessage?.(message);
+      if (fault === undefined) this.#take(message);
       else this.#write(fault);
     }
     if (odd !== undefined) this.onerror?.(new Error(`A line of input was skipped: it ${odd}.`));
   };
+
+  #take(message: JSONRPCMessage): void {
+    if ("method" in message) {
+      // A stream of changes ends with the connection; one that was called off is not answered.
+      if ("id" in message && message.method !== "subscriptions/listen") this.#open.add(message.id);
+      else if (message.method === "notifications/cancelled") this.#open.delete(message.params?.["requestId"]);
+    }
+    this.onmessage?.(message);
+  }
 
   readonly #skip = (): void => {
     this.onerror?.(new Error(`A message of more than ${this.#options.messageBytes} bytes was skipped.`));
   };
 
   readonly #resume = (): void => {
-    this.#options.stdin.resume();
+    if (this.#ending === undefined) this.#options.stdin.resume();
   };
 
   readonly #finish = (): void => {
-    void this.close();
+    void this.end(this.#options.drainMs);
   };
 
   readonly #fail = (error: Error): void => {

@@ -8,12 +8,12 @@ import { ChangeFeed } from "./change-feed.ts";
 import { checkExecutor, checkServerOptions } from "./check-server-options.ts";
 import { handleRequest } from "./handle-request.ts";
 import { listTools } from "./list-tools.ts";
-import { LocalProvider } from "./local-provider.ts";
 import type { McpPeer, McpServer } from "./mcp-server.ts";
 import type { McpServerOptions } from "./mcp-server-options.ts";
 import { Peer, PeerRequest } from "./peer-request.ts";
 import { PromptDirectory } from "./prompt-directory.ts";
 import { invalidParams } from "./protocol-errors.ts";
+import { ProviderSet } from "./provider-set.ts";
 import { RawServer } from "./raw-server.ts";
 import { readLogLevel } from "./request-envelope.ts";
 import { ResourceDirectory } from "./resource-directory.ts";
@@ -57,10 +57,11 @@ class SharedServer implements McpServer {
 
   constructor(executor: ServedExecutor, options: McpServerOptions) {
     this.#options = options;
-    const providers = allProviders(options);
+    const providers = new ProviderSet(options);
+    const current = (): readonly McpProvider[] => providers.current;
     const warn = (message: string, cause?: unknown): void => this.#warn(message, cause);
-    const resources = new ResourceDirectory(providers, warn);
-    const prompts = new PromptDirectory(providers, options.names ?? {}, warn);
+    const resources = new ResourceDirectory(current, warn);
+    const prompts = new PromptDirectory(current, options.names ?? {}, warn);
     const stored = options.store && new StoredResults(options.store);
     this.#tools = serveTools(executor, options, {
       store: stored,
@@ -75,10 +76,11 @@ class SharedServer implements McpServer {
         resources.forget(provider);
         prompts.forget(provider);
       },
+      onGone: (provider) => this.#subscriptions.forget(provider),
       onUpdate: (provider, uri) => this.#subscriptions.announce(provider, uri),
     });
     const served = { resources, prompts, subscriptions: this.#subscriptions, stored, pageSize };
-    this.#capabilities = capabilitiesOf(providers, options);
+    this.#capabilities = providers.capabilities(options);
     this.#answers = Object.entries(this.#allAnswers(served));
   }
 
@@ -112,6 +114,10 @@ class SharedServer implements McpServer {
 
   onEvent(listener: Parameters<McpServer["onEvent"]>[0]): () => void {
     return this.#feed.listen(listener);
+  }
+
+  giveUpCalls(): void {
+    this.#tools.running.giveUp();
   }
 
   async close(): Promise<void> {
@@ -174,34 +180,4 @@ class SharedServer implements McpServer {
     else if (!this.#warned.has(message)) console.warn(message, cause);
     this.#warned.add(message);
   }
-}
-
-function allProviders(options: McpServerOptions): readonly McpProvider[] {
-  const { providers = [] } = options;
-  const namespaces = new Set(providers.map(({ namespace }) => namespace));
-  if (namespaces.size < providers.length || namespaces.has("")) {
-    throw new TypeError("Every provider needs a namespace of its own.");
-  }
-  return [new LocalProvider(options), ...providers];
-}
-
-/** Says exactly what is there: a list is said to change where somebody could change it. */
-function capabilitiesOf(providers: readonly McpProvider[], options: McpServerOptions): ServerCapabilities {
-  const { store, catalogue = false } = options;
-  const some = (what: keyof McpProvider["capabilities"]): readonly McpProvider[] =>
-    providers.filter(({ capabilities }) => capabilities[what]);
-  const changes = (owners: readonly McpProvider[]): { listChanged?: true } =>
-    owners.some(({ namespace }) => namespace !== "") ? { listChanged: true } : {};
-  const resources = some("resources");
-  const prompts = some("prompts");
-  const subscribe = some("resourceSubscriptions").length > 0;
-  return {
-    tools: catalogue ? {} : { listChanged: true },
-    logging: {},
-    ...((resources.length > 0 || store) && {
-      resources: { ...changes(resources), ...(subscribe && { subscribe }) },
-    }),
-    ...(prompts.length > 0 && { prompts: changes(prompts) }),
-    ...(some("completions").length > 0 && { completions: {} }),
-  };
 }

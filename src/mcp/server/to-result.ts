@@ -29,6 +29,7 @@ export async function toResult(call: EndedCall, options: ToResultOptions): Promi
     ? await withinLimits(written, served, {
         isPromised: schema !== undefined,
         name: operation.id,
+        inlineCharacters: served.inlineCharactersOf(operation.id),
         ...(operation.type === "subscription" && { shorten: shortenStream }),
       })
     : await ownPreview(written, served);
@@ -42,11 +43,11 @@ export async function toResult(call: EndedCall, options: ToResultOptions): Promi
 export async function withinLimits(
   result: CallToolResult,
   { store, limits }: ServedTools,
-  options: Omit<CutOptions, "store" | "inlineCharacters">,
+  options: Omit<CutOptions, "store" | "inlineCharacters"> & Partial<Pick<CutOptions, "inlineCharacters">>,
 ): Promise<CallToolResult> {
   if (store === undefined) return result;
   try {
-    return await withinInline(result, { ...options, store, inlineCharacters: limits.inlineCharacters });
+    return await withinInline(result, { inlineCharacters: limits.inlineCharacters, ...options, store });
   } catch (thrown) {
     return toFailure(toCallError(thrown));
   }
@@ -76,6 +77,7 @@ async function write(format: ResultFormat, call: EndedCall): Promise<CallToolRes
   }
 }
 
-function toFailure(error: CallError): CallToolResult {
+/** Writes a call that failed before there was anything to write. */
+export function toFailure(error: CallError): CallToolResult {
   return withFacts(toErrorText(error), { outcome: "call-error", ...error.toJSON() });
 }

@@ -31,6 +31,11 @@ export class ToolPin {
     return this.#lock;
   }
 
+  /** Takes over what others have approved in the file since. */
+  async reread(): Promise<void> {
+    if (this.#file !== undefined) this.#lock = (await readLockFile(this.#file)) ?? createToolLock();
+  }
+
   /** Says why a tool is refused; nothing where it is as approved. */
   changeOf(definition: ToolDefinition): DefinitionChange | undefined {
     return findChange(this.#lock, this.#namespace, definition);
@@ -47,7 +52,7 @@ export class ToolPin {
         : `The tool ${tool} of "${this.#namespace}" is no longer as it was approved`;
     throw new CallError(
       "DEFINITION_CHANGED",
-      `${what}; look at the diff, then approve it with approveTools(source).`,
+      `${what}; look at the diff, then approve it: approveTools(source), or waybill lock --approve.`,
       {
         details: { tool: change.tool, kind: change.kind, diff: change.diff },
       },
