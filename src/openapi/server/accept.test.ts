@@ -44,6 +44,24 @@ describe("choosing a representation", () => {
     });
   });
 
+  it("RE-30 gives whoever accepts anything what is usual for them, and nobody else", () => {
+    const usual = new Map([
+      ["ann", "Plain"],
+      ["bea", "envelope"],
+      ["cid", "odd"],
+    ]);
+    const choosing = createNegotiation([format], (identity) => usual.get(identity?.subject ?? ""));
+    const forWhom = (subject: string, accept?: string) =>
+      choosing.choose(accept, undefined, { subject }).kind;
+    expect(forWhom("ann")).toBe("format");
+    expect(forWhom("ann", "*/*")).toBe("format");
+    expect(forWhom("ann", "application/json")).toBe("data");
+    expect(forWhom("bea")).toBe("envelope");
+    expect(forWhom("cid")).toBe("data");
+    expect(choosing.choose(undefined, "data", { subject: "ann" }).kind).toBe("data");
+    expect(choosing.choose(undefined, undefined).kind).toBe("data");
+  });
+
   it("RE-30 lets the query decide over the header", () => {
     expect(kind("application/json", "envelope")).toBe("envelope");
     expect(kind("text/html", "Plain")).toBe("format");

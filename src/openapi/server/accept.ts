@@ -1,3 +1,4 @@
+import type { Identity } from "../../core/access/identity.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import { DATA_TYPE } from "../media-types.ts";
 import { requestError } from "./problem-answer.ts";
@@ -29,8 +30,8 @@ export function representationName(representation: Representation): string {
 
 /** Chooses how to answer. */
 export interface Negotiation {
-  /** Throws where nothing there is would be accepted. */
-  choose(accept: string | undefined, wanted: string | undefined): Representation;
+  /** Throws where nothing there is would be accepted; who asks decides where anything is. */
+  choose(accept: string | undefined, wanted: string | undefined, identity?: Identity): Representation;
   /** Throws unless a stream of events is accepted. */
   checkEvents(accept: string | undefined): void;
 }
@@ -45,8 +46,11 @@ interface Choice {
   readonly representation: Representation;
 }
 
-/** Creates what chooses between data, envelope and these formats. */
-export function createNegotiation(formats: readonly ResultFormat[]): Negotiation {
+/** Creates what chooses between data, envelope and these formats; `formatOf` names what goes to whoever accepts anything. */
+export function createNegotiation(
+  formats: readonly ResultFormat[],
+  formatOf?: (identity: Identity | undefined) => string | undefined,
+): Negotiation {
   const choices: readonly Choice[] = [
     { types: ["application/json", DATA_TYPE, "application/octet-stream"], representation: DATA },
     { types: [ENVELOPE_TYPE], representation: { kind: "envelope" } },
@@ -62,9 +66,11 @@ export function createNegotiation(formats: readonly ResultFormat[]): Negotiation
   ]);
   const seen = new Map<string, Representation>();
   return {
-    choose(accept, wanted) {
+    choose(accept, wanted, identity) {
       if (wanted !== undefined) return byName.get(wanted) ?? refuse(choices);
-      if (accept === undefined || accept === "*/*") return DATA;
+      if (accept === undefined || accept === "*/*") {
+        return byName.get(formatOf?.(identity) ?? "data") ?? DATA;
+      }
       const known = seen.get(accept);
       if (known !== undefined) return known;
       const chosen = chooseBest(accept, choices) ?? refuse(choices);

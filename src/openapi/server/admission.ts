@@ -38,7 +38,8 @@ const CORS: CorsRules = {
   ],
 };
 
-const CODES: Readonly<Record<number, ErrorCode>> = {
+/** What a refusal is called in its problem, by its status. */
+export const REFUSAL_CODES: Readonly<Record<number, ErrorCode>> = {
   401: "UNAUTHENTICATED",
   403: "ACCESS_DENIED",
   404: "NOT_FOUND",
@@ -156,7 +157,7 @@ export class Admission {
 
   #toAnswer(response: Response, requestId: string): HttpAnswer {
     const [status, message, options] = this.#refused.get(response) ?? [response.status, ""];
-    const error = new CallError(CODES[status] ?? "UNKNOWN_ERROR", message, {
+    const error = new CallError(REFUSAL_CODES[status] ?? "UNKNOWN_ERROR", message, {
       httpStatus: status,
       stack: false,
     });

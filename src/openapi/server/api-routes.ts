@@ -15,7 +15,7 @@ import { EventStreams, headOfStream } from "./event-streams.ts";
 import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer, HttpRequest } from "./http-exchange.ts";
 import type { HttpHandlerOptions } from "./http-handler-options.ts";
 import { fingerprint, readIdempotencyKey } from "./idempotency.ts";
-import { type QueryParameter, readQuery } from "./input-place.ts";
+import { idOfPath, type QueryParameter, readQuery } from "./input-place.ts";
 import { nothingThere } from "./nothing-there.ts";
 import { readPatience } from "./patience.ts";
 import { refuseMethod } from "./problem-answer.ts";
@@ -40,6 +40,7 @@ export class ApiRoutes {
   readonly #streams: EventStreams;
   readonly #document: ServedDocument;
   readonly #docs: ReturnType<typeof createDocsPage> | undefined;
+  readonly #explainMissing: HttpHandlerOptions["explainMissing"];
   readonly #stopHearing: () => void;
 
   constructor(
@@ -49,8 +50,9 @@ export class ApiRoutes {
   ) {
     const { challenge, decides } = admission;
     this.#executor = executor;
+    this.#explainMissing = options.explainMissing;
     this.#bounds = readHandlerBounds(options.limits);
-    this.#negotiation = createNegotiation(options.formats ?? []);
+    this.#negotiation = createNegotiation(options.formats ?? [], options.formatOf);
     this.#table = new RouteTable(executor, options.basePath ?? "/api");
     this.#slots = new CallSlots(this.#bounds.calls);
     const running = { bounds: this.#bounds, slots: this.#slots, challenge, isShared: decides, warn };
@@ -77,7 +79,9 @@ export class ApiRoutes {
       case "/batch":
         return refuseOr(caller, POSTED, () => this.#answerBatch(caller));
       case "/openapi.json":
-        return refuseOr(caller, READ, () => this.#tagged(request, this.#document.answer(caller.identity)));
+        return refuseOr(caller, READ, async () =>
+          this.#tagged(request, await this.#document.answer(caller.identity)),
+        );
       default:
         return this.#answerOther(caller);
     }
@@ -130,9 +134,9 @@ export class ApiRoutes {
     parameters: readonly QueryParameter[],
     caller: AuthenticatedRequest,
   ): Promise<HttpAnswer> {
-    const { request } = caller;
+    const { request, identity } = caller;
     const reserved = readReserved(request.query);
-    const representation = this.#negotiation.choose(request.header("accept"), reserved.format);
+    const representation = this.#negotiation.choose(request.header("accept"), reserved.format, identity);
     const { input } = readQuery(reserved.rest, parameters);
     let link: string | undefined;
     const onEnd = (call: EndedCall): void => {
@@ -154,7 +158,7 @@ export class ApiRoutes {
 
   async #answerPost(route: Route, caller: AuthenticatedRequest): Promise<HttpAnswer> {
     const { request } = caller;
-    const representation = this.#representationFor(request);
+    const representation = this.#representationFor(caller);
     const posted = await this.#readPosted(request);
     const call = { operationId: route.operation.id, input: posted.value };
     return this.#runPosted(caller, call, representation, posted);
@@ -166,7 +170,7 @@ export class ApiRoutes {
     const call = readGenericCall(posted.value);
     const operation = this.#executor.get(call.operationId);
     const answer = async (): Promise<HttpAnswer> =>
-      this.#runPosted(caller, call, this.#representationFor(request), posted);
+      this.#runPosted(caller, call, this.#representationFor(caller), posted);
     if (operation === undefined || operation.visibility === "internal") return answer();
     return this.#accessFirst(operation, caller, () =>
       operation.type === "subscription" ? this.#answerStreamCall(call, caller) : answer(),
@@ -204,7 +208,7 @@ export class ApiRoutes {
 
   async #answerBatch(caller: AuthenticatedRequest): Promise<HttpAnswer> {
     const { request } = caller;
-    const representation = this.#representationFor(request);
+    const representation = this.#representationFor(caller);
     const idempotencyKey = readIdempotencyKey(request.header("idempotency-key"));
     const { value } = await this.#readPosted(request);
     const timeoutMs = this.#patienceOf(request);
@@ -246,16 +250,22 @@ export class ApiRoutes {
   /** Answers with the API page; nothing for other paths. Whoever was refused gets it too, but not the document. */
   async answerDocs(
     caller: AuthenticatedRequest,
-    readDocument?: () => OpenApiDocument,
+    readDocument?: () => Promise<OpenApiDocument>,
   ): Promise<HttpAnswer | undefined> {
     const page = await this.#docs?.(caller.request.path, readDocument);
     return page && refuseOr(caller, READ, () => page);
   }
 
   async #answerOther(caller: AuthenticatedRequest): Promise<HttpAnswer> {
-    const page = await this.answerDocs(caller, () => JSON.parse(this.#document.text(caller.identity)));
+    const page = await this.answerDocs(caller, () => this.#document.value(caller.identity));
     if (page !== undefined) return page;
-    throw nothingThere(caller, this.#executor, this.#table.basePath);
+    const { basePath } = this.#table;
+    throw this.#explain(caller.request.path, basePath) ?? nothingThere(caller, this.#executor, basePath);
+  }
+
+  #explain(path: string, basePath: string): CallError | undefined {
+    const id = idOfPath(path, basePath);
+    return id === undefined ? undefined : this.#explainMissing?.(id);
   }
 
   /** A body that is being read counts as a call that runs: it takes as much room. */
@@ -268,8 +278,8 @@ export class ApiRoutes {
     }
   }
 
-  #representationFor(request: HttpRequest): Representation {
-    return this.#negotiation.choose(request.header("accept"), readReserved(request.query).format);
+  #representationFor({ request, identity }: AuthenticatedRequest): Representation {
+    return this.#negotiation.choose(request.header("accept"), readReserved(request.query).format, identity);
   }
 
   #patienceOf(request: HttpRequest): number {

@@ -37,12 +37,16 @@ export function checkToOpenApiOptions(options: ToOpenApiOptions): void {
   checkDocumentOptions(options);
   const { identity, auth } = options;
   checkOption("identity", identity, "an object", typeof identity === "object" && identity !== null);
-  if (auth === undefined) return;
-  checkOptionsObject(auth, ["bearer", "apiKeyHeader"], "auth.");
+  if (auth !== undefined) checkDescribedAuth(auth, "auth");
+}
+
+/** Throws a `TypeError` for ways of authentication that cannot be described. */
+export function checkDescribedAuth(auth: NonNullable<ToOpenApiOptions["auth"]>, option: string): void {
+  checkOptionsObject(auth, ["bearer", "apiKeyHeader"], `${option}.`);
   const { bearer, apiKeyHeader: header } = auth;
-  checkOption("auth.bearer", bearer, "true or false", typeof bearer === "boolean");
+  checkOption(`${option}.bearer`, bearer, "true or false", typeof bearer === "boolean");
   const isHeader = typeof header === "string" && HEADER_NAME.test(header);
-  checkOption("auth.apiKeyHeader", header, "the name of a header", isHeader);
+  checkOption(`${option}.apiKeyHeader`, header, "the name of a header", isHeader);
 }
 
 /** The same for those options alone that `serveHttp`, `createHttpHandler` and `toOpenApi` share. */

@@ -1,5 +1,5 @@
 import { checkOption, checkOptionsObject } from "../../core/options/check-options.ts";
-import { checkDocumentOptions, DOCUMENT_OPTIONS } from "./check-document-options.ts";
+import { checkDescribedAuth, checkDocumentOptions, DOCUMENT_OPTIONS } from "./check-document-options.ts";
 import type { HttpHandlerLimits, HttpHandlerOptions, ToOpenApiOptions } from "./http-handler-options.ts";
 
 const DEFAULTS = {
@@ -28,6 +28,9 @@ const NAMES = [
     origins: true,
     limits: true,
     docs: true,
+    formatOf: true,
+    explainMissing: true,
+    describedAuth: true,
   } satisfies Record<Exclude<keyof HttpHandlerOptions, keyof ToOpenApiOptions> | "auth", true>),
 ];
 
@@ -48,6 +51,11 @@ export function checkHandlerOptions(options: HttpHandlerOptions, more: readonly 
     checkOption(`auth.${name}`, value, "an object", typeof value === "object" && value !== null);
   }
   checkOption("authenticate", authenticate, "a function", typeof authenticate === "function");
+  const { formatOf, describedAuth } = options;
+  checkOption("formatOf", formatOf, "a function", typeof formatOf === "function");
+  const { explainMissing } = options;
+  checkOption("explainMissing", explainMissing, "a function", typeof explainMissing === "function");
+  if (describedAuth !== undefined) checkDescribedAuth(describedAuth, "describedAuth");
   checkOption("docs", docs, "true or false", typeof docs === "boolean");
 }
 

@@ -86,8 +86,10 @@ async function readFrom(
 }
 
 /** The ways in which an API asks its callers who they are. */
-export function pageCredentials({ auth, authenticate }: HttpHandlerOptions): readonly PageCredential[] {
-  const header = auth?.apiKeys === undefined ? undefined : (auth.apiKeys.header ?? "x-api-key").toLowerCase();
+export function pageCredentials(options: HttpHandlerOptions): readonly PageCredential[] {
+  const { auth, authenticate, describedAuth } = options;
+  const own = auth?.apiKeys === undefined ? undefined : (auth.apiKeys.header ?? "x-api-key");
+  const header = (own ?? (authenticate && describedAuth?.apiKeyHeader))?.toLowerCase();
   const takesTokens = auth?.bearer !== undefined || authenticate !== undefined;
   return [
     ...(header === undefined ? [] : [{ label: `API key (${header})`, header, prefix: "" }]),

@@ -1,4 +1,5 @@
 import type { Identity } from "../../core/access/identity.ts";
+import type { CallError } from "../../core/errors/errors.ts";
 import type { JsonValue } from "../../core/json/json-value.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import type { BearerAuth } from "../../http/bearer.ts";
@@ -93,6 +94,15 @@ export interface HttpHandlerOptions extends Omit<ToOpenApiOptions, "identity" | 
   readonly origins?: readonly string[] | undefined;
   /** @default those of each */
   readonly limits?: HttpHandlerLimits | undefined;
+  /**
+   * Names the representation for a caller who accepts anything: `data`, `envelope`, or one of `formats`. Anything else, or nothing, is
+   * data. @default data for everybody
+   */
+  readonly formatOf?: ((identity: Identity | undefined) => string | undefined) | undefined;
+  /** Says why there is no operation of that id, where that is known; else there is none. @default nothing is known */
+  readonly explainMissing?: ((operationId: string) => CallError | undefined) | undefined;
+  /** Which ways of authentication the document and the page speak of where `authenticate` decides. @default none */
+  readonly describedAuth?: ToOpenApiOptions["auth"];
   /** Serves `/docs`, with `swagger-ui-dist` where that is installed. @default true */
   readonly docs?: boolean | undefined;
   /** Hears of faults of this side, which clients are told nothing about. @default console.warn */

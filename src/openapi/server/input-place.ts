@@ -129,6 +129,14 @@ export function operationPath(operation: AnyOperation, basePath: string): string
   return `${base}/${namespace}/${isPlain ? name : name.replaceAll("/", "%2F")}`;
 }
 
+/** The id of the operation that would be at a path, there or not; nothing for other paths. */
+export function idOfPath(path: string, basePath: string): string | undefined {
+  const base = basePath.endsWith("/") ? basePath : `${basePath}/`;
+  const slash = path.indexOf("/", base.length);
+  if (!path.startsWith(base) || slash < 0) return undefined;
+  return `${path.slice(base.length, slash)}.${path.slice(slash + 1)}`;
+}
+
 /** Exactly the numbers of JSON. */
 const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 

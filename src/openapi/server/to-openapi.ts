@@ -13,6 +13,7 @@ import {
 } from "./document/shared-components.ts";
 import type { ToOpenApiOptions } from "./http-handler-options.ts";
 import { operationPath } from "./input-place.ts";
+import { takeSteps } from "./take-steps.ts";
 
 export type { OpenApiDocument } from "./document/openapi-document.ts";
 
@@ -20,14 +21,17 @@ export type { OpenApiDocument } from "./document/openapi-document.ts";
 export function toOpenApi(executor: Executor, options: ToOpenApiOptions = {}): OpenApiDocument {
   checkExecutor(executor, "toOpenApi");
   checkToOpenApiOptions(options);
-  return describeApi(executor, options);
+  return takeSteps(describeApi(executor, options));
 }
 
-/** The same with options that were checked; `asksCallers` tells whether callers are asked who they are, in whatever way. */
-export function describeApi(
+/** Options that were checked; `asksCallers` tells whether callers are asked who they are, in whatever way. */
+export type DescribeApiOptions = ToOpenApiOptions & { readonly asksCallers?: boolean | undefined };
+
+/** The same, step by step: whoever takes the steps may do something else after each operation. */
+export function* describeApi(
   executor: Executor,
-  options: ToOpenApiOptions & { readonly asksCallers?: boolean | undefined },
-): OpenApiDocument {
+  options: DescribeApiOptions,
+): Generator<undefined, OpenApiDocument, undefined> {
   const { info = {}, servers = ["."], basePath = "/api", identity, formats = [], auth = {} } = options;
   const operations = [...executor.list({ identity })].sort((a, b) => (a.id < b.id ? -1 : 1));
   const components = new SchemaComponents();
@@ -36,7 +40,7 @@ export function describeApi(
   const names = Object.keys(schemes);
   const { asksCallers = names.length > 0, examples = {} } = options;
   const warn = toWarner(options.onWarning);
-  const paths = describePaths(operations, basePath, {
+  const paths = yield* describePaths(operations, basePath, {
     components,
     formats,
     authenticated: asksCallers,
@@ -64,14 +68,16 @@ export function describeApi(
   };
 }
 
-function describePaths(
+function* describePaths(
   operations: readonly AnyOperation[],
   basePath: string,
   api: DescribedApi,
-): Readonly<Record<string, PathItem>> {
-  const paths = operations.map(
-    (operation) => [operationPath(operation, basePath), describeOperation(operation, api)] as const,
-  );
+): Generator<undefined, Readonly<Record<string, PathItem>>, undefined> {
+  const paths: (readonly [path: string, item: PathItem])[] = [];
+  for (const operation of operations) {
+    paths.push([operationPath(operation, basePath), describeOperation(operation, api)]);
+    yield;
+  }
   const callable = operations.find(({ type }) => type !== "subscription");
   return {
     ...Object.fromEntries(paths),

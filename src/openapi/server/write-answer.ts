@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { isErrorEnvelope, type ResponseEnvelope, type ResultFacts } from "../../core/envelope/envelope.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import { MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
@@ -148,11 +148,17 @@ function toAscii(facts: ResultFacts): string | undefined {
   );
 }
 
-/** Gives an answer to a query its entity tag, or leaves its body out where the client has it already. */
+/** Makes an entity tag of what was put into a SHA-256. */
+export function toEntityTag(hash: Hash): string {
+  return `"${hash.digest("base64url").slice(0, 27)}"`;
+}
+
+/** Gives an answer to a query its entity tag, unless it has one, or leaves its body out where the client has it already. */
 export function withEntityTag(answer: HttpAnswer, ifNoneMatch: string | undefined): HttpAnswer {
   const { status, headers, body } = answer;
   if (status !== 200 || (typeof body !== "string" && !(body instanceof Uint8Array))) return answer;
-  const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 27)}"`;
+  const known = headers["etag"];
+  const etag = typeof known === "string" ? known : toEntityTag(createHash("sha256").update(body));
   (headers as AnswerHeaders)["etag"] = etag;
   if (ifNoneMatch === undefined || !matches(ifNoneMatch, etag)) return answer;
   return { status: 304, headers: headers, body: undefined };

@@ -3,6 +3,7 @@ import { isObject, type JsonSchema, type JsonSchemaObject } from "../../../core/
 import { hasPointingKey } from "./exact-schema.ts";
 import { sampleValues } from "./sample-value.ts";
 import type { SchemaComponents } from "./schema-components.ts";
+import { takeCompiled } from "./schema-json.ts";
 
 /** What can be told about the values of a schema by trying some. */
 interface TriedSchema {
@@ -42,7 +43,7 @@ const tried = new WeakMap<JsonSchemaObject, TriedSchema>();
 function trySchema(json: JsonSchema): TriedSchema {
   const known = isObject(json) ? tried.get(json) : undefined;
   if (known !== undefined) return known;
-  const compiled = interpreted(json);
+  const compiled = (isObject(json) ? takeCompiled(json) : undefined) ?? interpreted(json);
   const found = {
     example: sampleValues(json).find((value) => writable(value) !== undefined && compiled.check(value)),
     mayBeNothing: compiled.check(undefined),
