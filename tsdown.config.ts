@@ -1,4 +1,5 @@
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
 import { defineConfig } from "tsdown";
 
 /** Copied into `dist` instead of being loaded from `node_modules`; docs/dependencies.md says why. */
@@ -15,6 +16,7 @@ const SUBPATHS = {
   "call/nats": "src/call/nats/index.ts",
   mcp: "src/mcp/index.ts",
   openapi: "src/openapi/index.ts",
+  gateway: "src/gateway/index.ts",
   lint: "src/lint/index.ts",
 };
 
@@ -27,9 +29,19 @@ function writeThirdPartyLicences(): void {
   writeFileSync("dist/third-party-licences.txt", texts.join("\n\n"));
 }
 
+/** For editors: what a config may hold. */
+async function writeConfigSchema(): Promise<void> {
+  const { CONFIG_SCHEMA } = await import(`${pathToFileURL("dist/gateway.js").href}?${Date.now()}`);
+  writeFileSync("dist/waybill.schema.json", `${JSON.stringify(CONFIG_SCHEMA, null, 2)}\n`);
+}
+
 export default defineConfig([
   {
-    entry: { ...SUBPATHS, cli: "src/cli.ts" },
+    entry: {
+      ...SUBPATHS,
+      cli: "src/cli.ts",
+      "embedded/depot-server": "src/gateway/embedded/depot-server.ts",
+    },
     platform: "neutral",
     target: "es2022",
     deps: {
@@ -42,7 +54,8 @@ export default defineConfig([
     checks: { pluginTimings: false },
     dts: false,
     hooks: {
-      "build:done": () => {
+      "build:done": async () => {
+        await writeConfigSchema();
         writeThirdPartyLicences();
         copyFileSync("src/lint/no-raw-mcp-text.grit", "dist/no-raw-mcp-text.grit");
       },

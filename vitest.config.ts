@@ -4,6 +4,14 @@ import { HARDENED_FLAGS } from "./test/run-node.ts";
 /** Processes that are killed under load. */
 const FAULTS = "test/call-faults.test.ts";
 
+/** The package as users have it: packed, and installed into an empty folder. */
+const INSTALLED = "test/installed/**/*.test.ts";
+
+/** Of these, what runs the most of our code: the rest is about texts and terminals, which the flags do not change. */
+const INSTALLED_HARDENED = [
+  "test/installed/{commands,config-files,embedded,gateway-peers,gateway-policies,package}.test.ts",
+];
+
 /** `--mode hardened` runs the same tests in a Node that forbids code generation and `__proto__`. */
 export default defineConfig(({ mode }) => {
   const hardened = mode === "hardened";
@@ -51,10 +59,20 @@ export default defineConfig(({ mode }) => {
             ...shared,
             name: "package",
             include: ["src/*.test.ts", "src/{lint,tour}/**/*.test.ts", "test/**/*.test.ts"],
-            exclude: [FAULTS],
+            exclude: [FAULTS, INSTALLED],
             globalSetup: ["test/build-once.ts"],
             // Most of these start a process, some a compiler.
             testTimeout: 60_000,
+            hookTimeout: 120_000,
+          },
+        },
+        {
+          test: {
+            ...shared,
+            name: "installed",
+            include: hardened ? INSTALLED_HARDENED : [INSTALLED],
+            globalSetup: ["test/install-once.ts"],
+            testTimeout: 120_000,
             hookTimeout: 120_000,
           },
         },

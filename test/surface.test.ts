@@ -100,6 +100,7 @@ const SURFACE: Readonly<
       "MCPTextBlock",
       "Metadata",
       "NestedCallOptions",
+      "NextOptions",
       "NormalizationReport",
       "Normalized",
       "ObtainedFrom",
@@ -386,9 +387,11 @@ const SURFACE: Readonly<
       "HttpConnectionOptions",
       "ImportLimits",
       "ImportOptions",
+      "LiveMcpProviders",
       "LocalPrompt",
       "LocalResource",
       "LocalResourceTemplate",
+      "McpClient",
       "McpCompletion",
       "McpCompletionRequest",
       "McpConnectionOptions",
@@ -479,6 +482,48 @@ const SURFACE: Readonly<
       "UnusableOperation",
     ],
   },
+  "./gateway": {
+    values: [
+      "CONFIG_SCHEMA",
+      "ConfigError",
+      "createGateway",
+      "defineConfig",
+      "loadConfig",
+      "loadConfigObject",
+      "serveGateway",
+      "serveGatewayStdio",
+    ],
+    types: [
+      "BusConfig",
+      "Gateway",
+      "GatewayConfig",
+      "GatewayLimits",
+      "GatewayOptions",
+      "GatewayServer",
+      "GatewayStdio",
+      "LoadObjectOptions",
+      "LoadOptions",
+      "LoadedConfig",
+      "LogConfig",
+      "McpServerConfig",
+      "OpenApiConfig",
+      "OpenApiCredential",
+      "OperationPolicy",
+      "RetryPolicy",
+      "ServeAuthConfig",
+      "ServeConfig",
+      "ServeGatewayOptions",
+      "ServeGatewayStdioOptions",
+      "ServeHttpConfig",
+      "ServeMcpConfig",
+      "ServeTokenConfig",
+      "Source",
+      "SourceKind",
+      "SourcePolicy",
+      "SourceReport",
+      "SourceState",
+    ],
+  },
   "./lint": {
     values: ["default", "noRawMcpText", "plugin"],
     types: ["LintContext", "LintPlugin", "LintRule", "NoRawMcpTextOptions", "SyntaxNode"],
@@ -486,7 +531,7 @@ const SURFACE: Readonly<
 };
 
 const manifest = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
-const subpaths = Object.keys(manifest.exports).filter((subpath) => subpath !== "./package.json");
+const subpaths = Object.keys(manifest.exports).filter((subpath) => !subpath.endsWith(".json"));
 
 async function exportedValues(subpath: string): Promise<string[]> {
   const name = subpath.replace(/^\./, "waybill");

@@ -1,13 +1,23 @@
 import type { Hooks } from "../core/execution/hooks.ts";
 import type { AnyOperation } from "../core/operation/operation-types.ts";
 import type { Executor } from "../core/registry/executor.ts";
+import { OperationRegistry } from "../core/registry/registry.ts";
+import type { RegistryWarning } from "../core/registry/registry-host.ts";
 import type { LoadedConfig } from "./config/loaded-config.ts";
-import type { Source } from "./sources/source.ts";
+import { explainMissing, hasOneNamespace, namespaceOf } from "./missing-operation.ts";
+import { MountedSource } from "./mounted-source.ts";
+import type { Admit } from "./operation-feed.ts";
+import { createPolicies, type Policies } from "./policy/policies.ts";
+import type { PolicyRules } from "./policy/policy-book.ts";
+import { toPolicyRules } from "./policy/policy-rules.ts";
+import { createSources } from "./sources/create-sources.ts";
+import type { Source, SourceKind, SourceReport } from "./sources/source.ts";
+import { writeWarning } from "./warning-text.ts";
 
 /** What a gateway may be told beyond its config. */
 export interface GatewayOptions {
-  /** Which sources to mount, by name. @default all */
-  readonly only?: ((name: string) => boolean) | undefined;
+  /** Which sources to start at once, by name; the others are when one of their operations is first called. @default all */
+  readonly startNow?: ((name: string) => boolean) | undefined;
   /** Stand around every call, outside of all policies: logs, metrics, traces. @default none */
   readonly observers?: readonly Hooks[] | undefined;
   /** Hears what is odd; secrets are masked. @default nobody does */
@@ -18,12 +28,271 @@ export interface GatewayOptions {
 export interface Gateway {
   /** Where calls go in. An operation of a source that is down fails with `UNAVAILABLE` and the reason, known or not. */
   readonly executor: Executor & { readonly operations: Iterable<AnyOperation> };
-  /** In the order of the config. */
+  /** Those that were started, in the order of the config. */
   readonly sources: readonly Source[];
+  readonly policies: Policies;
+  /** The name of the source an operation comes from. */
+  sourceOf(operationId: string): string | undefined;
+  /** What is told about each source, with the operations that policies left. */
+  reports(): readonly SourceReport[];
+  /** Resolves when the first attempt to start each source has ended, whichever way. */
+  readonly ready: Promise<void>;
   /** Hears when sources were added, removed, or changed their state; returns how to stop. */
   onSources(listener: () => void): () => void;
   /** Mounts what is new or different, drops what is gone, keeps the rest as it is; calls under way go on. */
   reload(loaded: LoadedConfig): Promise<void>;
   /** Ends every source, calls under way first for up to `timeoutMs`. */
   close(options?: { /** @default 0 */ readonly timeoutMs?: number }): Promise<void>;
+}
+
+/** Mounts the sources of a config. Resolves at once: sources that are still connecting get their operations when they are up. */
+export async function createGateway(loaded: LoadedConfig, options: GatewayOptions = {}): Promise<Gateway> {
+  return new RunningGateway(loaded, options);
+}
+
+const RELOAD_DRAIN_MS = 10_000;
+const MOST_TOLD = 1_000;
+const MOST_WAITING = 1_000;
+
+class RunningGateway implements Gateway {
+  readonly policies: Policies;
+  readonly ready: Promise<void>;
+  readonly #registry: OperationRegistry;
+  readonly #options: GatewayOptions;
+  readonly #listeners = new Set<() => void>();
+  /** The name of the source of each operation, as it is registered. */
+  readonly #owners = new WeakMap<AnyOperation, string>();
+  #secrets: LoadedConfig["secrets"];
+  #mounted: readonly MountedSource[] = [];
+  /** One reload at a time; sources that are new may still be starting when it is done. */
+  #reloading: Promise<unknown> = Promise.resolve();
+  /** Ends the wait of the reload under way for sources to start. */
+  #hurry: () => void = () => {};
+  /** Names of the config's servers and APIs, up or down: modules and others on the bus cannot offer anything under them. */
+  #reserved: ReadonlySet<string> = new Set();
+  readonly #told = new Set<string>();
+  /** Calls that wait for a source to be there for the first time. */
+  #waiting = 0;
+  readonly #leaving = new Set<Promise<void>>();
+  #closing: Promise<void> | undefined;
+
+  constructor(loaded: LoadedConfig, options: GatewayOptions) {
+    this.#options = options;
+    this.#secrets = loaded.secrets;
+    this.#registry = new OperationRegistry([], {
+      timing: true,
+      onWarning: (warning) => this.#warn(warning),
+      bringMissing: (id) => this.#bring(id),
+      explainMissing: (id) => explainMissing(id, this.sources),
+    });
+    this.#mounted = this.#create(loaded);
+    this.#reserve(this.#mounted);
+    const { limits } = loaded.config;
+    this.policies = createPolicies({
+      rules: this.#rules(loaded, this.#mounted),
+      limits,
+      isShared: tellsApart(loaded),
+    });
+    this.#registry.onChange((changes) => {
+      for (const { operation } of changes) this.policies.forget(operation.id);
+    });
+    for (const observer of options.observers ?? []) this.#registry.use(observer);
+    this.#registry.use(this.policies.hooks);
+    for (const mounted of this.#mounted) mounted.mount(this.#registry, this.#admitter(mounted));
+    const { startNow = () => true } = options;
+    const first = this.#mounted.filter(({ source }) => startNow(source.name));
+    this.ready = Promise.all(first.map((mounted) => mounted.start())).then(() => {});
+  }
+
+  get executor(): OperationRegistry {
+    return this.#registry;
+  }
+
+  get sources(): readonly Source[] {
+    return this.#mounted.filter(({ isStarted }) => isStarted).map(({ source }) => source);
+  }
+
+  sourceOf(operationId: string): string | undefined {
+    const operation = this.#registry.get(operationId);
+    return operation && this.#owners.get(operation);
+  }
+
+  reports(): readonly SourceReport[] {
+    const counts = new Map<string, number>();
+    for (const operation of this.#registry.operations) {
+      const name = this.#owners.get(operation);
+      if (name !== undefined) counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+    return this.sources.map((source) => {
+      const report = source.report();
+      const unusable = [...report.unusable, ...this.#leftOut(source)];
+      return { ...report, operations: counts.get(source.name) ?? 0, unusable };
+    });
+  }
+
+  /** Operations of a source that are not registered because their id, or its namespace, is another's. */
+  #leftOut({ name, kind, operations }: Source): SourceReport["unusable"] {
+    return operations.flatMap((operation) => {
+      const { id, namespace } = operation;
+      if (this.#isReserved(operation, kind)) return [{ name: id, reason: reservedReason(namespace) }];
+      const owner = this.sourceOf(id);
+      if (owner === undefined || owner === name) return [];
+      return [{ name: id, reason: `The source "${owner}" has an operation of this id.` }];
+    });
+  }
+
+  onSources(listener: () => void): () => void {
+    const added = (): void => listener();
+    this.#listeners.add(added);
+    return () => void this.#listeners.delete(added);
+  }
+
+  reload(loaded: LoadedConfig): Promise<void> {
+    this.#hurry();
+    const mounting = this.#reloading.then(() => this.#reload(loaded));
+    this.#reloading = mounting.catch(() => {});
+    return mounting.then((starting) => Promise.all(starting)).then(() => {});
+  }
+
+  close({ timeoutMs = 0 }: { readonly timeoutMs?: number } = {}): Promise<void> {
+    this.#closing ??= this.#close(timeoutMs);
+    return this.#closing;
+  }
+
+  /**
+   * What is the same stays and what is gone goes at once; what is new is started before it takes the place of what it replaces, each by
+   * itself, unless somebody is in a hurry. Resolves with what still starts.
+   */
+  async #reload(loaded: LoadedConfig): Promise<readonly Promise<void>[]> {
+    if (this.#closing !== undefined) return [];
+    const wanted = this.#create(loaded);
+    const kept = wanted.map((next) => this.#mounted.find((old) => isSame(old, next)) ?? next);
+    const gone = this.#mounted.filter((old) => !kept.includes(old));
+    const fresh = kept.filter((next) => !this.#mounted.includes(next));
+    const replaced = new Map<MountedSource, MountedSource>();
+    for (const next of fresh) {
+      const old = gone.find(({ source }) => source.name === next.source.name);
+      if (old !== undefined) replaced.set(next, old);
+    }
+    // Who may call what changes at once, however long sources take.
+    this.#secrets = loaded.secrets;
+    this.#reserve(wanted);
+    this.policies.update(this.#rules(loaded, wanted), loaded.config.limits ?? {});
+    const leaving = gone.filter((old) => ![...replaced.values()].includes(old));
+    for (const old of leaving) this.#leave(old);
+    this.#mounted = kept.map((next) => replaced.get(next) ?? next);
+    for (const mounted of this.#mounted) {
+      if (fresh.includes(mounted)) mounted.mount(this.#registry, this.#admitter(mounted));
+      else mounted.readmit(this.#admitter(mounted));
+    }
+    this.#tell();
+    const added = fresh.filter((next) => !replaced.has(next)).map((next) => next.start());
+    const hurried = new Promise<void>((resolve) => {
+      this.#hurry = resolve;
+    });
+    const swaps = [...replaced].map(([next, old]) => next.start().then(() => this.#swap(old, next)));
+    await Promise.race([Promise.all(swaps), hurried]);
+    for (const [next, old] of replaced) this.#swap(old, next);
+    const again = kept.filter((old) => !fresh.includes(old) && old.source.kind === "local");
+    return [...added, ...swaps, ...again.map(({ source }) => source.retry())];
+  }
+
+  /** Puts a source in the place of another one, once. */
+  #swap(old: MountedSource, next: MountedSource): void {
+    if (!this.#mounted.includes(old)) return;
+    this.#leave(old);
+    this.#mounted = this.#mounted.map((mounted) => (mounted === old ? next : mounted));
+    next.mount(this.#registry, this.#admitter(next));
+    this.#tell();
+  }
+
+  /** Waits for the source of an operation to be there: one that is being connected to for the first time, or was not needed so far. */
+  #bring(operationId: string): Promise<void> | undefined {
+    const namespace = namespaceOf(operationId);
+    const mounted = this.#mounted.find(({ source }) => source.name === namespace && hasOneNamespace(source));
+    if (mounted === undefined || mounted.source.state.status !== "connecting") return undefined;
+    if (this.#waiting >= MOST_WAITING) return undefined;
+    this.#waiting += 1;
+    const isFirst = !mounted.isStarted;
+    const started = mounted.start();
+    if (isFirst) this.#tell();
+    return started.finally(() => {
+      this.#waiting -= 1;
+    });
+  }
+
+  /** Sources as the config wants them, none of them started. */
+  #create(loaded: LoadedConfig): readonly MountedSource[] {
+    const created = createSources(loaded, { onWarning: this.#options.onWarning });
+    return created.map(({ source, settings }) => new MountedSource(source, settings, () => this.#tell()));
+  }
+
+  #rules({ config }: LoadedConfig, mounted: readonly MountedSource[]): PolicyRules {
+    const sources = mounted.map(({ source }) => source);
+    return toPolicyRules(config, sources, (id) => this.sourceOf(id));
+  }
+
+  #isReserved({ namespace }: AnyOperation, kind: SourceKind): boolean {
+    return (kind === "local" || kind === "bus") && this.#reserved.has(namespace);
+  }
+
+  #reserve(mounted: readonly MountedSource[]): void {
+    const owners = mounted.map(({ source }) => source).filter(hasOneNamespace);
+    this.#reserved = new Set(owners.map(({ name }) => name));
+  }
+
+  #admitter({ source: { name, kind } }: MountedSource): Admit {
+    return (operation) => {
+      if (this.#isReserved(operation, kind)) {
+        this.#tellOnce(`${name}: "${operation.id}" is left out. ${reservedReason(operation.namespace)}`);
+        return undefined;
+      }
+      const admitted = this.policies.admit(operation, name);
+      if (admitted !== undefined) this.#owners.set(admitted, name);
+      return admitted;
+    };
+  }
+
+  /** Takes a source out now, and ends it once the calls under way are done. */
+  #leave(old: MountedSource): void {
+    old.unmount();
+    const left = old.source.close({ timeoutMs: RELOAD_DRAIN_MS }).finally(() => this.#leaving.delete(left));
+    this.#leaving.add(left);
+  }
+
+  async #close(timeoutMs: number): Promise<void> {
+    this.#hurry();
+    await this.#reloading;
+    await Promise.all([...this.sources.map((source) => source.close({ timeoutMs })), ...this.#leaving]);
+    for (const mounted of this.#mounted) mounted.unmount();
+    this.policies.close();
+  }
+
+  #tell(): void {
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  #warn(warning: RegistryWarning): void {
+    this.#options.onWarning?.(this.#secrets.mask(writeWarning(warning)), warning.cause);
+  }
+
+  /** What a source tells again and again is heard once. */
+  #tellOnce(message: string): void {
+    if (this.#told.has(message) || this.#told.size >= MOST_TOLD) return;
+    this.#told.add(message);
+    this.#options.onWarning?.(this.#secrets.mask(message));
+  }
+}
+
+function reservedReason(namespace: string): string {
+  return `"${namespace}" is a source of the config, and what stands under that name is its own; choose another namespace.`;
+}
+
+/** Whether callers are known by name. */
+function tellsApart({ config: { serve } }: LoadedConfig): boolean {
+  return serve?.auth !== undefined;
+}
+
+function isSame(a: MountedSource, b: MountedSource): boolean {
+  return a.source.name === b.source.name && a.source.kind === b.source.kind && a.settings === b.settings;
 }

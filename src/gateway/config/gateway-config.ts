@@ -49,6 +49,8 @@ export interface McpServerConfig {
     | {
         readonly clientId: string;
         readonly clientSecret?: string | undefined;
+        /** The authorization server that knows the client; needed with a secret, which no other is shown. */
+        readonly issuer?: string | undefined;
         readonly scope?: string | undefined;
       }
     | undefined;
@@ -186,6 +188,11 @@ export interface BusConfig {
   readonly user?: string | undefined;
   readonly password?: string | undefined;
   readonly token?: string | undefined;
+  /**
+   * Shared with all who may vouch for callers, best a reference; at least 32 characters. Calls of mounted operations say who is asking, signed
+   * with it, and calls of ours are believed when they are. @default callers with an identity cannot use the bus, those on it are anonymous
+   */
+  readonly secret?: string | undefined;
   /** Serves the gateway's operations on the bus, under this name. @default they are not */
   readonly serveAs?: string | undefined;
   /** Mounts operations of these namespaces, or all. @default none */

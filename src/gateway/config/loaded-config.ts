@@ -1,3 +1,4 @@
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { GatewayConfig } from "./gateway-config.ts";
 import type { SecretMask } from "./secret-mask.ts";
 
@@ -18,6 +19,12 @@ export interface LoadedConfig {
   /** What is odd and was left alone, one sentence each, with its place. */
   readonly warnings: readonly string[];
   readonly secrets: SecretMask;
+  /** Operations of this process that are mounted besides those of the config's modules. */
+  readonly localOperations?: readonly AnyOperation[];
+  /** What to do where an HTTP API refuses for want of credentials, for a config that nobody wrote. @default names the fields of the config */
+  readonly authHint?: string;
+  /** Whether OpenAPI documents are read again when their files change. @default true */
+  readonly watchDocuments?: boolean;
 }
 
 /** A config that cannot be used: one line for each mistake, each with file, line and column. */

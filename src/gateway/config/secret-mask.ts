@@ -1,20 +1,98 @@
-/** Shorter values would mask what is no secret. */
-const LEAST_LENGTH = 4;
+import { isTooCommon } from "./secret-names.ts";
 
-/** Knows the values that must not be shown, and takes them out of texts. */
+/** All spellings have at least this many characters; texts are looked through by that many. */
+const START_LENGTH = 4;
+/** A line of a secret with several is a secret of its own from this length on. */
+const LEAST_LINE = 16;
+const STARS = "***";
+
+/**
+ * Knows the values that must not be shown, and takes them out of texts: as they are, and as they are written in addresses, in JSON
+ * and in base64. Takes one look at each character of a text, however many values there are.
+ */
 export class SecretMask {
   readonly #values = new Set<string>();
+  readonly #spellings = new Set<string>();
+  /** The lengths of spellings by how they begin, longest first. */
+  readonly #lengths = new Map<string, readonly number[]>();
+  /** The first characters of spellings. */
+  readonly #firsts = new Set<number>();
 
-  /** Makes a value a secret from now on; very short ones cannot be told from other text and are left out. */
+  /** Makes a value a secret from now on; what is very short or very common cannot be told from other text and is left out. */
   add(value: string): void {
-    if (value.length >= LEAST_LENGTH) this.#values.add(value);
+    if (isTooCommon(value) || this.#values.has(value)) return;
+    this.#values.add(value);
+    for (const spelling of spellingsOf(value)) this.#addSpelling(spelling);
+    const lines = value.split(/\r?\n/);
+    if (lines.length === 1) return;
+    for (const line of lines) {
+      if (line.trim().length >= LEAST_LINE && !line.startsWith("-----")) this.add(line.trim());
+    }
   }
 
   /** The text with every secret in it replaced by `***`. */
   mask(text: string): string {
-    let masked = text;
-    const longestFirst = [...this.#values].sort((a, b) => b.length - a.length);
-    for (const value of longestFirst) masked = masked.replaceAll(value, "***");
-    return masked;
+    if (this.#spellings.size === 0) return text;
+    let masked = "";
+    let from = 0;
+    let end = -1;
+    for (let at = 0; at <= text.length; at++) {
+      const length = at < text.length ? this.#lengthAt(text, at) : 0;
+      // Secrets that overlap are taken out as one: of none may a part be left.
+      if (end >= 0 && at >= end && length === 0) {
+        masked += STARS;
+        from = end;
+        end = -1;
+      }
+      if (length === 0) continue;
+      if (end < 0) masked += text.slice(from, at);
+      end = Math.max(end, at + length);
+    }
+    return masked + text.slice(from);
   }
+
+  /** The length of the longest secret that begins here. */
+  #lengthAt(text: string, at: number): number {
+    if (!this.#firsts.has(text.charCodeAt(at))) return 0;
+    const lengths = this.#lengths.get(text.slice(at, at + START_LENGTH));
+    const isHere = (length: number): boolean =>
+      at + length <= text.length && this.#spellings.has(text.slice(at, at + length));
+    return lengths?.find(isHere) ?? 0;
+  }
+
+  #addSpelling(spelling: string): void {
+    const start = spelling.slice(0, START_LENGTH);
+    const others = this.#lengths.get(start) ?? [];
+    this.#spellings.add(spelling);
+    this.#firsts.add(spelling.charCodeAt(0));
+    if (!others.includes(spelling.length)) {
+      this.#lengths.set(
+        start,
+        [...others, spelling.length].sort((a, b) => b - a),
+      );
+    }
+  }
+}
+
+/** How a value may be written in other texts. */
+function spellingsOf(value: string): Set<string> {
+  const bytes = Buffer.from(value);
+  const encoded = encodeForAddress(value);
+  const escaped = JSON.stringify(value).slice(1, -1);
+  const spellings = [
+    value,
+    escaped,
+    escaped.replaceAll("/", "\\/"),
+    encoded,
+    encoded.replaceAll("%20", "+"),
+    encoded.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
+    bytes.toString("base64").replace(/=+$/, ""),
+    bytes.toString("base64url"),
+  ];
+  return new Set(spellings.filter((spelling) => spelling.length >= START_LENGTH));
+}
+
+/** Half a surrogate pair has no spelling in an address. */
+function encodeForAddress(value: string): string {
+  return encodeURIComponent(Buffer.from(value).toString());
 }

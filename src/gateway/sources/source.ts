@@ -9,8 +9,17 @@ export type SourceKind = "local" | "mcp" | "openapi" | "bus";
 export type SourceState =
   | { readonly status: "connecting" }
   | { readonly status: "up"; readonly since: number }
-  /** `reason` is fit to be shown: no secret, nothing a terminal acts on. */
-  | { readonly status: "down"; readonly since: number; readonly reason: string; readonly retryAt?: number }
+  /**
+   * `reason` is fit to be shown to whoever runs the gateway: no secret, nothing a terminal acts on. `cause` is what those who call are
+   * told: in our own words, with nothing in it that comes from elsewhere.
+   */
+  | {
+      readonly status: "down";
+      readonly since: number;
+      readonly reason: string;
+      readonly cause?: string;
+      readonly retryAt?: number;
+    }
   | { readonly status: "disabled" }
   | { readonly status: "closed" };
 

@@ -1,0 +1,145 @@
+import { readFileSync, statSync } from "node:fs";
+import { resolve } from "node:path";
+import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
+import type { ConfigIssue, ValueFacts } from "./check-shape.ts";
+import { collectArgumentSecrets, collectSecrets, type ReferencedValue } from "./collect-secrets.ts";
+import { CONFIG_LIMITS } from "./config-limits.ts";
+import { type ConfigPath, pathKey, quote, showPath } from "./config-path.ts";
+import { parseReferences, ReferenceMistake, type TextPart } from "./references.ts";
+import type { SecretMask } from "./secret-mask.ts";
+
+/** Where references lead. */
+export interface ReferenceTargets {
+  readonly baseDir: string;
+  /** The value of a variable, or nothing. */
+  readonly variable: (name: string) => string | undefined;
+  readonly secrets: SecretMask;
+}
+
+/** A config whose references were replaced, and what was found on the way. */
+export interface ResolvedConfig extends ValueFacts {
+  /** A copy: plain data that is nobody else's. */
+  readonly value: unknown;
+  readonly issues: readonly ConfigIssue[];
+  /** References that lead nowhere. */
+  readonly missing: readonly ConfigIssue[];
+  /** Files that were referred to. */
+  readonly files: readonly string[];
+}
+
+/** Copies a config and replaces its references by what they refer to; never throws. */
+export function resolveConfig(config: unknown, targets: ReferenceTargets): ResolvedConfig {
+  const resolving = new Resolving(targets);
+  const value = resolving.copy(config, []);
+  return { ...resolving.found, value };
+}
+
+/** What a reference leads to, or why it leads nowhere. */
+type Target = ReferencedValue | { readonly reason: string };
+
+class Resolving {
+  readonly found = {
+    referenced: new Set<string>(),
+    unresolved: new Set<string>(),
+    issues: [] as ConfigIssue[],
+    missing: [] as ConfigIssue[],
+    files: [] as string[],
+  };
+  readonly #targets: ReferenceTargets;
+
+  constructor(targets: ReferenceTargets) {
+    this.#targets = targets;
+  }
+
+  copy(value: unknown, path: ConfigPath): unknown {
+    if (typeof value === "string") return this.#copyText(value, path);
+    if (value === null || typeof value === "number" || typeof value === "boolean") return value;
+    const isList = Array.isArray(value);
+    if (!isList && !isPlainObject(value)) {
+      const what = path.length === 0 ? "The config" : showPath(path);
+      return this.#refuse(path, `${what} must be plain data; it is a ${typeof value}.`);
+    }
+    if (path.length >= CONFIG_LIMITS.depth) {
+      return this.#refuse(
+        path.slice(0, 8),
+        `The config is nested more than ${CONFIG_LIMITS.depth} levels deep.`,
+      );
+    }
+    return isList ? this.#copyItems(value, path) : this.#copyMembers(value, path);
+  }
+
+  #copyItems(items: readonly unknown[], path: ConfigPath): unknown[] {
+    const copied = items.map((item, index) => this.copy(item, [...path, index]));
+    if (path.at(-1) === "args") collectArgumentSecrets(copied, this.#targets.secrets);
+    return copied;
+  }
+
+  #copyMembers(members: Readonly<Record<string, unknown>>, path: ConfigPath): Record<string, unknown> {
+    const copied: Record<string, unknown> = {};
+    for (const [name, member] of Object.entries(members)) {
+      if (member !== undefined) setOwn(copied, name, this.copy(member, [...path, name]));
+    }
+    return copied;
+  }
+
+  #copyText(text: string, path: ConfigPath): string {
+    if (path.length === 1 && path[0] === "$schema") return text;
+    const parts = this.#parse(text, path);
+    const values: ReferencedValue[] = [];
+    let resolved = "";
+    for (const part of parts) {
+      const target = this.#find(part);
+      if ("reason" in target) {
+        this.found.unresolved.add(pathKey(path));
+        this.found.missing.push({ path, at: "value", message: target.reason });
+        return text;
+      }
+      resolved += target.value;
+      if (!("text" in part)) values.push(target);
+    }
+    if (values.length > 0) this.found.referenced.add(pathKey(path));
+    collectSecrets(resolved, path, values, this.#targets.secrets);
+    return resolved;
+  }
+
+  #parse(text: string, path: ConfigPath): readonly TextPart[] {
+    if (!text.includes("${")) return [{ text }];
+    try {
+      return parseReferences(text);
+    } catch (thrown) {
+      if (!(thrown instanceof ReferenceMistake)) throw thrown;
+      this.#refuse(path, `${showPath(path)} ${thrown.message}.`);
+      return [{ text: "" }];
+    }
+  }
+
+  #find(part: TextPart): Target {
+    if ("text" in part) return { value: part.text };
+    if ("file" in part) return this.#readFile(part.file);
+    const value = this.#targets.variable(part.env);
+    const orElse = value === undefined || value === "" ? (part.orElse ?? value) : value;
+    if (orElse === undefined) return { reason: `The environment variable ${part.env} is not set` };
+    return { variable: part.env, value: orElse };
+  }
+
+  #readFile(name: string): Target {
+    const path = resolve(this.#targets.baseDir, name);
+    if (!this.found.files.includes(path)) this.found.files.push(path);
+    try {
+      const facts = statSync(path);
+      if (!facts.isFile()) return { reason: `The file ${quote(name)} is no file` };
+      if (facts.size > CONFIG_LIMITS.referencedBytes) {
+        return { reason: `The file ${quote(name)} has more than ${CONFIG_LIMITS.referencedBytes} bytes` };
+      }
+      return { value: readFileSync(path, "utf8").replace(/\r?\n$/, "") };
+    } catch (thrown) {
+      const isGone = (thrown as NodeJS.ErrnoException).code === "ENOENT";
+      return { reason: `The file ${quote(name)} ${isGone ? "does not exist" : "cannot be read"}` };
+    }
+  }
+
+  #refuse(path: ConfigPath, message: string): undefined {
+    this.found.unresolved.add(pathKey(path));
+    this.found.issues.push({ path, at: "value", message });
+  }
+}

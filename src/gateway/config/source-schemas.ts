@@ -1,0 +1,160 @@
+import type { BusConfig, McpServerConfig, OpenApiConfig, OpenApiCredential } from "./gateway-config.ts";
+import { SOURCE_POLICY } from "./policy-schema.ts";
+import {
+  anyText,
+  type ConfigSchema,
+  choice,
+  definition,
+  either,
+  fields,
+  flag,
+  list,
+  map,
+  text,
+  texts,
+  whole,
+} from "./schema-parts.ts";
+
+type Oauth = NonNullable<McpServerConfig["oauth"]>;
+type Login = Extract<OpenApiCredential, { readonly username: string }>;
+type Client = Extract<OpenApiCredential, { readonly clientId: string }>;
+
+const OAUTH = {
+  clientId: text("The name of the client."),
+  clientSecret: text("Its secret; best a reference."),
+  issuer: text(
+    "The authorization server that knows the client; needed with a secret, which no other is shown.",
+  ),
+  scope: text("What to ask for, with spaces between. Default: what the server asks for."),
+} satisfies Record<keyof Oauth, ConfigSchema>;
+
+const MCP_SERVER = {
+  type: choice("How the server is spoken to. Default: as command or url say.", [
+    "stdio",
+    "http",
+    "streamable-http",
+    "sse",
+  ]),
+  command: text("The program to start."),
+  args: list("Its arguments. Default: none.", anyText("An argument.")),
+  env: map("Environment variables of the process; best references. Default: none.", anyText("The value.")),
+  cwd: text("The folder it runs in, beside the config. Default: the folder of the config."),
+  inheritEnv: either(
+    "Further variables of this process that the child gets, or all of them. Default: none.",
+    { type: "array", items: { type: "string", minLength: 1 } },
+    { enum: ["all"] },
+  ),
+  url: text("The address of the server."),
+  headers: map("Headers of every request; best references. Default: none.", anyText("The value.")),
+  bearer: text("A token for Authorization: Bearer; best a reference. Default: none."),
+  oauth: fields(
+    "The gateway's own credentials at the server's authorization server (client credentials). Default: none.",
+    OAUTH,
+    ["clientId"],
+  ),
+  allowHttp: flag("Allows plain http to hosts other than this machine. Default: false."),
+  disabled: flag("Leaves the server out. Default: false."),
+  protocol: choice("The revision of MCP to speak. Default: auto.", ["auto", "2025", "2026"]),
+  connectTimeoutMs: whole("Milliseconds to connect, starting the process included. Default: 30000.", 1),
+  recoverJson: flag("Takes a single text block that is JSON for the data. Default: false."),
+  keepIds: flag("Keeps ids that Waybill serves: only for gateways you trust to name them. Default: false."),
+  lock: flag("Refuses tools that are not as approved in the lock file. Default: lock of the gateway."),
+  policy: SOURCE_POLICY,
+} satisfies Record<keyof McpServerConfig, ConfigSchema>;
+
+/** How other hosts spell `url`. */
+export const URL_SPELLINGS = ["serverUrl", "httpUrl"] as const;
+
+const LOGIN = {
+  username: text("The name."),
+  password: anyText("The password; best a reference."),
+} satisfies Record<keyof Login, ConfigSchema>;
+
+const CLIENT = {
+  clientId: text("The name of the client."),
+  clientSecret: text("Its secret; best a reference."),
+  refreshToken: text("A token that others are had for; best a reference."),
+  tokenUrl: text("Where tokens are had. Default: as the document says."),
+  scopes: list("What to ask for. Default: what each operation needs.", text("A scope.")),
+} satisfies Record<keyof Client, ConfigSchema>;
+
+const OVERLAY = fields("Corrections of the document.", {
+  document: { description: "Merged into the document (RFC 7396).", type: "object" },
+  operations: map("By operationId, or method and path such as GET /pets/{id}.", { type: "object" }),
+});
+
+const OPENAPI = {
+  document: text("The OpenAPI document: a path beside the config, or an address."),
+  baseUrl: text("Where the API is, in place of what the document says."),
+  server: either(
+    "Which of the document's servers is used, by number or by address. Default: the first.",
+    { type: "integer", minimum: 0 },
+    { type: "string", minLength: 1 },
+  ),
+  serverVariables: map(
+    "Values for the variables of the server's address. Default: as the document says.",
+    anyText("The value."),
+  ),
+  auth: map(
+    "Credentials by the name of the scheme, or by kind: bearer, basic, apiKey, oauth2. Default: none.",
+    definition("credential", "A credential; best made of references."),
+  ),
+  authOrigins: list("Further origins that credentials are sent to. Default: none.", text("An origin.")),
+  headers: map("Headers of every request; best references. Default: none.", anyText("The value.")),
+  allowPrivate: either(
+    "Hosts whose addresses may be private, or true for all. Default: only those the config names.",
+    { type: "array", items: { type: "string", minLength: 1 } },
+    { type: "boolean" },
+  ),
+  overlay: either("Corrections of the document, merged in order. Default: none.", OVERLAY, {
+    type: "array",
+    items: OVERLAY,
+  }),
+  trace: flag("Sends trace context on. Default: false."),
+  keepIds: flag("Keeps ids that Waybill serves: only for gateways you trust to name them. Default: false."),
+  disabled: flag("Leaves the API out. Default: false."),
+  policy: SOURCE_POLICY,
+} satisfies Record<keyof OpenApiConfig, ConfigSchema>;
+
+const BUS = {
+  nats: texts("Addresses of NATS servers."),
+  user: text("The name to connect with. Default: none."),
+  password: text("The password to connect with; best a reference. Default: none."),
+  token: text("The token to connect with; best a reference. Default: none."),
+  secret: text(
+    "Shared with all who may vouch for callers: signs who is asking, and is asked of callers; at least 32 characters, best a reference. Default: callers with an identity cannot use the bus, those on it are anonymous.",
+  ),
+  serveAs: text("Serves the gateway's operations on the bus, under this name. Default: they are not."),
+  mount: either(
+    "Mounts operations of these namespaces, or all. Default: none.",
+    { type: "array", items: { type: "string", minLength: 1 } },
+    { type: "boolean" },
+  ),
+  policy: SOURCE_POLICY,
+} satisfies Record<keyof BusConfig, ConfigSchema>;
+
+/** What stands under `$defs` for sources. */
+export const SOURCE_DEFINITIONS = {
+  mcpServer: {
+    description:
+      "One MCP server: a process to start (command), or an address (url). Members that other hosts use are left alone.",
+    type: "object",
+    properties: {
+      ...MCP_SERVER,
+      ...Object.fromEntries(URL_SPELLINGS.map((name) => [name, text("As other hosts spell url.")])),
+    },
+  },
+  openapi: fields("One HTTP API with an OpenAPI document.", OPENAPI, ["document"]),
+  credential: {
+    anyOf: [
+      { type: "string", minLength: 1 },
+      fields("A name and a password.", LOGIN, ["username", "password"]),
+      fields("How tokens are had.", CLIENT, ["clientId"]),
+    ],
+  },
+  bus: fields(
+    "The message bus: operations of others are mounted, and ours served, beyond this process.",
+    BUS,
+    ["nats"],
+  ),
+} satisfies Record<string, ConfigSchema>;

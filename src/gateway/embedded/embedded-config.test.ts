@@ -1,0 +1,171 @@
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { OperationRegistry } from "../../index.ts";
+import { fromMcp, type McpSource } from "../../mcp/index.ts";
+import { fromOpenApi } from "../../openapi/index.ts";
+import { type Embedded, openEmbedded } from "./embedded-config.ts";
+
+let folder: string;
+const open: (() => Promise<unknown>)[] = [];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "waybill-embedded-"));
+});
+
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function openHere(only?: (name: string) => boolean): Promise<Embedded> {
+  const embedded = await openEmbedded({ env: { WAYBILL_STATE_DIR: folder }, only });
+  open.push(() => embedded.close());
+  return embedded;
+}
+
+function listeners(): number {
+  return process.getActiveResourcesInfo().filter((name) => name === "TCPServerWrap").length;
+}
+
+describe("the embedded default", () => {
+  it("starts nothing for what is not needed", async () => {
+    const before = listeners();
+    const { loaded, stateFile } = await openHere((name) => name === "parcel");
+    expect([loaded.config.openapi, loaded.config.mcpServers]).toEqual([{}, {}]);
+    expect(listeners()).toBe(before);
+    expect(loaded.localOperations?.map(({ id }) => id)).toEqual([
+      "parcel.book",
+      "parcel.track",
+      "parcel.list",
+      "parcel.deliver",
+      "parcel.watch",
+    ]);
+    await expect(stat(stateFile)).rejects.toThrow("ENOENT");
+    const office = new OperationRegistry(loaded.localOperations ?? []);
+    await office.execute("parcel.book", { to: "Bern" });
+    expect((await stat(stateFile)).size).toBeGreaterThan(0);
+  });
+
+  it("stops listening when it is closed, though calls were made", async () => {
+    const { loaded, close } = await openHere((name) => name === "tariff");
+    const url = loaded.config.openapi?.["tariff"]?.document ?? "";
+    expect((await fetch(url)).status).toBe(200);
+    await close();
+    await expect(fetch(url)).rejects.toThrow("fetch failed");
+  });
+});
+
+describe("the tariff service", () => {
+  async function openTariff(): Promise<OperationRegistry> {
+    const { loaded } = await openHere((name) => name === "tariff");
+    const source = await fromOpenApi(loaded.config.openapi?.["tariff"]?.document ?? "", {
+      namespace: "tariff",
+    });
+    open.push(() => source.close());
+    expect([source.unusable, source.notes]).toEqual([[], []]);
+    const registry = new OperationRegistry([], { outputPolicy: "strict" });
+    registry.registerAll(source);
+    return registry;
+  }
+
+  it("answers as its document says", async () => {
+    const tariff = await openTariff();
+    expect(tariff.list().map(({ id }) => id)).toEqual([
+      "tariff.convert",
+      "tariff.quote",
+      "tariff.zone",
+      "tariff.zones",
+    ]);
+    const quote = await tariff.execute("tariff.quote", {
+      kg: 2.5,
+      zone: "europe",
+      service: "express",
+      insured: true,
+    });
+    expect(quote.data).toEqual({
+      zone: "europe",
+      service: "express",
+      kg: 2.5,
+      price: { amount: 18.8, currency: "EUR" },
+      days: 2,
+      lines: [
+        { what: "base", amount: 7.9 },
+        { what: "weight", amount: 8.4 },
+        { what: "insurance", amount: 2.5 },
+      ],
+    });
+    expect((await tariff.execute("tariff.zones", {})).data).toHaveLength(3);
+    expect((await tariff.execute("tariff.zone", { code: "world" })).data).toMatchObject({ code: "world" });
+    const body = { amount: { amount: 10, currency: "EUR" }, to: "CHF" };
+    expect((await tariff.execute("tariff.convert", { body })).data).toEqual({ amount: 9.5, currency: "CHF" });
+  });
+
+  it("says what it does not know", async () => {
+    const tariff = await openTariff();
+    const body = { amount: { amount: 10, currency: "EUR" }, to: "XYZ" };
+    await expect(tariff.execute("tariff.convert", { body })).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+      details: { status: 422, body: { known: expect.arrayContaining(["EUR"]) } },
+    });
+    await expect(tariff.execute("tariff.zone", { code: "mars" })).rejects.toMatchObject({
+      code: "NOT_FOUND",
+    });
+    await expect(tariff.execute("tariff.quote", { kg: 31, zone: "europe" })).rejects.toMatchObject({
+      code: "VALIDATION_ERROR",
+    });
+  });
+
+  it("survives what no document allows", async () => {
+    const { loaded } = await openHere((name) => name === "tariff");
+    const at = (path: string): URL => new URL(path, loaded.config.openapi?.["tariff"]?.document);
+    const asked = await Promise.all([
+      fetch(at("/quote")),
+      fetch(at("/quote?kg=NaN&zone=europe")),
+      fetch(at("/quote?kg=1&zone=__proto__")),
+      fetch(at("/quote?kg=1&zone=europe&service=slow")),
+      fetch(at("/convert"), { method: "POST", body: "{" }),
+      fetch(at("/convert"), {
+        method: "POST",
+        body: '{"amount":{"amount":1,"currency":"__proto__"},"to":"EUR"}',
+      }),
+      fetch(at("/zones/%"), { method: "DELETE" }),
+      fetch(at("/nothing")),
+    ]);
+    expect(asked.map(({ status }) => status)).toEqual([400, 400, 400, 400, 400, 422, 404, 404]);
+  });
+});
+
+describe("the depot", () => {
+  async function openDepot(): Promise<McpSource> {
+    const { loaded } = await openHere((name) => name === "depot");
+    const { command = "", args = [], recoverJson = false } = loaded.config.mcpServers?.["depot"] ?? {};
+    const source = await fromMcp({ namespace: "depot", command, args, recoverJson });
+    open.push(() => source.close());
+    return source;
+  }
+
+  it("is an MCP server in a process of its own", async () => {
+    const depot = await openDepot();
+    expect(depot.operations.map(({ id, type }) => `${id} ${type}`).sort()).toEqual([
+      "depot.label query",
+      "depot.stock query",
+      "depot.take mutation",
+    ]);
+    const stock = await depot.call("stock", { item: "tape" });
+    expect(stock.data).toEqual({ stock: [{ item: "tape", boxes: 300, shelf: "B1" }] });
+    expect(stock.meta.waybill?.obtained).toBe("structured-content");
+    const label = await depot.call("label", { id: "P-1001", to: "Lisbon" });
+    expect(label.data).toEqual({ id: "P-1001", lines: ["P-1001", "LISBON"], barcode: "*P-1001*" });
+    expect(label.meta.waybill?.obtained).toBe("text-json");
+    expect((await depot.call("take", { item: "labels", boxes: 5 })).data).toMatchObject({ boxes: 0 });
+    const none = await depot.call("take", { item: "labels", boxes: 1 });
+    expect(none.meta).toMatchObject({ isError: true, waybill: { code: "OUT_OF_STOCK" } });
+    const unknown = await depot.call("take", { item: "gold", boxes: 1 });
+    expect(unknown.meta.waybill).toMatchObject({ code: "NOT_FOUND", details: { items: expect.any(Array) } });
+    const hours = await depot.readResource("depot://opening-hours");
+    expect(hours.contents[0]?.["text"]).toContain("Monday");
+    expect(JSON.stringify(await depot.getPrompt("complaint", { id: "P-7" }))).toContain("P-7");
+  });
+});

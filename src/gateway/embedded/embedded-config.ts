@@ -1,0 +1,84 @@
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { GatewayConfig, McpServerConfig } from "../config/gateway-config.ts";
+import type { LoadedConfig } from "../config/loaded-config.ts";
+import { SecretMask } from "../config/secret-mask.ts";
+import { ParcelBook } from "./parcel-book.ts";
+import { parcelOperations } from "./parcel-operations.ts";
+import { stateFolder } from "./state-folder.ts";
+
+/** How the embedded default is opened. */
+export interface EmbeddedOptions {
+  /** Says where state is kept. @default process.env */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  /** The script of the depot's process. @default the one that stands beside this code */
+  readonly childEntry?: string | undefined;
+  /** Which sources are needed, by name: `tariff` listens only when it is. @default all */
+  readonly only?: ((name: string) => boolean) | undefined;
+  /** Hears what is odd about the state that was found. @default nobody does */
+  readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
+}
+
+/** The embedded default, opened. */
+export interface Embedded {
+  readonly loaded: LoadedConfig;
+  /** Where the parcels are kept. */
+  readonly stateFile: string;
+  /** Ends what was started here; the depot's process belongs to the gateway that mounts it. */
+  close(): Promise<void>;
+}
+
+/**
+ * What there is without a config: a parcel office with state of its own, a tariff service with an OpenAPI document, and an MCP
+ * server in a process of its own.
+ */
+export async function openEmbedded(options: EmbeddedOptions = {}): Promise<Embedded> {
+  const { env = process.env, only = () => true, onWarning } = options;
+  const folder = stateFolder({ env });
+  const stateFile = join(folder, "parcels.json");
+  const tariff = only("tariff") ? await startTariff() : undefined;
+  const config: GatewayConfig = {
+    mcpServers: only("depot") ? { depot: depotServer(options.childEntry ?? findDepotEntry()) } : {},
+    openapi: tariff === undefined ? {} : { tariff: { document: tariff.documentUrl } },
+  };
+  const loaded: LoadedConfig = {
+    config,
+    baseDir: process.cwd(),
+    files: [],
+    faults: {},
+    warnings: [],
+    secrets: new SecretMask(),
+    localOperations: parcelOperations(new ParcelBook(stateFile, { onWarning })),
+  };
+  return { loaded, stateFile, close: async () => await tariff?.close() };
+}
+
+/** Loaded and started only where it is needed. */
+async function startTariff() {
+  const { startTariffService } = await import("./tariff-service.ts");
+  return await startTariffService();
+}
+
+/** Some answers of the depot are JSON in text, which is taken for the data it is. */
+function depotServer(entry: string): McpServerConfig {
+  const script = entry.endsWith(".ts") ? [typeScriptRunner(), entry] : [entry];
+  return { command: process.execPath, args: script, recoverJson: true };
+}
+
+/** Node runs no TypeScript by itself; only the sources need this, never the package. */
+function typeScriptRunner(): string {
+  const main = createRequire(import.meta.url).resolve("jiti/package.json");
+  return join(dirname(main), "lib", "jiti-cli.mjs");
+}
+
+/** In the package this code is in a chunk, or in an entry; among the sources it stands beside the script. */
+const ENTRIES = ["../embedded/depot-server.js", "./embedded/depot-server.js", "./depot-server.ts"];
+
+function findDepotEntry(): string {
+  const paths = ENTRIES.map((entry) => fileURLToPath(new URL(entry, import.meta.url)));
+  const found = paths.find((path) => existsSync(path));
+  if (found === undefined) throw new Error("The script of the depot is missing; install Waybill anew.");
+  return found;
+}

@@ -1,0 +1,541 @@
+import { getEventListeners } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { collect, query, rejection, sleep, stream } from "../../../test/make-operation.ts";
+import { toolError } from "../../core/envelope/envelope.ts";
+import { CallError } from "../../core/errors/errors.ts";
+import { defineOperation } from "../../core/operation/operation.ts";
+import type { AnyOperation, OperationSpec } from "../../core/operation/operation-types.ts";
+import type { ExecuteOptions } from "../../core/registry/executor.ts";
+import { OperationRegistry } from "../../core/registry/registry.ts";
+import { createHttpHandler } from "../../openapi/server/http-handler.ts";
+import type { GatewayLimits } from "../config/gateway-config.ts";
+import { type CallNotes, notesOf } from "./call-notes.ts";
+import { createPolicies, type Policies } from "./policies.ts";
+import type { OperationPolicy, SourcePolicy } from "./policy.ts";
+
+type Rules = Record<string, OperationPolicy>;
+
+const rulesOf = (policies: Rules, source?: SourcePolicy) => ({
+  sources: new Map([["a", source]]),
+  sourceOf: (id: string) => (id.startsWith("a.") ? "a" : undefined),
+  policies,
+});
+
+function mutation(
+  id: string,
+  handler: OperationSpec["handler"],
+  extra: Partial<OperationSpec> = {},
+): AnyOperation {
+  return defineOperation({
+    ...query(id, handler),
+    ...extra,
+    type: "mutation",
+  } as OperationSpec) as AnyOperation;
+}
+
+interface Setup {
+  readonly registry: OperationRegistry;
+  readonly policies: Policies;
+  readonly notes: (CallNotes | undefined)[];
+}
+
+function setUp(
+  operations: AnyOperation[],
+  rules: Rules,
+  limits?: GatewayLimits,
+  source?: SourcePolicy,
+): Setup {
+  const policies = createPolicies({ rules: rulesOf(rules, source), limits });
+  const notes: (CallNotes | undefined)[] = [];
+  const registry = new OperationRegistry(
+    operations.map((operation) => policies.admit(operation)).filter((operation) => operation !== undefined),
+  );
+  registry.use((call, next) => next().finally(() => notes.push(notesOf(call.context))));
+  registry.use(policies.hooks);
+  return { registry, policies, notes };
+}
+
+const code = (expected: string) => expect.objectContaining({ code: expected });
+const ada: ExecuteOptions = { identity: { subject: "ada" } };
+const bob: ExecuteOptions = { identity: { subject: "bob" } };
+
+describe("what policies admit", () => {
+  const operations = ["a.get", "a.get-env", "a.put", "b.get"].map((id) => query(id, () => 1));
+
+  it("leaves out what is disabled, denied or not allowed, by name within the source", () => {
+    const source = { allow: ["get*"], deny: ["get-env"] };
+    const { registry } = setUp(operations, { "b.*": { enabled: false } }, undefined, source);
+    expect(registry.list().map(({ id }) => id)).toEqual(["a.get"]);
+  });
+
+  it("adds scopes to those the operation asks for; the same operation stays the same object", async () => {
+    const own = query("a.own", () => 1, { access: { scopes: { allOf: ["own"], anyOf: ["x"] } } });
+    const { registry, policies } = setUp([own], { "a.*": { scopes: ["more", "own"] } });
+    expect(registry.get("a.own")?.access).toEqual({ scopes: { allOf: ["own", "more"], anyOf: ["x"] } });
+    expect(policies.admit(own)).toBe(registry.get("a.own"));
+    const identity = { subject: "ada", scopes: ["own", "x"] };
+    expect(await rejection(registry.execute("a.own", {}, { identity }))).toEqual(code("ACCESS_DENIED"));
+  });
+
+  it("keeps schemas that are worked out when first asked for that way", () => {
+    let asked = 0;
+    const lazy = Object.freeze({
+      ...query("a.lazy", () => 1),
+      get inputSchema() {
+        asked++;
+        return { type: "string" } as const;
+      },
+    }) as AnyOperation;
+    const { registry } = setUp([lazy], { "a.*": { scopes: ["s"] } });
+    expect(asked).toBe(0);
+    expect(registry.get("a.lazy")?.inputSchema).toEqual({ type: "string" });
+  });
+
+  it("tells the budget of results; later patterns win over earlier ones and over the source", () => {
+    const rules = { "a.*": { resultBudget: 2 }, "a.g*": { resultBudget: 3 }, "b.*": { timeoutMs: 1 } };
+    const { policies } = setUp(operations, rules, undefined, { resultBudget: 1 });
+    expect(["a.get", "a.put", "b.get"].map((id) => policies.budgetOf(id))).toEqual([3, 2, undefined]);
+    policies.update(rulesOf({}, { resultBudget: 1 }));
+    expect(policies.budgetOf("a.get")).toBe(1);
+  });
+
+  it("refuses policies under which no call could be made", () => {
+    for (const policy of [
+      { concurrency: 0 },
+      { timeoutMs: -1 },
+      { rate: { calls: 0, perMs: 1 } },
+      { rate: { calls: 1, perMs: 0 } },
+    ]) {
+      expect(() => createPolicies({ rules: rulesOf({ "a.*": policy }) })).toThrow(TypeError);
+    }
+  });
+});
+
+describe("timeouts and retries", () => {
+  it("end the handler, whatever the caller would wait", async () => {
+    const heard: unknown[] = [];
+    const slow = query("a.slow", async (_, { signal }) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      heard.push(signal.reason.code);
+    });
+    const { registry } = setUp([slow], { "a.*": { timeoutMs: 10 } });
+    expect(await rejection(registry.execute(slow, {}, { timeoutMs: 60_000 }))).toEqual(code("TIMEOUT"));
+    expect(heard).toEqual(["TIMEOUT"]);
+  });
+
+  const failing = (type: "query" | "mutation", error: CallError, succeedsAt = 99, extra = {}) => {
+    let runs = 0;
+    const make = type === "query" ? query : mutation;
+    const operation = make(
+      "a.fail",
+      () => {
+        if (++runs >= succeedsAt) return runs;
+        throw error;
+      },
+      extra,
+    );
+    return { operation, runs: () => runs };
+  };
+  const retries = { attempts: 3, delayMs: 1 };
+
+  it("try again what may pass, say how often, and only where nothing is done twice", async () => {
+    const passing = new CallError("UNAVAILABLE");
+    const rows = [
+      [failing("query", passing, 3), 3],
+      [failing("query", passing), 3],
+      [failing("query", new CallError("CONFLICT")), 1],
+      [failing("mutation", passing), 1],
+      [failing("mutation", passing, 99, { annotations: { idempotent: true } }), 3],
+    ] as const;
+    for (const [{ operation, runs }, expected] of rows) {
+      const { registry } = setUp([operation], { "a.*": { retries } });
+      await registry.execute(operation).catch(() => {});
+      expect(runs()).toBe(expected);
+    }
+    const { operation } = failing("query", passing, 3);
+    const { registry, notes } = setUp([operation], { "a.*": { retries } });
+    expect((await registry.execute(operation)).meta.waybill?.attempts).toBe(3);
+    expect(notes).toEqual([{ attempts: 3 }]);
+  });
+
+  it("wait as long as the other side asks, unless that is too long or past the deadline", async () => {
+    const later = failing("query", new CallError("RATE_LIMITED", "", { details: { retryAfterMs: 30 } }), 2);
+    const { registry } = setUp([later.operation], { "a.*": { retries } });
+    const started = performance.now();
+    await registry.execute(later.operation);
+    expect(performance.now() - started).toBeGreaterThanOrEqual(28);
+    for (const policy of [{ retries: { ...retries, maxDelayMs: 20 } }, { retries, timeoutMs: 20 }]) {
+      const { operation, runs } = failing(
+        "query",
+        new CallError("RATE_LIMITED", "", { details: { retryAfterMs: 30 } }),
+      );
+      const setup = setUp([operation], { "a.*": policy });
+      expect(await rejection(setup.registry.execute(operation))).toEqual(code("RATE_LIMITED"));
+      expect(runs()).toBe(1);
+    }
+  });
+
+  it("stop when the caller leaves", async () => {
+    const { operation, runs } = failing("query", new CallError("UNAVAILABLE"));
+    const { registry } = setUp([operation], { "a.*": { retries: { attempts: 9, delayMs: 10_000 } } });
+    const signal = AbortSignal.timeout(5);
+    expect(await rejection(registry.execute(operation, {}, { signal }))).toEqual(code("TIMEOUT"));
+    expect(runs()).toBe(1);
+  });
+});
+
+describe("rate and concurrency", () => {
+  it("hold over all operations of a source, and over all that a pattern fits", async () => {
+    let running = 0;
+    let most = 0;
+    const busy = async () => {
+      most = Math.max(most, ++running);
+      await delay(2);
+      running--;
+    };
+    const operations = ["a.x", "a.y", "b.x"].map((id) => query(id, busy));
+    for (const [rules, source, expected] of [
+      [{}, { concurrency: 2 }, 2],
+      [{ "?.*": { concurrency: 1 } }, { concurrency: 2 }, 1],
+    ] as const) {
+      most = 0;
+      const { registry, notes } = setUp(operations, rules, undefined, source);
+      const called = Array.from({ length: 10 }, (_, n) => registry.execute(n % 2 ? "a.x" : "a.y"));
+      await Promise.all(called);
+      expect(most).toBe(expected);
+      expect(notes.filter((note) => (note?.waitedMs ?? 0) > 0).length).toBe(10 - expected);
+    }
+  });
+
+  it("turn away one more than may wait; who waits is told of its deadline", async () => {
+    const hang = query(
+      "a.hang",
+      (_, { signal }) => new Promise((resolve) => signal.addEventListener("abort", resolve)),
+    );
+    const { registry } = setUp([hang], { "a.*": { concurrency: 1, timeoutMs: 20 } }, { queue: 2 });
+    const all = await Promise.all(Array.from({ length: 4 }, () => rejection(registry.execute(hang))));
+    expect(all.map((error) => (error as CallError).code).sort()).toEqual([
+      "RESOURCE_EXHAUSTED",
+      ...["TIMEOUT", "TIMEOUT", "TIMEOUT"],
+    ]);
+  });
+
+  it("keep the place of a subscription until it ends, also when its handler hears nothing", async () => {
+    const ticks = stream("a.ticks", async function* () {
+      yield 1;
+      await new Promise(() => {});
+    });
+    const { registry } = setUp([ticks], { "a.*": { concurrency: 1 } });
+    const first = registry.subscribe(ticks, {});
+    expect((await first.next()).value?.data).toBe(1);
+    const second = registry.subscribe(ticks, {});
+    let isIn = false;
+    const entered = second.next().then(() => {
+      isIn = true;
+    });
+    await sleep(5);
+    expect(isIn).toBe(false);
+    const stuck = first.next();
+    await first.return?.();
+    await Promise.all([stuck, entered]);
+    await second.return?.();
+    const short = stream("a.short", async function* () {
+      yield 1;
+    });
+    const { registry: other } = setUp([short], { "a.*": { concurrency: 1 } });
+    for (let n = 0; n < 3; n++) expect(await collect(other.subscribe(short, {}))).toHaveLength(1);
+  });
+
+  it("let as many calls run as the gateway may, those of handlers not counted, and refuse one more", async () => {
+    const inner = query("a.inner", () => 1);
+    const outer = query("a.outer", async (_, { execute }) => {
+      await delay(5);
+      return (await execute(inner)).data;
+    });
+    const { registry } = setUp([inner, outer], {}, { calls: 2 });
+    const all = await Promise.allSettled([1, 2, 3].map(() => registry.execute(outer)));
+    expect(all.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
+    expect((all[2] as PromiseRejectedResult).reason).toEqual(code("RESOURCE_EXHAUSTED"));
+    expect((await registry.execute(outer)).data).toBe(1);
+  });
+
+  it("pass by calls that are refused: they take no turn", async () => {
+    const scoped = query("a.scoped", () => 1, { access: {} });
+    const { registry } = setUp([scoped], { "a.*": { rate: { calls: 1, perMs: 60_000 } } });
+    for (let n = 0; n < 3; n++)
+      expect(await rejection(registry.execute(scoped))).toEqual(code("UNAUTHENTICATED"));
+    expect((await registry.execute(scoped, {}, ada)).data).toBe(1);
+  });
+});
+
+describe("kept and shared results", () => {
+  const counting = (make = query) => {
+    let runs = 0;
+    return make("a.count", (input) => ({ run: ++runs, input }));
+  };
+
+  it("are kept for the same caller and input, whatever the order of its members, until they are too old", async () => {
+    const count = counting();
+    const { registry, notes } = setUp([count], { "a.*": { cacheMs: 40 } });
+    const run = async (input: unknown, options?: ExecuteOptions) =>
+      ((await registry.execute("a.count", input, options)).data as { run: number }).run;
+    expect([await run({ x: 1, y: 2 }), await run({ y: 2, x: 1 }), await run({ x: 1 })]).toEqual([1, 1, 2]);
+    expect([await run({ x: 1 }, ada), await run({ x: 1 }, bob), await run({ x: 1 }, ada)]).toEqual([3, 4, 3]);
+    expect(notes.map((note) => note?.cached)).toEqual([
+      undefined,
+      true,
+      undefined,
+      undefined,
+      undefined,
+      true,
+    ]);
+    await sleep(45);
+    expect(await run({ x: 1 })).toBe(5);
+    registry.register(counting(), { replace: true });
+    expect(await run({ x: 1 })).toBe(1);
+  });
+
+  it("can be changed by who gets one without harm to the next", async () => {
+    const { registry } = setUp([counting()], { "a.*": { cacheMs: 1_000 } });
+    for (let n = 0; n < 3; n++) {
+      const { data } = (await registry.execute("a.count", {})) as { data: { run: number } };
+      expect(data.run).toBe(1);
+      data.run = 99;
+    }
+  });
+
+  it("are no errors, and none of operations that change something", async () => {
+    let runs = 0;
+    const no = query("a.no", () => toolError(++runs));
+    const { registry } = setUp([no, counting(mutation)], { "a.*": { cacheMs: 1_000, singleFlight: true } });
+    await registry.execute(no);
+    expect((await registry.execute(no)).data).toBe(2);
+    await Promise.all([registry.execute("a.count"), registry.execute("a.count")]);
+    expect((await registry.execute("a.count")).data).toMatchObject({ run: 3 });
+  });
+
+  it("make room: as many entries and characters as may be kept, the one not asked for longest goes", async () => {
+    const { registry } = setUp([counting()], { "a.*": { cacheMs: 10_000 } }, { cacheEntries: 2 });
+    const run = async (input: unknown) =>
+      ((await registry.execute("a.count", input)).data as { run: number }).run;
+    expect([await run(1), await run(2), await run(1), await run(3), await run(1), await run(2)]).toEqual([
+      1, 2, 1, 3, 1, 4,
+    ]);
+    const small = setUp([counting()], { "a.*": { cacheMs: 10_000 } }, { cacheCharacters: 400 });
+    const long = "x".repeat(500);
+    await small.registry.execute("a.count", long);
+    expect((await small.registry.execute("a.count", long)).data).toMatchObject({ run: 2 });
+  });
+
+  it("share one run, which ends when everybody has left; each keeps its own deadline", async () => {
+    let runs = 0;
+    const ends: unknown[] = [];
+    const slow = query("a.slow", async (_, { signal }) => {
+      runs++;
+      try {
+        await delay(40, undefined, { signal });
+      } catch {
+        ends.push("aborted");
+      }
+      return { runs };
+    });
+    const { registry, notes } = setUp([slow], { "a.*": { singleFlight: true } });
+    const [first, second, third] = await Promise.allSettled([
+      registry.execute(slow, {}, { timeoutMs: 5 }),
+      registry.execute(slow, {}),
+      registry.execute(slow, {}, { timeoutMs: 10 }),
+    ]);
+    expect([first.status, second.status, third.status]).toEqual(["rejected", "fulfilled", "rejected"]);
+    expect([runs, ends]).toEqual([1, []]);
+    expect(notes.filter((note) => note?.shared)).toHaveLength(2);
+    await Promise.allSettled([1, 2].map(() => registry.execute(slow, {}, { timeoutMs: 5 })));
+    await sleep(2);
+    expect([runs, ends]).toEqual([2, ["aborted"]]);
+    await Promise.all([registry.execute(slow, {}, ada), registry.execute(slow, {}, bob)]);
+    expect(runs).toBe(4);
+  });
+});
+
+describe("idempotency keys", () => {
+  const keyed = (idempotencyKey: unknown, options: ExecuteOptions = ada): ExecuteOptions => ({
+    ...options,
+    metadata: { idempotencyKey },
+  });
+
+  it("run a call once: its answer, a no, and an error that would be the same again are repeated", async () => {
+    for (const [answer, expected] of [
+      [(n: number) => n, 1],
+      [(n: number) => toolError(n, { code: "NO" }), 1],
+      [() => Promise.reject(new CallError("CONFLICT", "Taken.")), 1],
+      [() => Promise.reject(new CallError("UNAVAILABLE")), 2],
+    ] as const) {
+      let runs = 0;
+      const put = mutation("a.put", () => answer(++runs));
+      const { registry, notes } = setUp([put], {});
+      const came = await Promise.allSettled([registry.execute(put, {}, keyed("k"))]);
+      const again = await Promise.allSettled([registry.execute(put, {}, keyed("k"))]);
+      expect(JSON.stringify(again)).toBe(JSON.stringify(came));
+      expect(again[0]?.status === "rejected" ? again[0].reason : 0).toEqual(
+        came[0]?.status === "rejected" ? came[0].reason : 0,
+      );
+      expect(runs).toBe(expected);
+      expect(notes[1]?.repeated).toBe(expected === 1 ? true : undefined);
+      await Promise.allSettled([
+        registry.execute(put, {}, keyed("k", bob)),
+        registry.execute(put, {}, keyed("l")),
+      ]);
+      expect(runs).toBe(expected + 2);
+    }
+  });
+
+  it("share a call that is under way, and refuse another input and what is no key", async () => {
+    let runs = 0;
+    const put = mutation("a.put", async () => {
+      await delay(10);
+      return ++runs;
+    });
+    const { registry } = setUp([put], {});
+    const all = Promise.all([1, 2, 3].map(() => registry.execute(put, { x: 1 }, keyed("k"))));
+    expect(await rejection(registry.execute(put, { x: 2 }, keyed("k")))).toEqual(code("CONFLICT"));
+    expect((await all).map(({ data }) => data)).toEqual([1, 1, 1]);
+    for (const bad of ["", "x".repeat(256), 5, "ä"]) {
+      expect(await rejection(registry.execute(put, {}, keyed(bad)))).toEqual(code("VALIDATION_ERROR"));
+    }
+    expect((await registry.execute(put, {}, keyed("x".repeat(255)))).data).toBe(2);
+  });
+
+  it("are used up by a call that nobody knows the end of, and not by one that never ran", async () => {
+    let runs = 0;
+    const put = mutation("a.put", async (_, { signal }) => {
+      runs++;
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    });
+    const { registry } = setUp([put], { "a.*": { concurrency: 1 } });
+    const first = rejection(registry.execute(put, {}, { ...keyed("k"), timeoutMs: 30 }));
+    expect(await rejection(registry.execute(put, {}, { ...keyed("l"), timeoutMs: 5 }))).toEqual(
+      code("TIMEOUT"),
+    );
+    expect(await first).toEqual(code("TIMEOUT"));
+    await sleep(2);
+    expect(await rejection(registry.execute(put, {}, keyed("k")))).toEqual(code("CONFLICT"));
+    expect(runs).toBe(1);
+    expect(await rejection(registry.execute(put, {}, { ...keyed("l"), timeoutMs: 5 }))).toEqual(
+      code("TIMEOUT"),
+    );
+    expect(runs).toBe(2);
+  });
+
+  it("are not those of calls that a handler makes", async () => {
+    const put = mutation("a.put", (input) => input);
+    const both = mutation("a.both", async (_, { execute }) => [
+      (await execute(put, 1)).data,
+      (await execute(put, 2)).data,
+    ]);
+    const { registry } = setUp([put, both], {});
+    expect((await registry.execute(both, {}, keyed("k"))).data).toEqual([1, 2]);
+  });
+
+  it("are kept as many as there is room for, a quarter of it for one caller; none is forgotten early", async () => {
+    const put = mutation("a.put", () => 1);
+    const { registry } = setUp([put], {}, { idempotencyKeys: 8 });
+    for (const key of ["1", "2"]) await registry.execute(put, {}, keyed(key));
+    expect(await rejection(registry.execute(put, {}, keyed("3")))).toEqual(code("RESOURCE_EXHAUSTED"));
+    await registry.execute(put, {}, keyed("3", bob));
+    await registry.execute(put, {}, keyed("1"));
+  });
+});
+
+describe("as a whole", () => {
+  it("ends calls that wait for each other's places by their deadline", async () => {
+    const outer: AnyOperation = query("a.outer", (input, { execute }) =>
+      input === 0 ? 0 : execute("a.outer", 0),
+    );
+    const { registry } = setUp([outer], { "a.*": { concurrency: 1, timeoutMs: 20 } });
+    expect(await rejection(registry.execute(outer, 1))).toEqual(code("TIMEOUT"));
+    expect((await registry.execute(outer, 0)).data).toBe(0);
+  });
+
+  it("does no harm behind a server that keeps answers by key itself", async () => {
+    let runs = 0;
+    const put = mutation("a.put", async () => {
+      await delay(20);
+      return ++runs;
+    });
+    const { registry } = setUp([put], { "a.*": { concurrency: 1 } }, { queue: 0 });
+    const handler = createHttpHandler(registry);
+    const send = async (key: string) => {
+      const headers = { "content-type": "application/json", "idempotency-key": key };
+      const request = new Request("http://localhost/api/a/put", { method: "POST", headers, body: "{}" });
+      const response = await handler.fetch(request);
+      return [response.status, await response.text()];
+    };
+    const [first, refused] = await Promise.all([send("k"), send("l")]);
+    expect(first).toEqual([200, "1"]);
+    expect(refused?.[0]).toBe(503);
+    expect(await send("k")).toEqual(first);
+    // What was turned away for want of a turn never ran, and may be made with the same key.
+    expect(await send("l")).toEqual([200, "2"]);
+  });
+
+  it("takes other rules while calls wait, and turns away who waits when it closes", async () => {
+    let go = (): void => {};
+    const hold = query(
+      "a.hold",
+      () =>
+        new Promise<void>((resolve) => {
+          go = resolve;
+        }),
+    );
+    const { registry, policies } = setUp([hold], { "a.*": { concurrency: 1 } });
+    const first = registry.execute(hold);
+    const second = registry.execute(hold);
+    await sleep(1);
+    const endFirst = go;
+    policies.update(rulesOf({ "a.*": { concurrency: 2 } }));
+    await sleep(1);
+    expect(go).not.toBe(endFirst);
+    const third = rejection(registry.execute(hold));
+    await sleep(1);
+    policies.close();
+    expect(await third).toEqual(code("UNAVAILABLE"));
+    endFirst();
+    go();
+    await Promise.all([first, second]);
+  });
+
+  it("leaves no timer and no listener behind after ten thousand mixed calls with aborts", async () => {
+    const work = query("a.work", async (input) => {
+      if ((input as number) % 3 === 0) await delay(1);
+      if ((input as number) % 7 === 0) throw new CallError("UNAVAILABLE");
+      return input;
+    });
+    const put = mutation("a.put", async () => delay(1, 1));
+    const retries = { attempts: 2, delayMs: 1 };
+    const { registry } = setUp([work, put], {
+      "a.*": { concurrency: 50, rate: { calls: 1_000, perMs: 20 }, timeoutMs: 5_000 },
+      "a.work": { retries, cacheMs: 5, singleFlight: true },
+    });
+    const before = process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+    const shared = new AbortController();
+    let settled = 0;
+    const calls = Array.from({ length: 10_000 }, async (_, n) => {
+      const own = new AbortController();
+      if (n % 50 === 0) setTimeout(() => own.abort(), n % 20);
+      const options: ExecuteOptions = {
+        signal: n % 2 ? own.signal : shared.signal,
+        ...(n % 60 === 1 && { timeoutMs: 3 }),
+        ...(n % 5 === 0 && { metadata: { idempotencyKey: `k${n % 1000}` } }),
+      };
+      await registry.execute(n % 5 === 0 ? put : work, n % 5 === 0 ? 1 : n % 500, options).catch(() => {});
+      settled++;
+    });
+    await Promise.all(calls);
+    expect(settled).toBe(10_000);
+    await sleep(30);
+    expect(process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length).toBeLessThanOrEqual(
+      before,
+    );
+    expect(getEventListeners(shared.signal, "abort")).toEqual([]);
+  });
+});

@@ -1,0 +1,155 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
+import type { FormatName } from "../../core/result/tool-result.ts";
+import { type BearerCheck, createBearerCheck } from "../../http/bearer.ts";
+import type { Refuse, RequestHead } from "../../http/refusal.ts";
+import { LEAST_TOKEN_CHARACTERS } from "../config/config-limits.ts";
+import type { ServeAuthConfig } from "../config/gateway-config.ts";
+
+/** Who is asking, or why they are not heard. */
+export type Admitted = { readonly identity: Identity | undefined } | { readonly refusal: Refusal };
+
+/** Why a request is not heard, to be written as its edge writes such things. */
+export interface Refusal {
+  readonly status: number;
+  readonly message: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+interface KnownToken {
+  readonly digest: Buffer;
+  readonly identity: Identity;
+  readonly format: FormatName | undefined;
+}
+
+/** No token is longer; what is, is not even looked at. */
+const TOKEN_CHARACTERS = 16_384;
+const BEARER = /^Bearer +(\S+)$/i;
+
+/** Tells callers from one another as a config says, which may change at any time. */
+export class GatewayAuth {
+  #tokens: readonly KnownToken[] = [];
+  #bearer: BearerCheck | undefined;
+  #formats = new WeakMap<Identity, FormatName>();
+  #written: string | undefined;
+
+  constructor(auth: ServeAuthConfig | undefined) {
+    this.set(auth);
+  }
+
+  /** Whether every caller is asked who they are. */
+  get isOn(): boolean {
+    return this.#tokens.length > 0 || this.#bearer !== undefined;
+  }
+
+  /** Believes others from now on; throws a `TypeError`, and stays as it is, where that makes no sense. */
+  set(auth: ServeAuthConfig | undefined): void {
+    const tokens = Object.entries(auth?.tokens ?? {}).map(([name, token]) => readToken(name, token));
+    const written = JSON.stringify(auth?.jwt ?? null);
+    // The keys that were had from elsewhere are kept where nothing has changed.
+    if (written !== this.#written) this.#bearer = createJwtCheck(auth);
+    this.#written = written;
+    this.#tokens = tokens;
+    this.#formats = new WeakMap(
+      tokens.flatMap(({ identity, format }) => (format === undefined ? [] : [[identity, format] as const])),
+    );
+  }
+
+  /** The format that the holder of a token is given. */
+  formatOf(identity: Identity | undefined): FormatName | undefined {
+    return identity && this.#formats.get(identity);
+  }
+
+  /** Finds out who makes a request; where nobody is asked, everybody is anonymous. */
+  async identify(request: RequestHead): Promise<Admitted> {
+    if (!this.isOn) return { identity: undefined };
+    const authorization = request.headers.get("authorization");
+    const apiKey = request.headers.get("x-api-key");
+    const given = authorization === null ? apiKey : BEARER.exec(authorization)?.[1];
+    const known = given === null || given === undefined ? undefined : this.#find(given);
+    if (known !== undefined) return { identity: known.identity };
+    const isKeyAlone = authorization === null && apiKey !== null;
+    if (this.#bearer !== undefined && !isKeyAlone) {
+      const checked = await this.#bearer.check(request);
+      return "identity" in checked ? checked : { refusal: refusalOf(checked.refusal) };
+    }
+    const isMissing = authorization === null && apiKey === null;
+    return {
+      refusal: {
+        status: 401,
+        message: isMissing ? "A bearer token is needed." : "The token is not valid.",
+        headers: { "www-authenticate": isMissing ? "Bearer" : 'Bearer error="invalid_token"' },
+      },
+    };
+  }
+
+  /** Answers what clients ask to find out where to get a token; nothing where there is nothing to say. */
+  describe(request: RequestHead): Response | undefined {
+    return this.#bearer?.describe(request);
+  }
+
+  /** Looks at every token, whichever it is: how long that takes tells nothing. */
+  #find(given: string): KnownToken | undefined {
+    if (given.length > TOKEN_CHARACTERS) return undefined;
+    const digest = digestOf(given);
+    let found: KnownToken | undefined;
+    for (const token of this.#tokens) if (timingSafeEqual(token.digest, digest)) found = token;
+    return found;
+  }
+}
+
+const refused = new WeakMap<Response, Refusal>();
+
+const refuse: Refuse = (status, message, { headers = {} } = {}) => {
+  const response = Response.json({ error: message }, { status, headers });
+  refused.set(response, { status, message, headers });
+  return response;
+};
+
+function refusalOf(response: Response): Refusal {
+  return refused.get(response) ?? { status: response.status, message: "", headers: {} };
+}
+
+function readToken(
+  name: string,
+  { token, scopes, tier, format }: NonNullable<ServeAuthConfig["tokens"]>[string],
+): KnownToken {
+  if (typeof token !== "string" || token.length < LEAST_TOKEN_CHARACTERS || /\s/.test(token)) {
+    throw new TypeError(
+      `serve.auth.tokens.${name}.token must have at least ${LEAST_TOKEN_CHARACTERS} characters, none of them a space.`,
+    );
+  }
+  const identity = HeldIdentity.of({
+    subject: name,
+    ...(scopes !== undefined && { scopes }),
+    ...(tier !== undefined && { tier }),
+  });
+  return { digest: digestOf(token), identity, format };
+}
+
+function digestOf(token: string): Buffer {
+  return createHash("sha256").update(token).digest();
+}
+
+/** Clients are told where to get a token where both it and this gateway have an address. */
+function createJwtCheck(auth: ServeAuthConfig | undefined): BearerCheck | undefined {
+  if (auth?.jwt === undefined) return undefined;
+  const { jwksUrl, audience, issuer, algorithms, requiredScopes } = auth.jwt;
+  const servers = [issuer ?? []].flat().filter((one) => URL.canParse(one));
+  const [resource = ""] = [audience].flat();
+  const isDescribed = servers.length > 0 && URL.canParse(resource) && /^https?:/.test(resource);
+  return createBearerCheck(
+    {
+      keys: jwksUrl,
+      audience,
+      issuer,
+      algorithms,
+      requiredScopes,
+      ...(isDescribed && {
+        resourceMetadata: { resource, authorizationServers: servers, scopesSupported: requiredScopes },
+      }),
+    },
+    refuse,
+    "serve.auth.jwt",
+  );
+}

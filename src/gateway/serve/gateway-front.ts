@@ -1,0 +1,243 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import type { Identity } from "../../core/access/identity.ts";
+import { isMetadataPath } from "../../http/bearer.ts";
+import { createHostGuard, type HostGuard } from "../../http/host-guard.ts";
+import type { RequestHead } from "../../http/refusal.ts";
+import { MCP_CORS } from "../../mcp/server/http-cors.ts";
+import type { McpHandler } from "../../mcp/server/http-handler.ts";
+import { createRefusal } from "../../mcp/server/http-refusal.ts";
+import type { HttpAnswer, HttpRequest } from "../../openapi/server/http-exchange.ts";
+import { NodeRequest, sendAnswer } from "../../openapi/server/node-exchange.ts";
+import type { GatewayAuth } from "./gateway-auth.ts";
+import type { GatewayParts } from "./gateway-parts.ts";
+import type { CallTelemetry } from "./observe/call-telemetry.ts";
+import type { Metrics } from "./observe/metrics.ts";
+import { PROMETHEUS_TYPE } from "./observe/prometheus-text.ts";
+import {
+  ASKED_TWICE,
+  jsonAnswer,
+  NOTHING_HERE,
+  ONLY_READ,
+  refusalAnswer,
+  textAnswer,
+} from "./own-answers.ts";
+import type { ServeSettings } from "./serve-settings.ts";
+
+/** Something else that is served, under a prefix of its own. */
+export interface GatewayRoute {
+  /** What its paths begin with, such as `/inspect`: the path itself, and all below it. */
+  readonly prefix: string;
+  /** Answers a request of a caller who may use the gateway. */
+  handle(
+    message: IncomingMessage,
+    response: ServerResponse,
+    identity: Identity | undefined,
+  ): void | Promise<void>;
+}
+
+/** What stands behind the addresses of a gateway. */
+export interface GatewayFrontOptions {
+  readonly parts: GatewayParts;
+  readonly auth: GatewayAuth;
+  readonly metrics: Metrics | undefined;
+  readonly telemetry: CallTelemetry | undefined;
+  readonly routes: readonly GatewayRoute[];
+  readonly onWarning: (message: string, cause?: unknown) => void;
+}
+
+const MCP_PATH = "/mcp";
+
+/** Sends every request to the part of the gateway it is for. */
+export class GatewayFront {
+  readonly #options: GatewayFrontOptions;
+  readonly #mcpListener: RequestListener;
+  #settings: ServeSettings;
+  #guard: HostGuard;
+  #isClosing = false;
+
+  constructor(settings: ServeSettings, options: GatewayFrontOptions) {
+    this.#options = options;
+    this.#settings = settings;
+    this.#guard = createGuard(settings);
+    // The objects of the platform are the whole process's, and stay as they are.
+    this.#mcpListener = getRequestListener((request) => this.#answerMcp(request), {
+      overrideGlobalObjects: false,
+    });
+  }
+
+  /** Answers by other settings from now on. */
+  set(settings: ServeSettings): void {
+    this.#guard = createGuard(settings);
+    this.#settings = settings;
+  }
+
+  /** Says from now on that the gateway closes. */
+  close(): void {
+    this.#isClosing = true;
+  }
+
+  readonly onRequest = (message: IncomingMessage, response: ServerResponse): void => {
+    const request = new NodeRequest(message);
+    if (request.path === MCP_PATH) {
+      this.#mcpListener(message, response);
+      return;
+    }
+    if (this.#options.auth.isOn && hasSeveral(message, "authorization")) {
+      void sendAnswer(refusalAnswer(ASKED_TWICE), message, response);
+      return;
+    }
+    const route = this.#options.routes.find(({ prefix }) => isBelow(request.path, prefix));
+    const answering =
+      route === undefined
+        ? this.#answer(request, message).then((answer) => sendAnswer(answer, message, response))
+        : this.#answerRoute(route, request, message, response);
+    answering.catch((thrown) => {
+      this.#options.onWarning("An answer could not be sent.", thrown);
+      response.destroy();
+    });
+  };
+
+  async #answerMcp(request: Request): Promise<Response> {
+    const { auth, parts } = this.#options;
+    const { mcp } = parts;
+    if (mcp === undefined) return createRefusal(404, NOTHING_HERE.message);
+    if (!auth.isOn || request.method === "OPTIONS") return await mcp.fetch(request);
+    const refusal = this.#guard.check(request);
+    if (refusal !== undefined) return createRefusal(refusal.status, await refusal.text());
+    const admitted = await auth.identify(request);
+    if ("identity" in admitted) return await fetchAs(mcp, request, admitted.identity);
+    const { status, message, headers } = admitted.refusal;
+    return this.#guard.mark(request, createRefusal(status, message, { headers }));
+  }
+
+  #answer(request: HttpRequest, message: IncomingMessage): Promise<HttpAnswer> {
+    const { parts, metrics, telemetry, auth } = this.#options;
+    const { path } = request;
+    const { http } = parts;
+    if (path === "/") return this.#own(request, () => jsonAnswer(this.#index()));
+    if (path === "/metrics") {
+      const read = metrics !== undefined && this.#settings.metrics ? metrics : undefined;
+      return this.#own(request, () =>
+        read === undefined ? refusalAnswer(NOTHING_HERE) : textAnswer(read.text(), PROMETHEUS_TYPE),
+      );
+    }
+    if (isMetadataPath(path)) {
+      const described = auth.describe(headOf(request));
+      if (described !== undefined) return this.#described(request, described);
+    }
+    if (http !== undefined) {
+      return telemetry === undefined
+        ? http.handle(request)
+        : telemetry.answering(message.headers, () => http.handle(request));
+    }
+    if (path === "/health" || path === "/ready") return Promise.resolve(this.#probe(request));
+    return this.#own(request, () => refusalAnswer(NOTHING_HERE));
+  }
+
+  async #answerRoute(
+    route: GatewayRoute,
+    request: HttpRequest,
+    message: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const admitted = await this.#admit(request);
+    if ("refusal" in admitted) await sendAnswer(admitted.refusal, message, response);
+    else await route.handle(message, response, admitted.identity);
+  }
+
+  /** Answers what can only be read, by whoever may use the gateway. */
+  async #own(request: HttpRequest, answer: () => HttpAnswer): Promise<HttpAnswer> {
+    const preflight = request.method === "OPTIONS" ? this.#guard.preflight(headOf(request)) : undefined;
+    if (preflight !== undefined) {
+      return { status: 204, headers: Object.fromEntries(preflight.headers), body: undefined };
+    }
+    const admitted = await this.#admit(request);
+    if ("refusal" in admitted) return this.#mark(request, admitted.refusal);
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    return this.#mark(request, isRead ? answer() : refusalAnswer(ONLY_READ));
+  }
+
+  /** Lets a page of an allowed origin read an answer. */
+  #mark(request: HttpRequest, answer: HttpAnswer): HttpAnswer {
+    if (request.header("origin") === undefined) return answer;
+    const { headers } = this.#guard.mark(headOf(request), new Response(null));
+    return { ...answer, headers: { ...answer.headers, ...Object.fromEntries(headers) } };
+  }
+
+  async #admit(
+    request: HttpRequest,
+  ): Promise<{ readonly identity: Identity | undefined } | { readonly refusal: HttpAnswer }> {
+    const head = headOf(request);
+    const refused = this.#guard.check(head);
+    if (refused !== undefined) {
+      return { refusal: refusalAnswer({ status: 403, message: await refused.text(), headers: {} }) };
+    }
+    const admitted = await this.#options.auth.identify(head);
+    return "identity" in admitted ? admitted : { refusal: refusalAnswer(admitted.refusal) };
+  }
+
+  /** Where to get a token is for everybody who may ask here. */
+  async #described(request: HttpRequest, described: Response): Promise<HttpAnswer> {
+    const head = headOf(request);
+    const response = this.#guard.check(head) ?? this.#guard.mark(head, described);
+    const headers = Object.fromEntries(response.headers);
+    return { status: response.status, headers, body: await response.text() };
+  }
+
+  #probe({ path, method }: HttpRequest): HttpAnswer {
+    if (method !== "GET" && method !== "HEAD") return refusalAnswer(ONLY_READ);
+    const isUp = path === "/health" || !this.#isClosing;
+    return jsonAnswer({ status: isUp ? "ok" : "closing" }, isUp ? 200 : 503);
+  }
+
+  #index(): Readonly<Record<string, unknown>> {
+    const { parts, metrics, routes } = this.#options;
+    const { serve, name } = this.#settings;
+    const { http = true } = serve;
+    const hasDocs = http !== false && (http === true || http.docs !== false);
+    return {
+      name,
+      ...(parts.mcp !== undefined && { mcp: MCP_PATH }),
+      ...(parts.http !== undefined && { api: "/api", document: "/openapi.json" }),
+      ...(hasDocs && { docs: "/docs" }),
+      health: "/health",
+      ready: "/ready",
+      ...(metrics !== undefined && this.#settings.metrics && { metrics: "/metrics" }),
+      ...(routes.length > 0 && { more: routes.map(({ prefix }) => prefix) }),
+    };
+  }
+}
+
+function fetchAs(mcp: McpHandler, request: Request, identity: Identity | undefined): Promise<Response> {
+  return mcp.fetch(request, { identity });
+}
+
+function createGuard({ hosts, origins }: ServeSettings): HostGuard {
+  return createHostGuard(
+    { hosts, origins },
+    MCP_CORS,
+    (status, message) => new Response(message, { status }),
+  );
+}
+
+/** Node itself keeps the first of several. */
+function hasSeveral({ rawHeaders }: IncomingMessage, wanted: string): boolean {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (rawHeaders[at]?.length === wanted.length && rawHeaders[at]?.toLowerCase() === wanted) count++;
+  }
+  return count > 1;
+}
+
+function isBelow(path: string, prefix: string): boolean {
+  return path === prefix || path.startsWith(`${prefix}/`);
+}
+
+function headOf(request: HttpRequest): RequestHead {
+  return {
+    method: request.method,
+    url: request.origin + request.path,
+    headers: { get: (name) => request.header(name) ?? null },
+  };
+}

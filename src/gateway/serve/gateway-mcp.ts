@@ -1,0 +1,63 @@
+import type { CallError } from "../../core/errors/errors.ts";
+import type { ResultStore } from "../../formats/index.ts";
+import type { McpServer } from "../../mcp/server/mcp-server.ts";
+import { toMcpServer } from "../../mcp/server/to-mcp-server.ts";
+import type { ServeMcpConfig } from "../config/gateway-config.ts";
+import type { LoadedConfig } from "../config/loaded-config.ts";
+import type { Gateway } from "../gateway.ts";
+import { sourceFault } from "../missing-operation.ts";
+import { forCallers } from "../source-error.ts";
+import type { GatewayFormats } from "./gateway-formats.ts";
+import { liveProviders } from "./live-providers.ts";
+import type { ServedGateway } from "./observe/entry.ts";
+import type { ReadRecord } from "./observe/read-record.ts";
+
+/** What an MCP server of a gateway is made of. */
+export interface GatewayMcpOptions {
+  readonly gateway: Pick<Gateway, "sources" | "onSources" | "policies">;
+  /** What calls run on. */
+  readonly executor: ServedGateway;
+  readonly formats: GatewayFormats;
+  readonly store: ResultStore;
+  readonly onRead?: ((record: ReadRecord) => void) | undefined;
+  readonly onWarning: (message: string, cause?: unknown) => void;
+}
+
+/** How a config wants operations served over MCP; nothing where it does not. */
+export function mcpSettings({ config }: LoadedConfig): ServeMcpConfig | undefined {
+  const { mcp = true } = config.serve ?? {};
+  if (mcp === false) return undefined;
+  return mcp === true ? {} : mcp;
+}
+
+/** Serves a gateway over MCP: its operations as tools, and what its sources offer besides. */
+export function createGatewayMcp(
+  { config }: LoadedConfig,
+  settings: ServeMcpConfig,
+  options: GatewayMcpOptions,
+): McpServer {
+  const { gateway, executor, formats, store, onRead, onWarning } = options;
+  const { dots = false, catalogue = false, instructions } = settings;
+  return toMcpServer(executor, {
+    name: config.name ?? "waybill",
+    names: { dots },
+    catalogue,
+    ...(instructions !== undefined && { instructions }),
+    formats: formats.forMcp,
+    formatOf: formats.ofClient,
+    inlineCharactersOf: formats.inlineCharactersOf,
+    store,
+    providers: liveProviders(gateway, onRead),
+    explainMissing: (toolName) => explainMissingTool(toolName, gateway),
+    onWarning,
+  });
+}
+
+/** Names of tools begin with that of their source; one that is not up has tools nobody may have heard of yet. */
+function explainMissingTool(toolName: string, { sources }: Pick<Gateway, "sources">): CallError | undefined {
+  const fitting = sources
+    .filter(({ kind }) => kind !== "local" && kind !== "bus")
+    .filter(({ name }) => toolName.startsWith(`${name}_`) || toolName.startsWith(`${name}.`))
+    .sort((a, b) => b.name.length - a.name.length);
+  return fitting[0] && forCallers(sourceFault(fitting[0]));
+}

@@ -1,0 +1,175 @@
+import { createMemoryStore, createResultFormat, type ResultStore } from "../../formats/index.ts";
+import { createMcpHandler, type McpHandler } from "../../mcp/server/http-handler.ts";
+import type { McpServer } from "../../mcp/server/mcp-server.ts";
+import { createHttpHandler, type HttpHandler } from "../../openapi/server/http-handler.ts";
+import type { LoadedConfig } from "../config/loaded-config.ts";
+import type { Gateway } from "../gateway.ts";
+import { explainMissing } from "../missing-operation.ts";
+import { forCallers } from "../source-error.ts";
+import type { GatewayAuth } from "./gateway-auth.ts";
+import { GatewayFormats } from "./gateway-formats.ts";
+import { createGatewayMcp, mcpSettings } from "./gateway-mcp.ts";
+import type { CallTelemetry } from "./observe/call-telemetry.ts";
+import { withEntry } from "./observe/entry.ts";
+import type { ReadRecord } from "./observe/read-record.ts";
+import { refusalError } from "./own-answers.ts";
+import { isAuthOn, type ServeSettings } from "./serve-settings.ts";
+
+/** What a gateway is served with. */
+export interface GatewayPartsOptions {
+  readonly gateway: Gateway;
+  readonly auth: GatewayAuth;
+  readonly telemetry: CallTelemetry | undefined;
+  readonly onRead?: ((record: ReadRecord) => void) | undefined;
+  readonly onWarning: (message: string, cause?: unknown) => void;
+}
+
+/** A handler and what it was made from: it stays for as long as that is the same. */
+interface Part<T> {
+  readonly key: string;
+  readonly handler: T;
+  close(timeoutMs: number): Promise<void>;
+}
+
+/** Parts that were made for other settings, and are not in use yet. */
+export interface PreparedParts {
+  readonly mcp: Part<McpHandler> | undefined;
+  readonly http: Part<HttpHandler> | undefined;
+}
+
+/** The handlers of a gateway, made anew only where their settings have changed. */
+export class GatewayParts {
+  readonly formats: GatewayFormats;
+  readonly #options: GatewayPartsOptions;
+  readonly #store: ResultStore = createMemoryStore();
+  #now: PreparedParts = { mcp: undefined, http: undefined };
+
+  constructor(settings: ServeSettings, options: GatewayPartsOptions) {
+    this.#options = options;
+    this.formats = new GatewayFormats(settings.serve, {
+      tokenFormat: (identity) => options.auth.formatOf(identity),
+      budgetOf: (id) => options.gateway.policies.budgetOf(id),
+      store: this.#store,
+    });
+  }
+
+  get mcp(): McpHandler | undefined {
+    return this.#now.mcp?.handler;
+  }
+
+  get http(): HttpHandler | undefined {
+    return this.#now.http?.handler;
+  }
+
+  /** Makes what is needed for these settings; the present parts go on, and are among it where they still fit. */
+  prepare(loaded: LoadedConfig, settings: ServeSettings): PreparedParts {
+    const mcp = this.#prepareMcp(loaded, settings);
+    try {
+      return { mcp, http: this.#prepareHttp(settings) };
+    } catch (thrown) {
+      if (mcp !== this.#now.mcp) void mcp?.close(0);
+      throw thrown;
+    }
+  }
+
+  /** Puts prepared parts in use; resolves when those they replace are done. */
+  async use(prepared: PreparedParts, timeoutMs: number): Promise<void> {
+    const { mcp, http } = this.#now;
+    this.#now = prepared;
+    await Promise.all([
+      mcp === prepared.mcp ? undefined : mcp?.close(timeoutMs),
+      http === prepared.http ? undefined : http?.close(timeoutMs),
+    ]);
+  }
+
+  /** Ends what was prepared and is not used after all. */
+  async discard({ mcp, http }: PreparedParts): Promise<void> {
+    await Promise.all([
+      mcp === this.#now.mcp ? undefined : mcp?.close(0),
+      http === this.#now.http ? undefined : http?.close(0),
+    ]);
+  }
+
+  /** Ends both. */
+  async close(timeoutMs: number): Promise<void> {
+    await Promise.all([this.#now.mcp?.close(timeoutMs), this.#now.http?.close(timeoutMs)]);
+  }
+
+  /** An MCP server of this gateway; over stdio there is no more to it. */
+  createMcpServer(loaded: LoadedConfig, entry: "mcp" | "stdio"): McpServer | undefined {
+    const { gateway, telemetry, onRead, onWarning } = this.#options;
+    const settings = mcpSettings(loaded);
+    if (settings === undefined) return undefined;
+    const executor = withEntry(gateway.executor, entry, telemetry);
+    return createGatewayMcp(loaded, settings, {
+      gateway,
+      executor,
+      formats: this.formats,
+      store: this.#store,
+      onRead,
+      onWarning,
+    });
+  }
+
+  #prepareMcp(loaded: LoadedConfig, settings: ServeSettings): PreparedParts["mcp"] {
+    const wanted = mcpSettings(loaded);
+    if (wanted === undefined) return undefined;
+    const { hosts, origins, name, limits, auth } = settings;
+    const { bodyBytes } = limits;
+    // Sessions and their streams belong to whoever opened them: with other tokens they begin anew.
+    const key = JSON.stringify([wanted, hosts, origins, name, bodyBytes, auth]);
+    if (this.#now.mcp?.key === key) return this.#now.mcp;
+    const server = this.createMcpServer(loaded, "mcp") as McpServer;
+    const { onWarning } = this.#options;
+    const handler = createMcpHandler(server, { hosts, origins, bodyBytes, onWarning });
+    return {
+      key,
+      handler,
+      async close(timeoutMs) {
+        await handler.close({ timeoutMs });
+        await server.close();
+      },
+    };
+  }
+
+  #prepareHttp(settings: ServeSettings): PreparedParts["http"] {
+    const { http = true } = settings.serve;
+    if (http === false) return undefined;
+    const { hosts, origins, name, limits, auth } = settings;
+    const { docs = true, title = name, version = "1.0.0" } = http === true ? {} : http;
+    const { bodyBytes, calls, timeoutMs, idempotencyKeys } = limits;
+    const isAuthenticated = isAuthOn(auth);
+    const bounds = { bodyBytes, calls, timeoutMs, idempotencyKeys };
+    // Those that the new settings allow, and not those in use.
+    const formats = new GatewayFormats(settings.serve, this.#formatless()).names;
+    const key = JSON.stringify([docs, title, version, hosts, origins, bounds, formats, isAuthenticated]);
+    if (this.#now.http?.key === key) return this.#now.http;
+    const { gateway, telemetry, onWarning } = this.#options;
+    const handler = createHttpHandler(withEntry(gateway.executor, "http", telemetry), {
+      info: { title, version },
+      docs,
+      formats: formats.map((format) => createResultFormat(format)),
+      formatOf: this.formats.ofCaller,
+      explainMissing: (id) => forCallers(explainMissing(id, gateway.sources)),
+      hosts,
+      origins,
+      limits: bounds,
+      onWarning,
+      ...(isAuthenticated && {
+        authenticate: (request) => this.#authenticate(request),
+        describedAuth: { bearer: true, apiKeyHeader: "x-api-key" },
+      }),
+    });
+    return { key, handler, close: (ms) => handler.close({ timeoutMs: ms }) };
+  }
+
+  #formatless(): ConstructorParameters<typeof GatewayFormats>[1] {
+    return { tokenFormat: () => undefined, budgetOf: () => undefined, store: this.#store };
+  }
+
+  async #authenticate(request: Request) {
+    const admitted = await this.#options.auth.identify(request);
+    if ("refusal" in admitted) throw refusalError(admitted.refusal);
+    return admitted.identity;
+  }
+}

@@ -1,0 +1,165 @@
+import fc from "fast-check";
+import { afterEach, describe, expect, it } from "vitest";
+import type { CallRecord } from "./call-record.ts";
+import { Metrics, type MetricsOptions } from "./metrics.ts";
+import { writeMetric } from "./prometheus-text.ts";
+
+const open: Metrics[] = [];
+afterEach(() => {
+  for (const metrics of open.splice(0)) metrics.close();
+});
+
+function create(options: MetricsOptions = {}): Metrics {
+  const metrics = new Metrics(options);
+  open.push(metrics);
+  return metrics;
+}
+
+const record = (more: Partial<CallRecord> = {}): CallRecord => ({
+  requestId: "r",
+  operation: "desk.ask",
+  isKnown: true,
+  source: "desk",
+  outcome: "ok",
+  durationMs: 1,
+  ...more,
+});
+
+interface Parsed {
+  readonly name: string;
+  readonly labels: Record<string, string>;
+  readonly value: number;
+}
+
+const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (NaN|[+-]Inf|[+-]?[\d.]+(?:e[+-]?\d+)?)$/;
+const LABEL = /^([a-zA-Z_]\w*)="((?:[^"\\\n]|\\[\\"n])*)"(,|$)/;
+
+/** Reads the text format as strictly as its description: anything else throws. */
+function parse(text: string): Parsed[] {
+  expect(text.endsWith("\n")).toBe(true);
+  const types = new Map<string, string>();
+  const samples: Parsed[] = [];
+  for (const line of text.slice(0, -1).split("\n")) {
+    const [, comment, name = "", rest] = /^# (HELP|TYPE) (\S+) (.*)$/.exec(line) ?? [];
+    if (comment === "TYPE") {
+      if (types.has(name)) throw new Error(`${name} comes twice`);
+      types.set(name, rest ?? "");
+    }
+    if (comment !== undefined) continue;
+    samples.push(parseSample(line, types));
+  }
+  const keys = samples.map(({ name, labels }) => JSON.stringify([name, labels]));
+  expect(new Set(keys).size).toBe(keys.length);
+  return samples;
+}
+
+function parseSample(line: string, types: ReadonlyMap<string, string>): Parsed {
+  const [, name = "", labelText = "", value = ""] = LINE.exec(line) ?? [];
+  if (name === "") throw new Error(`No sample: ${line}`);
+  const family = types.has(name) ? name : name.replace(/_(bucket|sum|count)$/, "");
+  if (!types.has(family)) throw new Error(`${name} has no type`);
+  const labels: Record<string, string> = {};
+  for (let rest = labelText; rest !== ""; ) {
+    const [whole, key = "", escaped = ""] = LABEL.exec(rest) ?? [];
+    if (whole === undefined) throw new Error(`No labels: ${labelText}`);
+    labels[key] = escaped.replace(/\\([\\"n])/g, (_, c) => (c === "n" ? "\n" : c));
+    rest = rest.slice(whole.length);
+  }
+  return { name, labels, value: Number(value.replace("Inf", "Infinity")) };
+}
+
+const named = (metrics: Metrics, name: string) => parse(metrics.text()).filter((one) => one.name === name);
+
+describe("Metrics", () => {
+  it("RE-30 counts calls by what they were and how they ended, and those that run", () => {
+    const metrics = create();
+    for (let i = 0; i < 3; i++) metrics.begin();
+    metrics.end(record());
+    metrics.end(record({ outcome: "call_error", code: "UNAVAILABLE", cached: true }));
+    const labels = { operation: "desk.ask", source: "desk" };
+    expect(named(metrics, "waybill_calls_total")).toEqual([
+      { name: "waybill_calls_total", labels: { ...labels, outcome: "ok", code: "" }, value: 1 },
+      {
+        name: "waybill_calls_total",
+        labels: { ...labels, outcome: "call_error", code: "UNAVAILABLE" },
+        value: 1,
+      },
+    ]);
+    expect(named(metrics, "waybill_calls_in_flight")[0]?.value).toBe(1);
+    expect(named(metrics, "waybill_cache_hits_total")[0]?.value).toBe(1);
+  });
+
+  it("RE-30 puts durations into buckets that add up, each bound within its own", () => {
+    const metrics = create();
+    for (const durationMs of [1, 1.001, 60_000, 60_001]) {
+      metrics.begin();
+      metrics.end(record({ durationMs }));
+    }
+    const buckets = named(metrics, "waybill_call_duration_seconds_bucket");
+    const at = (le: string) => buckets.find(({ labels }) => labels["le"] === le)?.value;
+    expect([at("0.001"), at("0.0025"), at("60"), at("+Inf")]).toEqual([1, 2, 3, 4]);
+    expect(named(metrics, "waybill_call_duration_seconds_count")[0]?.value).toBe(4);
+    expect(named(metrics, "waybill_call_duration_seconds_sum")[0]?.value).toBeCloseTo(120.003, 3);
+  });
+
+  it("RE-30 keeps as many series as allowed and counts the rest together, as it does names nobody knows", () => {
+    const metrics = create({ series: 2 });
+    for (const operation of ["a.a", "b.b", "c.c", "d.d", "a.a"]) {
+      metrics.begin();
+      metrics.end(record({ operation }));
+    }
+    metrics.begin();
+    metrics.end(record({ operation: "made.up", isKnown: false }));
+    const counts = named(metrics, "waybill_calls_total").map(({ labels, value }) => [
+      labels["operation"],
+      value,
+    ]);
+    expect(counts).toEqual([
+      ["a.a", 2],
+      ["b.b", 1],
+      ["other", 3],
+    ]);
+  });
+
+  it("RE-30 X-6 takes codes that tools make up for one and the same", () => {
+    const metrics = create();
+    for (let i = 0; i < 50; i++) {
+      metrics.begin();
+      metrics.end(record({ outcome: "tool_error", code: `E${i}` }));
+    }
+    expect(named(metrics, "waybill_calls_total")).toMatchObject([{ labels: { code: "other" }, value: 50 }]);
+  });
+
+  it("RE-30 says which sources are up and how many operations they have, and how the process is", () => {
+    const metrics = create({
+      sources: () => [
+        { name: "files", kind: "mcp", state: { status: "up", since: 1 }, operations: 7 },
+        {
+          name: 'odd "one"\\',
+          kind: "openapi",
+          state: { status: "down", since: 1, reason: "" },
+          operations: 0,
+        },
+      ],
+    });
+    expect(named(metrics, "waybill_source_up")).toMatchObject([
+      { labels: { source: "files", kind: "mcp" }, value: 1 },
+      { labels: { source: 'odd "one"\\' }, value: 0 },
+    ]);
+    expect(named(metrics, "waybill_source_operations")[0]?.value).toBe(7);
+    expect(named(metrics, "process_resident_memory_bytes")[0]?.value).toBeGreaterThan(1e6);
+    expect(named(metrics, "process_uptime_seconds")[0]?.value).toBeGreaterThan(0);
+    expect(named(metrics, "nodejs_eventloop_lag_max_seconds")[0]?.value).toBeGreaterThanOrEqual(0);
+  });
+
+  it("RE-30 X-6 writes any label so that it is read back, but for characters that are none", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.double(), (label, value) => {
+        const [sample] = parse(writeMetric("m", "gauge", "Help.", [{ labels: { label }, value }]));
+        const shown = label.replace(/(?!\n)[\p{Cc}\p{Cs}\u2028\u2029]/gu, "\ufffd");
+        expect(sample?.labels["label"]).toBe(shown);
+        expect(sample?.value).toBe(value + 0 === 0 ? 0 : value);
+      }),
+    );
+  });
+});

@@ -1,0 +1,113 @@
+import { describe, expect, it } from "vitest";
+import { query, rejection, stream } from "../../../../test/make-operation.ts";
+import { toolError } from "../../../core/envelope/envelope.ts";
+import { CallError } from "../../../core/errors/errors.ts";
+import { OperationRegistry } from "../../../core/registry/registry.ts";
+import { takeNote } from "../../policy/call-notes.ts";
+import type { CallRecord } from "./call-record.ts";
+import { withEntry } from "./entry.ts";
+import { createObserver } from "./observer.ts";
+
+function watched() {
+  const records: CallRecord[] = [];
+  const logged: unknown[] = [];
+  const observer = createObserver({
+    log: { info: (message, fields) => void logged.push([message, fields]) },
+  });
+  observer.onCall((record) => void records.push(record));
+  const registry = new OperationRegistry([
+    query("desk.ok", (_, context) => {
+      takeNote(context, { attempts: 3, cached: true });
+      return "secret output";
+    }),
+    query("desk.no", () => toolError("It is gone.", { code: "NOT_FOUND" })),
+    query("desk.broken", () => {
+      throw new CallError("UNAVAILABLE", "The desk is closed.");
+    }),
+    query("desk.private", () => 1, { access: { scopes: { allOf: ["x"] } } }),
+    query("desk.outer", (_, context) => context.execute("desk.ok", undefined, { metadata: { own: 1 } })),
+    stream("desk.watch", async function* () {
+      yield 1;
+      yield 2;
+      yield 3;
+    }),
+    stream("desk.cut", async function* () {
+      yield 1;
+      throw new CallError("UNAVAILABLE", "The line is cut.");
+    }),
+  ]);
+  registry.use(observer);
+  return { records, logged, observer, registry, http: withEntry(registry, "http") };
+}
+
+describe("createObserver", () => {
+  it("RE-30 tells of every call once, how it ended and who made it, and not what was in it", async () => {
+    const { records, logged, http, observer } = watched();
+    const identity = { subject: "ann", scopes: ["y"] };
+    const requestId = "r-1";
+    await http.execute("desk.ok", "secret input" as never, { identity, requestId });
+    await http.execute("desk.no");
+    await rejection(http.execute("desk.broken"));
+    await rejection(http.execute("desk.private", undefined, { identity }));
+    await rejection(http.execute(`desk.${"x".repeat(500)}`));
+    const both = { entry: "http", source: "desk", type: "query" };
+    expect(records).toMatchObject([
+      { operation: "desk.ok", ...both, requestId, subject: "ann", outcome: "ok", attempts: 3, cached: true },
+      { operation: "desk.no", ...both, outcome: "tool_error", code: "NOT_FOUND" },
+      { operation: "desk.broken", ...both, outcome: "call_error", code: "UNAVAILABLE" },
+      { operation: "desk.private", outcome: "call_error", code: "ACCESS_DENIED" },
+      { isKnown: false, outcome: "call_error", code: "OPERATION_NOT_FOUND" },
+    ]);
+    expect(records.at(-1)?.operation).toHaveLength(200);
+    expect(records.every(({ durationMs }) => durationMs >= 0 && durationMs < 5_000)).toBe(true);
+    expect(logged).toHaveLength(5);
+    expect(logged[0]).toEqual(["call", expect.objectContaining({ event: "call", operation: "desk.ok" })]);
+    expect(JSON.stringify([records, logged])).not.toContain("secret");
+    expect(observer.running).toBe(0);
+  });
+
+  it("RE-30 tells which call made another, and that it came in at the same place", async () => {
+    const { records, http } = watched();
+    await http.execute("desk.outer", undefined, { requestId: "above" });
+    expect(records).toMatchObject([
+      { operation: "desk.ok", entry: "http", parent: "above" },
+      { operation: "desk.outer", entry: "http", requestId: "above" },
+    ]);
+    expect(records[1]).not.toHaveProperty("parent");
+  });
+
+  it("RE-30 says nothing about where a call came in that nobody marked", async () => {
+    const { records, registry } = watched();
+    await registry.execute("desk.ok");
+    expect(records[0]).not.toHaveProperty("entry");
+  });
+
+  it("RE-30 tells of a subscription when it ends, whichever way, with the number of its values", async () => {
+    const { records, http, observer } = watched();
+    for await (const _ of http.subscribe("desk.watch")) expect(observer.running).toBe(1);
+    for await (const _ of http.subscribe("desk.watch")) break;
+    const read = async () => {
+      for await (const _ of http.subscribe("desk.cut"));
+    };
+    await rejection(read());
+    expect(records).toMatchObject([
+      { operation: "desk.watch", type: "subscription", outcome: "ok", values: 3 },
+      { operation: "desk.watch", outcome: "ok", values: 1 },
+      { operation: "desk.cut", outcome: "call_error", code: "UNAVAILABLE", values: 1 },
+    ]);
+    expect(observer.running).toBe(0);
+  });
+
+  it("RE-30 lets a hundred listen and not one more, and bears with those who throw", async () => {
+    const { observer, registry } = watched();
+    const stops = Array.from({ length: 99 }, () =>
+      observer.onCall(() => {
+        throw new Error("not my day");
+      }),
+    );
+    expect(() => observer.onCall(() => {})).toThrow("At most 100");
+    expect((await registry.execute("desk.ok")).data).toBe("secret output");
+    for (const stop of stops) stop();
+    expect(() => observer.onCall(() => {})).not.toThrow();
+  });
+});

@@ -1,0 +1,12 @@
+/** What is told about one read of a resource, or one prompt that was filled in; never what it holds. */
+export interface ReadRecord {
+  readonly event: "resource" | "prompt";
+  readonly source: string;
+  /** The address of the resource or the name of the prompt, as the source calls it; at most 200 characters of it. */
+  readonly name: string;
+  /** Nothing for an anonymous caller. */
+  readonly subject?: string;
+  readonly outcome: "ok" | "call_error";
+  readonly code?: string;
+  readonly durationMs: number;
+}

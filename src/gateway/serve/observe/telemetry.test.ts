@@ -1,0 +1,197 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { query, until } from "../../../../test/make-operation.ts";
+import { handGateway, loadedConfig } from "../../../../test/served-gateway.ts";
+import { toolError } from "../../../core/envelope/envelope.ts";
+import { CallError } from "../../../core/errors/errors.ts";
+import { OperationRegistry } from "../../../core/registry/registry.ts";
+import { SecretMask } from "../../config/secret-mask.ts";
+import { serveGateway } from "../serve-gateway.ts";
+import { createLogger } from "./logger.ts";
+import { createObserver } from "./observer.ts";
+import { createTelemetry, type Telemetry } from "./telemetry.ts";
+import { wantsTelemetry } from "./telemetry-sdk.ts";
+
+interface SentSpan {
+  readonly name: string;
+  readonly kind: number;
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly status: { readonly code?: number };
+  readonly attributes: readonly { readonly key: string; readonly value: Record<string, unknown> }[];
+}
+
+const SERVER = 2;
+const INTERNAL = 1;
+
+describe("createTelemetry", () => {
+  const bodies: string[] = [];
+  const posts: { readonly path: string; readonly body: Record<string, unknown> }[] = [];
+  const receiver = createServer((request, response) => {
+    let text = "";
+    request.on("data", (chunk) => {
+      text += chunk;
+    });
+    request.on("end", () => {
+      bodies.push(text);
+      posts.push({ path: request.url ?? "", body: JSON.parse(text) });
+      response.setHeader("content-type", "application/json").end("{}");
+    });
+  });
+  const before = { ...process.env };
+  let telemetry: Telemetry | undefined;
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+    const { port } = receiver.address() as AddressInfo;
+    Object.assign(process.env, {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+      OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+      OTEL_BSP_SCHEDULE_DELAY: "50",
+      OTEL_METRIC_EXPORT_INTERVAL: "200",
+      OTEL_METRIC_EXPORT_TIMEOUT: "150",
+    });
+    telemetry = await createTelemetry();
+  });
+
+  afterAll(async () => {
+    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+    await telemetry?.close();
+    receiver.close();
+  });
+
+  const spans = (): SentSpan[] =>
+    posts
+      .filter(({ path }) => path === "/v1/traces")
+      .flatMap(({ body }) =>
+        (body["resourceSpans"] as unknown as { scopeSpans: { spans: SentSpan[] }[] }[]).flatMap(
+          ({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans),
+        ),
+      );
+
+  it("RE-30 sends a span for each call, within the caller's trace, and passes the trace on", async () => {
+    if (telemetry === undefined) throw new Error("no telemetry");
+    const passedOn: unknown[] = [];
+    const gateway = handGateway(
+      [
+        query("desk.inner", (_, context) => {
+          passedOn.push(context.metadata["traceparent"]);
+          return "planted-output";
+        }),
+        query("desk.outer", (_, context) =>
+          context.execute("desk.inner", { text: "planted-input" } as never),
+        ),
+        query("desk.broken", () => {
+          throw new CallError("UNAVAILABLE", "planted-message");
+        }),
+      ],
+      [createObserver({ telemetry })],
+    );
+    const server = await serveGateway(gateway, loadedConfig(), { telemetry });
+    const call = (operation: string, headers: Record<string, string> = {}) =>
+      fetch(`${server.url}/call`, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body: JSON.stringify({ operation, input: { text: "planted-input" } }),
+      });
+    const traceId = "0af7651916cd43dd8448eb211c80319c";
+    try {
+      expect((await call("desk.outer", { traceparent: `00-${traceId}-b7ad6b7169203331-01` })).status).toBe(
+        200,
+      );
+      expect((await call("desk.broken")).status).toBe(503);
+      await until(() => spans().length >= 3);
+    } finally {
+      await server.close({ timeoutMs: 0 });
+    }
+    const named = (name: string) => spans().find((span) => span.name === name) as SentSpan;
+    const [outer, inner, broken] = [named("desk.outer"), named("desk.inner"), named("desk.broken")];
+    expect(outer).toMatchObject({ kind: SERVER, traceId, parentSpanId: "b7ad6b7169203331" });
+    expect(inner).toMatchObject({ kind: INTERNAL, traceId, parentSpanId: outer.spanId });
+    expect(passedOn).toEqual([`00-${traceId}-${outer.spanId}-01`]);
+    expect(broken).toMatchObject({ kind: SERVER, status: { code: 2 } });
+    expect(broken.parentSpanId ?? "").toBe("");
+    const attributes = Object.fromEntries(
+      broken.attributes.map(({ key, value }) => [key, Object.values(value)[0]]),
+    );
+    expect(attributes).toMatchObject({
+      "waybill.operation": "desk.broken",
+      "waybill.source": "desk",
+      "waybill.outcome": "call_error",
+      "waybill.entry": "http",
+      "error.type": "UNAVAILABLE",
+    });
+  });
+
+  it("RE-30 sends no secret, and no code that a tool made up", async () => {
+    const secrets = new SecretMask();
+    secrets.add("hunter2-hunter2");
+    const log = await createLogger({ secrets, write: () => {}, config: { format: "text" } });
+    const odd = query("desk.hunter2-hunter2", () => toolError("No.", { code: "made-up-hunter2" as never }));
+    const registry = new OperationRegistry([odd]);
+    registry.use(createObserver({ telemetry, log }));
+    await registry.execute("desk.hunter2-hunter2", undefined, { requestId: "r-hunter2-hunter2" });
+    await until(() => bodies.some((body) => body.includes('"r-***"')));
+    await until(() => bodies.some((body) => body.includes("waybill.calls") && body.includes("desk.***")));
+    expect(bodies.join("\n")).toContain('{"key":"error.type","value":{"stringValue":"other"}}');
+    expect(bodies.join("\n")).not.toContain("hunter2");
+    expect(bodies.join("\n")).not.toContain("made-up");
+  });
+
+  it("RE-30 sends metrics under its own name, and nothing of what calls hold or how the process was started", async () => {
+    await until(() => bodies.some((body) => body.includes("waybill.call.duration")));
+    const sent = bodies.join("\n");
+    expect(sent).toContain('"waybill.calls"');
+    expect(sent).toMatch(/"service\.name","value":\{"stringValue":"waybill"\}/);
+    expect(sent).not.toContain("planted");
+    expect(sent).not.toContain("process.command");
+  });
+
+  it("RE-30 uses what the process has registered itself", async () => {
+    const second = await createTelemetry({
+      env: {},
+      load: () => {
+        throw new Error("not to be loaded");
+      },
+    });
+    expect(second).toBeDefined();
+    await second?.close();
+  });
+});
+
+describe("telemetry that is not there", () => {
+  it.each<[boolean, NodeJS.ProcessEnv]>([
+    [false, {}],
+    [true, { OTEL_EXPORTER_OTLP_ENDPOINT: "http://localhost:4318" }],
+    [true, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://localhost:4318" }],
+    [true, { OTEL_METRICS_EXPORTER: "console" }],
+    [false, { OTEL_TRACES_EXPORTER: "none", OTEL_METRICS_EXPORTER: "none" }],
+    [false, { OTEL_EXPORTER_OTLP_ENDPOINT: "" }],
+    [false, { OTEL_EXPORTER_OTLP_ENDPOINT: "http://localhost:4318", OTEL_SDK_DISABLED: "true" }],
+    [false, { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: "http://localhost:4318" }],
+  ])("RE-30 is wanted: %s, for %j", (isWanted, env) => {
+    expect(wantsTelemetry(env)).toBe(isWanted);
+  });
+
+  it("RE-30 says once how to install what is missing", async () => {
+    const key = Symbol.for("opentelemetry.js.api.1");
+    const registered = Reflect.get(globalThis, key);
+    Reflect.deleteProperty(globalThis, key);
+    const warnings: string[] = [];
+    try {
+      const telemetry = await createTelemetry({
+        env: { OTEL_TRACES_EXPORTER: "otlp" },
+        load: () => Promise.reject(new Error("Cannot find package")),
+        onWarning: (message) => warnings.push(message),
+      });
+      expect(telemetry).toBeUndefined();
+    } finally {
+      Reflect.set(globalThis, key, registered);
+    }
+    expect(warnings).toEqual([
+      expect.stringContaining("npm install @opentelemetry/api @opentelemetry/sdk-node"),
+    ]);
+  });
+});

@@ -1,0 +1,54 @@
+import { CallError } from "../../core/errors/errors.ts";
+import { randomId } from "../../core/execution/request-id.ts";
+import { REFUSAL_CODES } from "../../openapi/server/admission.ts";
+import type { HttpAnswer } from "../../openapi/server/http-exchange.ts";
+import { problemAnswer } from "../../openapi/server/problem-answer.ts";
+import type { Refusal } from "./gateway-auth.ts";
+
+/** The error that says why a request is not heard. */
+export function refusalError({ status, message }: Refusal): CallError {
+  return new CallError(REFUSAL_CODES[status] ?? "UNKNOWN_ERROR", message, {
+    httpStatus: status,
+    stack: false,
+  });
+}
+
+/** Answers with why a request is not heard. */
+export function refusalAnswer(refusal: Refusal): HttpAnswer {
+  return problemAnswer(refusalError(refusal), randomId(), { ...refusal.headers });
+}
+
+/** Answers with JSON that is nobody else's to keep. */
+export function jsonAnswer(value: unknown, status = 200): HttpAnswer {
+  return {
+    status,
+    headers: { "content-type": "application/json", "cache-control": "no-store" },
+    body: `${JSON.stringify(value)}\n`,
+  };
+}
+
+/** Answers with text. */
+export function textAnswer(text: string, type: string): HttpAnswer {
+  return { status: 200, headers: { "content-type": type, "cache-control": "no-store" }, body: text };
+}
+
+/** The refusal of what is not served here. */
+export const NOTHING_HERE: Refusal = {
+  status: 404,
+  message: "There is nothing here; GET / says what there is.",
+  headers: {},
+};
+
+/** The refusal of a request that says twice who is asking: whoever stands in front may have looked at the other one. */
+export const ASKED_TWICE: Refusal = {
+  status: 401,
+  message: "A request has one Authorization header.",
+  headers: { "www-authenticate": 'Bearer error="invalid_request"' },
+};
+
+/** The refusal of a method that only reads are for. */
+export const ONLY_READ: Refusal = {
+  status: 405,
+  message: "This address can only be read.",
+  headers: { allow: "GET, HEAD" },
+};

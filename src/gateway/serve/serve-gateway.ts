@@ -1,0 +1,204 @@
+import { type HttpListener, listenHttp } from "../../http/listen.ts";
+import { ConfigError, type LoadedConfig } from "../config/loaded-config.ts";
+import type { Gateway } from "../gateway.ts";
+import { GatewayAuth } from "./gateway-auth.ts";
+import { GatewayFront, type GatewayRoute } from "./gateway-front.ts";
+import { GatewayParts } from "./gateway-parts.ts";
+import type { CallTelemetry } from "./observe/call-telemetry.ts";
+import type { Metrics } from "./observe/metrics.ts";
+import type { ReadRecord } from "./observe/read-record.ts";
+import { readServeSettings, type ServePlace, type ServeSettings } from "./serve-settings.ts";
+
+/** What a gateway is served with beyond its config. */
+export interface ServeGatewayOptions extends ServePlace {
+  /** Shown at `/metrics`. @default nothing is */
+  readonly metrics?: Metrics | undefined;
+  /** Begins the spans of calls. @default nobody does */
+  readonly telemetry?: CallTelemetry | undefined;
+  /** Hears of every resource that was read and every prompt that was filled in. @default nobody does */
+  readonly onRead?: ((record: ReadRecord) => void) | undefined;
+  /** Hears what is odd; it must mask secrets. @default nobody does */
+  readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
+}
+
+/** The same, and what else is served. */
+interface RoutedGatewayOptions extends ServeGatewayOptions {
+  /** Under prefixes of their own. @default nothing */
+  readonly routes?: readonly GatewayRoute[] | undefined;
+}
+
+/** A gateway that listens. */
+export interface GatewayServer {
+  /** Scheme, address and port. */
+  readonly url: string;
+  readonly port: number;
+  /**
+   * Serves as another config says; calls under way go on, and what has not changed stays as it is. Rejects where that cannot be, and then
+   * everything stays as it was.
+   */
+  reload(loaded: LoadedConfig): Promise<void>;
+  /** Stops listening, waits for what runs, and ends it after `timeoutMs`. */
+  close(options?: { /** @default `serve.drainMs` */ readonly timeoutMs?: number | undefined }): Promise<void>;
+}
+
+/** Serves a gateway over HTTP on one port: MCP, the HTTP API, its document and page, and metrics. */
+export function serveGateway(
+  gateway: Gateway,
+  loaded: LoadedConfig,
+  options: ServeGatewayOptions = {},
+): Promise<GatewayServer> {
+  return serveRoutedGateway(gateway, loaded, options);
+}
+
+/** The same, with routes of ours beside. */
+export async function serveRoutedGateway(
+  gateway: Gateway,
+  loaded: LoadedConfig,
+  options: RoutedGatewayOptions,
+): Promise<GatewayServer> {
+  const server = new ListeningGateway(gateway, loaded, options);
+  await server.start(loaded);
+  return server;
+}
+
+class ListeningGateway implements GatewayServer {
+  readonly #options: RoutedGatewayOptions;
+  readonly #warn: (message: string, cause?: unknown) => void;
+  readonly #auth: GatewayAuth;
+  readonly #parts: GatewayParts;
+  readonly #front: GatewayFront;
+  /** What is being drained. */
+  readonly #leaving = new Set<Promise<unknown>>();
+  #settings: ServeSettings;
+  #listener: HttpListener | undefined;
+  #reloading: Promise<void> = Promise.resolve();
+  #closing: Promise<void> | undefined;
+
+  constructor(gateway: Gateway, loaded: LoadedConfig, options: RoutedGatewayOptions) {
+    const { metrics, telemetry, routes = [], onRead, onWarning = () => {} } = options;
+    this.#options = options;
+    this.#warn = onWarning;
+    this.#settings = readServeSettings(loaded, options);
+    this.#auth = asConfig(() => new GatewayAuth(this.#settings.auth));
+    const auth = this.#auth;
+    const parts = new GatewayParts(this.#settings, { gateway, auth, telemetry, onRead, onWarning });
+    this.#parts = parts;
+    this.#front = asConfig(
+      () => new GatewayFront(this.#settings, { parts, auth, metrics, telemetry, routes, onWarning }),
+    );
+  }
+
+  get url(): string {
+    return this.#listener?.origin ?? "";
+  }
+
+  get port(): number {
+    return this.#listener?.port ?? 0;
+  }
+
+  /** Listens for the first time. */
+  async start(loaded: LoadedConfig): Promise<void> {
+    await this.#parts.use(
+      asConfig(() => this.#parts.prepare(loaded, this.#settings)),
+      0,
+    );
+    try {
+      this.#listener = await this.#listen(this.#settings);
+    } catch (thrown) {
+      await this.#parts.close(0);
+      throw thrown;
+    }
+  }
+
+  reload(loaded: LoadedConfig): Promise<void> {
+    const reloading = this.#reloading.then(() => this.#reload(loaded));
+    this.#reloading = reloading.catch(() => {});
+    return reloading;
+  }
+
+  close({
+    timeoutMs = this.#settings.drainMs,
+  }: {
+    readonly timeoutMs?: number | undefined;
+  } = {}): Promise<void> {
+    this.#closing ??= this.#close(timeoutMs);
+    return this.#closing;
+  }
+
+  async #reload(loaded: LoadedConfig): Promise<void> {
+    if (this.#closing !== undefined) return;
+    const settings = readServeSettings(loaded, this.#options);
+    // Whether they make sense is found out before anything changes.
+    asConfig(() => new GatewayAuth(settings.auth));
+    // Whoever may call no more is refused even where the rest cannot be done.
+    this.#auth.set(settings.auth);
+    const old = this.#settings;
+    const hasMoved = settings.host !== old.host || settings.port !== old.port;
+    const prepared = asConfig(() => this.#parts.prepare(loaded, settings));
+    let listener: HttpListener | undefined;
+    try {
+      listener = hasMoved ? await this.#listenElsewhere(settings) : undefined;
+    } catch (thrown) {
+      await this.#parts.discard(prepared);
+      throw thrown;
+    }
+    this.#parts.formats.set(settings.serve);
+    this.#front.set(settings);
+    this.#settings = settings;
+    this.#leave(this.#parts.use(prepared, settings.drainMs));
+    if (listener === undefined) return;
+    const left = this.#listener;
+    this.#listener = listener;
+    if (left !== undefined) this.#leave(left.close({ timeoutMs: settings.drainMs }));
+  }
+
+  async #listenElsewhere(settings: ServeSettings): Promise<HttpListener> {
+    try {
+      return await this.#listen(settings);
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      throw new Error(`The gateway still listens on ${this.url}: ${why}`, { cause });
+    }
+  }
+
+  async #listen(settings: ServeSettings): Promise<HttpListener> {
+    const { host, port, isPublic } = settings;
+    const onClose = async (timeoutMs: number): Promise<void> => {
+      // A listener that has been left for another one is not the end of what it listened for.
+      if (this.#closing !== undefined) await this.#parts.close(timeoutMs);
+    };
+    const listener = await listenHttp({ onRequest: this.#front.onRequest, onClose }, { host, port });
+    if (isPublic) {
+      this.#warn(
+        `The gateway listens on ${host} without encryption: tokens and results can be read on the way, unless a proxy with TLS stands in front.`,
+      );
+    }
+    return listener;
+  }
+
+  #leave(work: Promise<unknown>): void {
+    const left = work
+      .catch((thrown) => this.#warn("What was replaced did not end well.", thrown))
+      .finally(() => this.#leaving.delete(left));
+    this.#leaving.add(left);
+  }
+
+  async #close(timeoutMs: number): Promise<void> {
+    this.#front.close();
+    await this.#reloading;
+    await this.#listener?.close({ timeoutMs });
+    await this.#parts.close(0);
+    await Promise.all(this.#leaving);
+  }
+}
+
+/** What servers find wrong with their options is a mistake of the config here. */
+function asConfig<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (thrown) {
+    if (!(thrown instanceof TypeError)) throw thrown;
+    const { message } = thrown;
+    throw new ConfigError([message.startsWith("serve.") ? message : `serve: ${message}`]);
+  }
+}

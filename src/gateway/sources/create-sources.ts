@@ -1,0 +1,96 @@
+import { statSync } from "node:fs";
+import type { McpServerConfig } from "../config/gateway-config.ts";
+import type { LoadedConfig } from "../config/loaded-config.ts";
+import { sourceNames } from "../config/source-names.ts";
+import { createBusSource } from "./bus-source.ts";
+import { IdleSource } from "./idle-source.ts";
+import { createLocalSource } from "./local-source.ts";
+import { createMcpSource, lockPath } from "./mcp-source.ts";
+import { createOpenApiSource } from "./openapi-source.ts";
+import { describeAddress, describeServer } from "./shown-target.ts";
+import { toReason } from "./shown-text.ts";
+import type { Source, SourceKind } from "./source.ts";
+import { type SourcesOptions, type Surroundings, toSurroundings } from "./surroundings.ts";
+
+export type { SourcesOptions };
+
+/** A source that is not started yet, and what it was made of. */
+export interface CreatedSource {
+  readonly source: Source;
+  /** What the config says of it, policies left out: with another text it is another source. */
+  readonly settings: string;
+}
+
+/** Makes the sources of a config in its order: MCP servers, HTTP APIs, operations of modules, the bus. None is started. */
+export function createSources(loaded: LoadedConfig, options: SourcesOptions = {}): readonly CreatedSource[] {
+  const around = toSurroundings(loaded, options);
+  const names = sourceNames(loaded.config);
+  const taken = new Set(names.values());
+  const { mcpServers = {}, openapi = {}, operations = [], bus } = loaded.config;
+  const created: CreatedSource[] = [];
+  for (const [key, server] of Object.entries(mcpServers)) {
+    created.push(mcpSource(key, names.get(`mcpServers.${key}`) ?? key, server, around));
+  }
+  for (const [key, api] of Object.entries(openapi)) {
+    const name = names.get(`openapi.${key}`) ?? key;
+    const idle = idleSource("openapi", `openapi.${key}`, name, describeAddress(api.document), api, around);
+    const { policy: _, ...settings } = api;
+    const source = idle ?? createOpenApiSource(name, api, around);
+    created.push({ source, settings: toSettings(loaded, settings, `openapi.${key}`) });
+  }
+  const patterns = [operations].flat();
+  if (patterns.length > 0 || (loaded.localOperations ?? []).length > 0) {
+    const source = createLocalSource(freeName("local", taken), patterns, around);
+    created.push({ source, settings: toSettings(loaded, { patterns }) });
+  }
+  if (bus?.mount === true || (Array.isArray(bus?.mount) && bus.mount.length > 0)) {
+    const { policy: _, ...settings } = bus;
+    const source = createBusSource(freeName("bus", taken), bus, around);
+    created.push({ source, settings: toSettings(loaded, settings) });
+  }
+  return created;
+}
+
+function mcpSource(key: string, name: string, server: McpServerConfig, around: Surroundings): CreatedSource {
+  const { loaded } = around;
+  const place = `mcpServers.${key}`;
+  const idle = idleSource("mcp", place, name, describeServer(server), server, around);
+  const { policy: _, ...settings } = server;
+  const lock = lockOf(loaded, server);
+  return {
+    source: idle ?? createMcpSource(name, server, around),
+    settings: toSettings(loaded, lock === undefined ? settings : { ...settings, lock }, place),
+  };
+}
+
+/** One that is turned off, or that nothing but another config can mend. */
+function idleSource(
+  kind: SourceKind,
+  place: string,
+  name: string,
+  target: string,
+  { disabled }: { readonly disabled?: boolean | undefined },
+  { loaded, shown }: Surroundings,
+): Source | undefined {
+  if (disabled === true) return new IdleSource({ name, kind, target: shown(target) });
+  if (!Object.hasOwn(loaded.faults, place)) return undefined;
+  const fault = toReason(loaded.faults[place], loaded.secrets);
+  return new IdleSource({ name, kind, target: shown(target), fault });
+}
+
+/** The lock file, and when it was written: what was approved since is another lock. */
+function lockOf(loaded: LoadedConfig, server: McpServerConfig): readonly unknown[] | undefined {
+  const path = lockPath(loaded, server);
+  return path === undefined ? undefined : [path, statSync(path, { throwIfNoEntry: false })?.mtimeMs];
+}
+
+function toSettings({ baseDir, faults }: LoadedConfig, settings: object, place = ""): string {
+  return JSON.stringify([baseDir, settings, Object.hasOwn(faults, place) ? faults[place] : null]);
+}
+
+function freeName(wanted: string, taken: ReadonlySet<string>): string {
+  for (let number = 1; ; number++) {
+    const name = number === 1 ? wanted : `${wanted}_${number}`;
+    if (!taken.has(name)) return name;
+  }
+}

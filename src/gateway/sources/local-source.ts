@@ -1,0 +1,194 @@
+import { relative } from "node:path";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import { findFiles } from "../glob.ts";
+import type { Backing, BackingFacts, BackingWatcher } from "./backing.ts";
+import { LocalModule } from "./local-module.ts";
+import { RetriedSource } from "./retried-source.ts";
+import type { Source } from "./source.ts";
+import { SourceFault } from "./source-fault.ts";
+import type { Surroundings } from "./surroundings.ts";
+import { unlessAborted } from "./unless-aborted.ts";
+
+/** Milliseconds that calls of modules have to end once others have taken their place. */
+const DRAIN_MS = 30_000;
+
+/** Makes a source of the operations of this process, and of modules by patterns; `retry()` loads the modules anew. */
+export function createLocalSource(name: string, patterns: readonly string[], around: Surroundings): Source {
+  const { loaded, reconnect } = around;
+  const { localOperations = [] } = loaded;
+  const target = patterns.length === 0 ? "this process" : patterns.join(", ");
+  const warn = around.warnerOf(name);
+  return new RetriedSource({
+    name,
+    kind: "local",
+    target: around.shown(target),
+    secrets: loaded.secrets,
+    reconnect,
+    warn,
+    open: async (signal, watcher) => {
+      const backing = new LocalBacking({ patterns, operations: localOperations, around, watcher, warn });
+      await unlessAborted(backing.refresh(), signal, () => backing.close());
+      const [failed, ...more] = backing.operations.length > 0 ? [] : backing.facts().unusable;
+      if (failed === undefined) return backing;
+      await backing.close();
+      const others = more.length === 0 ? "" : ` ${more.length} more cannot be used either.`;
+      throw new SourceFault(`${failed.name}: ${failed.reason}${others}`);
+    },
+  });
+}
+
+interface LocalPlan {
+  readonly patterns: readonly string[];
+  /** Those that come from no module. */
+  readonly operations: readonly AnyOperation[];
+  readonly around: Surroundings;
+  readonly watcher: BackingWatcher;
+  warn(message: string, cause?: unknown): void;
+}
+
+type Unusable = BackingFacts["unusable"][number];
+
+/** Modules that were loaded, as far as they could be. */
+class LocalBacking implements Backing {
+  readonly #plan: LocalPlan;
+  readonly #listeners: (() => void)[] = [];
+  /** Those whose place was taken, until their calls have ended. */
+  readonly #retired = new Set<readonly LocalModule[]>();
+  #modules: readonly LocalModule[] = [];
+  #failed: readonly Unusable[] = [];
+  #facts: BackingFacts = { unusable: [], notes: [] };
+  #operations: readonly AnyOperation[] = [];
+  #turn: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(plan: LocalPlan) {
+    this.#plan = plan;
+  }
+
+  get operations(): readonly AnyOperation[] {
+    return this.#operations;
+  }
+
+  facts(): BackingFacts {
+    return this.#facts;
+  }
+
+  onChange(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Loads everything anew, one time after the other. */
+  refresh(): Promise<void> {
+    const turn = this.#turn.then(() => this.#load());
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#turn;
+    for (const modules of [...this.#retired, this.#modules]) await this.#end(modules);
+    this.#retired.clear();
+  }
+
+  async #load(): Promise<void> {
+    const { patterns, around, watcher } = this.#plan;
+    const files = await findFiles(patterns, around.loaded.baseDir);
+    const modules: LocalModule[] = [];
+    const failed: Unusable[] = [];
+    // One after the other: what they do while they are loaded happens in the order of their names.
+    for (const file of files) {
+      try {
+        modules.push(await LocalModule.load(file));
+      } catch (thrown) {
+        // An edit that is not finished takes nothing away.
+        const old = this.#modules.find((module) => module.file === file);
+        if (old !== undefined) modules.push(old);
+        const said = `It cannot be loaded${old === undefined ? "" : ", the old one stays"}. ${describeThrown(thrown)}`;
+        failed.push(this.#describe(file, said));
+        this.#plan.warn(`${this.#nameOf(file)}: ${said}`);
+      }
+    }
+    const before = this.#modules.filter((module) => !modules.includes(module));
+    this.#modules = modules;
+    this.#failed = failed;
+    for (const module of modules) module.onChange(() => this.#modules === modules && this.#read());
+    this.#read();
+    this.#retired.add(before);
+    void watcher.idle(DRAIN_MS).then(async () => {
+      if (this.#retired.delete(before)) await this.#end(before);
+    });
+  }
+
+  /** Looks at what the modules hold now. */
+  #read(): void {
+    if (this.#isClosed) return;
+    const { operations, around, patterns } = this.#plan;
+    const unusable = [...this.#failed];
+    const notes: { name: string; note: string }[] = [];
+    const found = new Map<string, { readonly operation: AnyOperation; readonly file: string | undefined }>();
+    for (const operation of operations) found.set(operation.id, { operation, file: undefined });
+    for (const module of this.#modules) {
+      const read = module.read();
+      for (const { name, reason } of read.unusable) {
+        unusable.push(this.#describe(module.file, `The export "${name}" cannot be used. ${reason}`));
+      }
+      if (read.operations.length === 0 && read.unusable.length === 0) {
+        notes.push({ name: this.#nameOf(module.file), note: "It exports no operation." });
+      }
+      this.#take(module, read.operations, found, unusable);
+    }
+    if (this.#modules.length + this.#failed.length === 0 && patterns.length > 0) {
+      notes.push({ name: around.shown(patterns.join(", ")), note: "No file is found by it." });
+    }
+    this.#operations = Array.from(found.values(), ({ operation }) => operation).sort((a, b) =>
+      a.id < b.id ? -1 : 1,
+    );
+    this.#facts = { unusable, notes };
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** The first to have an id keeps it. */
+  #take(
+    module: LocalModule,
+    operations: readonly AnyOperation[],
+    found: Map<string, { readonly operation: AnyOperation; readonly file: string | undefined }>,
+    unusable: Unusable[],
+  ): void {
+    for (const operation of operations) {
+      const other = found.get(operation.id);
+      if (other === undefined) found.set(operation.id, { operation, file: module.file });
+      else {
+        const where = other.file === undefined ? "this process" : this.#nameOf(other.file);
+        unusable.push(this.#describe(module.file, `The operation "${operation.id}" is in ${where} already.`));
+      }
+    }
+  }
+
+  async #end(modules: readonly LocalModule[]): Promise<void> {
+    for (const module of modules) {
+      try {
+        await module.close();
+      } catch (cause) {
+        this.#plan.warn(`The close of ${this.#nameOf(module.file)} failed.`, cause);
+      }
+    }
+  }
+
+  #describe(file: string, reason: string): Unusable {
+    return { name: this.#nameOf(file), reason: this.#plan.around.shown(reason) };
+  }
+
+  #nameOf(file: string): string {
+    const { shown, loaded } = this.#plan.around;
+    return shown(relative(loaded.baseDir, file));
+  }
+}
+
+/** Syntax errors of Node say where in the first line of their stack only. */
+function describeThrown(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return `It threw ${typeof thrown === "string" ? thrown : typeof thrown}.`;
+  const line =
+    thrown instanceof SyntaxError ? /^[^\n]*?:(\d+)(?::\d+)?\n/.exec(thrown.stack ?? "")?.[1] : undefined;
+  return line === undefined ? thrown.message : `Line ${line}: ${thrown.message}`;
+}

@@ -1,0 +1,289 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
+import { join, resolve } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { atEnd, loadedConfig, makeFolder, makeSource, reasonOf } from "../../../test/gateway-sources.ts";
+import { rejection } from "../../../test/make-operation.ts";
+import { listen, serveFirstHttp } from "../../../test/mcp-servers/http-servers.ts";
+import { scriptedOptions } from "../../../test/mcp-servers/scripted-connection.ts";
+import { OperationRegistry } from "../../core/registry/registry.ts";
+import type { McpServerConfig } from "../config/gateway-config.ts";
+import { SecretMask } from "../config/secret-mask.ts";
+
+const FILES = resolve("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js");
+const EVERYTHING = resolve("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
+const SECOND = resolve("test/mcp-servers/second-stdio.js");
+
+function mcp(server: McpServerConfig, extra: Parameters<typeof loadedConfig>[1] = {}) {
+  return makeSource(loadedConfig({ mcpServers: { up: server } }, extra));
+}
+
+/** A real server whose processes can be seen. */
+function watched() {
+  const note =
+    'import { appendFileSync } from "node:fs"; appendFileSync(process.env.STARTS, `${process.pid}\\n`);';
+  const folder = makeFolder({ "note.mjs": note, starts: "" });
+  const starts = join(folder, "starts");
+  const options: McpServerConfig = {
+    command: process.execPath,
+    args: ["--import", join(folder, "note.mjs"), SECOND],
+    env: { STARTS: starts },
+  };
+  const pids = () => readFileSync(starts, "utf8").split("\n").filter(Boolean).map(Number);
+  return { options, pids };
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A port that nothing listens on right now. */
+async function freePort(): Promise<number> {
+  const server = createTcpServer();
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+describe("an MCP server as a source", () => {
+  it("RE-30 is up with the tools of a real server, which are called like any operation", async () => {
+    const folder = makeFolder({ "a.txt": "hello" });
+    const { source, states } = mcp({ command: process.execPath, args: [FILES, folder] });
+    const changes = vi.fn();
+    source.onChange(changes);
+    expect(source.state).toEqual({ status: "connecting" });
+    await source.start();
+    expect(states.map(({ status }) => status)).toEqual(["up"]);
+    expect(changes).toHaveBeenCalledOnce();
+    const registry = new OperationRegistry();
+    registry.registerAll(source);
+    const result = await registry.execute("up.read_text_file", { path: join(folder, "a.txt") });
+    expect(JSON.stringify(result.data)).toContain("hello");
+    const { startMs, ...report } = source.report();
+    expect(startMs).toBeGreaterThan(0);
+    expect(report).toMatchObject({
+      name: "up",
+      kind: "mcp",
+      unusable: [],
+      title: "secure-filesystem-server",
+    });
+    expect(report.operations).toBe(source.operations.length);
+    expect(report.protocol).toMatch(/^20/);
+    await source.close();
+    expect(source.state).toEqual({ status: "closed" });
+    expect(await rejection(registry.execute("up.list_allowed_directories", {}))).toMatchObject({
+      code: "UNAVAILABLE",
+    });
+  });
+
+  it("RE-30 is down when its process is killed, says why to callers, and comes back with the same operations", async () => {
+    const { options, pids } = watched();
+    // Whoever calls first after a loss has it made again at once.
+    const reconnect = { initialMs: 60_000, maxMs: 60_000 };
+    const { source, states } = makeSource(loadedConfig({ mcpServers: { up: options } }), { reconnect });
+    await source.start();
+    const before = source.operations;
+    const registry = new OperationRegistry();
+    registry.registerAll(source);
+    const [pid] = pids();
+    process.kill(pid as number, "SIGKILL");
+    await vi.waitFor(() => expect(states.at(-1)?.status).toBe("down"), { interval: 1 });
+    expect(states.at(-1)).toMatchObject({ reason: "Its process was ended by SIGKILL." });
+    expect(source.operations).toEqual(before);
+    const error = await rejection(registry.execute("up.greet", {}));
+    expect(error).toMatchObject({ code: "UNAVAILABLE" });
+    expect(String(error)).toContain("its process was ended by SIGKILL");
+    await vi.waitFor(() => expect(source.state.status).toBe("up"), 5_000);
+    expect(source.operations).toEqual(before);
+    expect(source.operations[0]).toBe(before[0]);
+    expect((await registry.execute("up.greet", {})).data).toEqual([{ type: "text", text: "Hello." }]);
+    expect(pids()).toHaveLength(2);
+    await source.close();
+    expect(pids().filter(isRunning)).toEqual([]);
+  });
+
+  it("RE-30 starts down where nothing listens, and comes up once the server does", async () => {
+    const port = await freePort();
+    const { source, states } = mcp({ url: `http://127.0.0.1:${port}/mcp` });
+    await source.start();
+    expect(reasonOf(source)).toContain("nothing listens there; check that the server runs");
+    expect(source.state).toHaveProperty("retryAt");
+    expect(source.operations).toEqual([]);
+    await vi.waitFor(() => expect(states.length).toBeGreaterThanOrEqual(3), 3_000);
+    expect(new Set(states.map(({ status }) => status))).toEqual(new Set(["down"]));
+    const server = await serveFirstHttp();
+    atEnd(() => server.close());
+    // The same server, under the port that was dead.
+    const proxy = createTcpServer((socket) => {
+      const upstream = new URL(server.url);
+      import("node:net").then(({ connect }) => {
+        const other = connect(Number(upstream.port), "127.0.0.1");
+        socket.pipe(other).pipe(socket);
+        for (const end of [socket, other]) end.on("error", () => {});
+      });
+    });
+    await new Promise<void>((done) => proxy.listen(port, "127.0.0.1", done));
+    atEnd(() => new Promise((done) => proxy.close(done)));
+    await vi.waitFor(() => expect(source.state.status).toBe("up"), 5_000);
+    expect(source.operations.map(({ id }) => id)).toEqual(["up.echo"]);
+    await source.close();
+  });
+
+  it.each<[string, McpServerConfig, RegExp]>([
+    ["a command that is not there", { command: "no-such-command-at-all" }, /there is no such command/],
+    [
+      "a process that ends",
+      {
+        command: process.execPath,
+        args: ["-e", 'console.error("\\u001b[31mMY KEY my-secret-value is bad"); process.exit(3)'],
+      },
+      /exited with code 3; it last said: MY KEY \*\*\* is bad\.$/,
+    ],
+    [
+      "a process that says nothing",
+      { command: process.execPath, args: ["-e", "setTimeout(() => {}, 9e6)"], connectTimeoutMs: 300 },
+      /in time; .*connectTimeoutMs/,
+    ],
+  ])(
+    "RE-30 says what is wrong with %s, without secrets and fit for a terminal",
+    async (_, server, wanted) => {
+      const secrets = new SecretMask();
+      secrets.add("my-secret-value");
+      const { source } = mcp(server, { secrets });
+      await source.start();
+      const reason = reasonOf(source);
+      expect(reason).toMatch(wanted);
+      expect(reason.length).toBeLessThanOrEqual(300);
+      expect(reason).not.toMatch(/\p{Cc}/u);
+      expect(source.report().target).not.toContain("my-secret-value");
+    },
+  );
+
+  it("RE-30 says that a server wants a token, and how to give one", async () => {
+    const server = await listen((_, response) => response.writeHead(401).end());
+    atEnd(() => server.close());
+    const { source } = mcp({ url: server.url });
+    await source.start();
+    expect(reasonOf(source)).toMatch(/HTTP status 401; set bearer, oauth or headers for it\.$/);
+  });
+
+  it.each<[McpServerConfig, RegExp]>([
+    [{ type: "sse", url: "https://h.example/sse" }, /old SSE transport .* type "http"\.$/],
+    [{ url: "http://h.example/mcp" }, /use https, or set allowHttp: true\.$/],
+    [
+      { url: "https://h.example/mcp", oauth: { clientId: "a", clientSecret: "my-secret" } },
+      /needs the issuer/,
+    ],
+    [{}, /neither a command nor a url/],
+  ])("RE-30 is not tried again where only another config can help: %j", async (server, wanted) => {
+    const { source, states } = mcp(server);
+    await source.start();
+    expect(reasonOf(source)).toMatch(wanted);
+    expect(source.state).not.toHaveProperty("retryAt");
+    await new Promise((done) => setTimeout(done, 200));
+    expect(states).toHaveLength(1);
+  });
+
+  it("RE-30 leaves no process behind when it is closed while it connects, and is closed at once", async () => {
+    const { options, pids } = scriptedOptions("deaf");
+    const { source } = mcp(options);
+    const started = source.start();
+    await vi.waitFor(() => expect(pids()).toHaveLength(1), 5_000);
+    const startedAt = performance.now();
+    await source.close();
+    await started;
+    expect(performance.now() - startedAt).toBeLessThan(6_000);
+    expect(pids().filter(isRunning)).toEqual([]);
+    await source.retry();
+    expect(pids()).toHaveLength(1);
+  });
+
+  it("RE-30 is tried at once when asked to, as the same source with the same provider", async () => {
+    const { options, pids } = watched();
+    const slow = { initialMs: 60_000, maxMs: 60_000 };
+    const loaded = loadedConfig({ mcpServers: { up: options } });
+    const { source } = makeSource(loaded, { reconnect: slow });
+    await source.start();
+    const { provider } = source;
+    const ids = source.operations.map(({ id }) => id);
+    process.kill(pids()[0] as number, "SIGKILL");
+    await vi.waitFor(() => expect(source.state.status).toBe("down"));
+    await source.retry();
+    expect(source.state.status).toBe("up");
+    expect(source.provider).toBe(provider);
+    expect(source.operations.map(({ id }) => id)).toEqual(ids);
+    const registry = new OperationRegistry();
+    registry.registerAll(source);
+    await registry.execute("up.greet", {});
+    await source.retry();
+    expect(pids()).toHaveLength(2);
+    await source.close();
+    expect(pids().filter(isRunning)).toEqual([]);
+  });
+
+  it("RE-30 leaks nothing over many restarts", async () => {
+    const descriptors = () => readdirSync("/proc/self/fd").length;
+    const { options, pids } = watched();
+    const round = async () => {
+      const { source } = mcp(options);
+      await source.start();
+      process.kill(pids().at(-1) as number, "SIGKILL");
+      await vi.waitFor(() => expect(source.state.status).toBe("down"), { interval: 1 });
+      await source.retry();
+      await source.close();
+    };
+    await round();
+    const before = { files: descriptors(), handles: process.getActiveResourcesInfo().length };
+    for (let n = 0; n < 8; n++) await round();
+    expect(pids().filter(isRunning)).toEqual([]);
+    expect(descriptors()).toBeLessThanOrEqual(before.files + 1);
+    expect(process.getActiveResourcesInfo().length).toBeLessThanOrEqual(before.handles + 3);
+  }, 60_000);
+
+  it("RE-30 lets calls under way end before it closes, for as long as it is given", async () => {
+    const server = await serveFirstHttp();
+    atEnd(() => server.close());
+    const { source } = mcp({ url: server.url });
+    await source.start();
+    const registry = new OperationRegistry();
+    registry.registerAll(source);
+    const slow = registry.execute("up.echo", { n: 1 });
+    await source.close({ timeoutMs: 5_000 });
+    expect(JSON.stringify((await slow).data)).toContain("1");
+  });
+
+  it("RE-30 refuses tools that are not as approved, and lists them", async () => {
+    const folder = makeFolder();
+    const { options } = watched();
+    const { source } = makeSource(
+      loadedConfig({ mcpServers: { up: options }, lock: "other.lock.json" }, { baseDir: folder }),
+    );
+    await source.start();
+    const { changed } = source.report();
+    expect(changed?.map(({ tool }) => tool).sort()).toEqual(source.operations.map(({ name }) => name).sort());
+    expect(changed?.every(({ kind }) => kind === "new")).toBe(true);
+    const registry = new OperationRegistry();
+    registry.registerAll(source);
+    expect(await rejection(registry.execute("up.greet", {}))).toMatchObject({ code: "DEFINITION_CHANGED" });
+    const unlocked = mcp({ ...options, lock: false });
+    await unlocked.source.start();
+    expect(unlocked.source.report().changed).toBeUndefined();
+  });
+
+  it("RE-30 starts processes in the folder of the config, and says nothing on our own stderr", async () => {
+    const folder = makeFolder();
+    const said = vi.spyOn(process.stderr, "write");
+    const { source } = mcp({ command: process.execPath, args: [EVERYTHING] }, { baseDir: folder });
+    await source.start();
+    expect(source.state.status).toBe("up");
+    await source.close();
+    expect(said).not.toHaveBeenCalled();
+    said.mockRestore();
+  });
+});

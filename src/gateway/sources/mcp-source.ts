@@ -1,0 +1,214 @@
+import { resolve } from "node:path";
+import type { McpConnectionOptions } from "../../mcp/client/connection-options.ts";
+import type { McpConnectionState } from "../../mcp/client/mcp-connection.ts";
+import type { McpSource } from "../../mcp/client/mcp-source.ts";
+import type { ReconnectingConnection } from "../../mcp/client/reconnecting-connection.ts";
+import type { FromMcpOptions } from "../../mcp/index.ts";
+import type { McpServerConfig } from "../config/gateway-config.ts";
+import type { LoadedConfig } from "../config/loaded-config.ts";
+import { sourceError } from "../source-error.ts";
+import type { Backing, BackingFacts, BackingWatcher } from "./backing.ts";
+import { RetriedSource } from "./retried-source.ts";
+import { describeServer } from "./shown-target.ts";
+import type { Source } from "./source.ts";
+import { asFault, SourceFault } from "./source-fault.ts";
+import type { Surroundings } from "./surroundings.ts";
+import { SwitchedProvider } from "./switched-provider.ts";
+import { watchFile } from "./watch-file.ts";
+
+/** Credentials, and whose they are: no other authorization server is shown them. */
+type OAuthConfig = NonNullable<McpServerConfig["oauth"]>;
+
+/** Makes a source of an MCP server: a process that is started, or an address. */
+export function createMcpSource(name: string, server: McpServerConfig, around: Surroundings): Source {
+  const { loaded, reconnect } = around;
+  const provider = new SwitchedProvider(name, () =>
+    sourceError(source, "cannot be asked", `it is ${source.state.status}.`),
+  );
+  const source: Source = new RetriedSource({
+    name,
+    kind: "mcp",
+    target: around.shown(describeServer(server)),
+    secrets: loaded.secrets,
+    reconnect,
+    provider,
+    warn: around.warnerOf(name),
+    open: (signal, watcher) => openServer({ name, server, around, provider, watcher }, signal),
+    onState: ({ status }) => provider.setUp(status === "up"),
+  });
+  return source;
+}
+
+interface ServerPlan {
+  readonly name: string;
+  readonly server: McpServerConfig;
+  readonly around: Surroundings;
+  readonly provider: SwitchedProvider;
+  readonly watcher: BackingWatcher;
+}
+
+/** Connects and lists. The parts of `fromMcp`, so that closing ends an attempt at once and states are heard of. */
+async function openServer(plan: ServerPlan, signal: AbortSignal): Promise<Backing> {
+  const [{ checkConnectionOptions }, { ReconnectingConnection }, { checkImportOptions, importServer }] =
+    await Promise.all([
+      import("../../mcp/client/connection-options.ts"),
+      import("../../mcp/client/reconnecting-connection.ts"),
+      import("../../mcp/client/import-server.ts"),
+    ]);
+  const options = await toOptions(plan);
+  asFault(() => {
+    checkConnectionOptions(options);
+    checkImportOptions(options);
+  });
+  signal.throwIfAborted();
+  const connection = new ReconnectingConnection(options);
+  const end = (): void => void connection.close();
+  signal.addEventListener("abort", end, { once: true });
+  try {
+    await connection.open();
+    return new McpBacking(await importServer(connection, options), connection, plan);
+  } catch (thrown) {
+    await connection.close();
+    throw thrown;
+  } finally {
+    signal.removeEventListener("abort", end);
+  }
+}
+
+async function toOptions({ name, server, around }: ServerPlan): Promise<FromMcpOptions> {
+  const { loaded, reconnect } = around;
+  const { recoverJson, keepIds } = server;
+  const lockFile = lockPath(loaded, server);
+  const { createResultReader } = await import("../../formats/index.ts");
+  return {
+    ...(await toMcpConnection(server, loaded.baseDir)),
+    namespace: name,
+    onWarning: around.warnerOf(name),
+    reader: createResultReader(),
+    ...(reconnect !== undefined && { reconnect }),
+    ...(recoverJson !== undefined && { recoverJson }),
+    ...(keepIds !== undefined && { keepIds }),
+    ...(lockFile !== undefined && { pin: { lockFile } }),
+  };
+}
+
+/** How a server is connected to; a `SourceFault` where that cannot work. */
+export async function toMcpConnection(
+  server: McpServerConfig,
+  baseDir: string,
+): Promise<McpConnectionOptions> {
+  const { type, command, args, env, cwd, inheritEnv, url, headers, bearer, oauth, allowHttp } = server;
+  const { protocol, connectTimeoutMs } = server;
+  const settings = {
+    ...(protocol !== undefined && { protocol }),
+    ...(connectTimeoutMs !== undefined && { connectTimeoutMs }),
+  };
+  if (type === "sse") {
+    throw new SourceFault(
+      'The old SSE transport (type "sse") is not supported; use the streamable HTTP address of the server with type "http"',
+    );
+  }
+  if (command !== undefined) {
+    return {
+      ...settings,
+      command,
+      cwd: resolve(baseDir, cwd ?? "."),
+      ...(args !== undefined && { args }),
+      ...(env !== undefined && { env }),
+      ...(inheritEnv !== undefined && { inheritEnv }),
+    };
+  }
+  if (url === undefined) throw new SourceFault("It has neither a command nor a url");
+  return {
+    ...settings,
+    url,
+    ...(headers !== undefined && { headers }),
+    ...(bearer !== undefined && { bearer }),
+    ...(oauth !== undefined && { auth: await toOAuth(oauth) }),
+    ...(allowHttp !== undefined && { allowHttp }),
+  };
+}
+
+async function toOAuth({ clientId, clientSecret, scope, issuer }: OAuthConfig) {
+  const { createOAuthStore } = await import("../../mcp/client/oauth-store.ts");
+  return asFault(() => createOAuthStore({ clientId, clientSecret, scope, issuer }));
+}
+
+/** Where the approved tools of a server are kept, if it is locked. */
+export function lockPath(loaded: LoadedConfig, server: McpServerConfig): string | undefined {
+  const { lock = false } = loaded.config;
+  return (server.lock ?? lock !== false) ? lockFileOf(loaded) : undefined;
+}
+
+/** Where approved tools are kept, whether or not anybody asks for it. */
+export function lockFileOf({ config, baseDir }: LoadedConfig): string {
+  return resolve(baseDir, typeof config.lock === "string" ? config.lock : "waybill.lock.json");
+}
+
+/** A server that is connected; it reconnects by itself. */
+class McpBacking implements Backing {
+  readonly #source: McpSource;
+  readonly #plan: ServerPlan;
+  readonly #stop: () => void;
+  readonly #stopWatching: (() => void) | undefined;
+
+  constructor(source: McpSource, connection: ReconnectingConnection, plan: ServerPlan) {
+    this.#source = source;
+    this.#plan = plan;
+    this.#stop = connection.onEvent((event) => event.type === "state" && this.#mirror(event.state));
+    plan.provider.put(source);
+    const lockFile = lockPath(plan.around.loaded, plan.server);
+    const warn = plan.around.warnerOf(plan.name);
+    // What is approved elsewhere holds here as well.
+    const reread = () => source.refresh().catch((cause) => warn("What was approved is not known.", cause));
+    this.#stopWatching = lockFile === undefined ? undefined : watchFile(lockFile, () => void reread());
+    this.#mirror(connection.state);
+  }
+
+  get operations() {
+    return this.#source.operations;
+  }
+
+  facts(): BackingFacts {
+    const { server, unusable, notes, refused } = this.#source;
+    const { shown } = this.#plan.around;
+    const { name, title, version } = server.serverInfo ?? {};
+    const called = typeof title === "string" && title !== "" ? title : name;
+    return {
+      unusable: unusable.map(({ tool, reason }) => ({ name: shown(tool), reason: shown(reason) })),
+      notes: notes.map(({ tool, note }) => ({ name: shown(tool), note: shown(note) })),
+      protocol: shown(server.protocolVersion),
+      ...(typeof called === "string" && { title: shown(called) }),
+      ...(typeof version === "string" && { version: shown(version) }),
+      ...(refused !== undefined && {
+        changed: refused.map(({ tool, kind }) => ({ tool: shown(tool), kind })),
+      }),
+    };
+  }
+
+  onChange(listener: () => void): void {
+    this.#source.onChange(listener);
+  }
+
+  refresh(): Promise<void> {
+    return this.#source.refresh();
+  }
+
+  async close(): Promise<void> {
+    this.#stop();
+    this.#stopWatching?.();
+    this.#plan.provider.put(undefined);
+    await this.#source.close();
+  }
+
+  /** An attempt to connect again changes nothing until it is known how it ends. */
+  #mirror(state: McpConnectionState): void {
+    const { watcher } = this.#plan;
+    if (state.status === "ready") watcher.up();
+    else if (state.status === "down") watcher.down(new Error(`${capital(state.reason)}.`), state.retryAt);
+  }
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

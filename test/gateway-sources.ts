@@ -1,0 +1,62 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach } from "vitest";
+import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
+import type { LoadedConfig } from "../src/gateway/config/loaded-config.ts";
+import { SecretMask } from "../src/gateway/config/secret-mask.ts";
+import { createSources, type SourcesOptions } from "../src/gateway/sources/create-sources.ts";
+import type { Source, SourceState } from "../src/gateway/sources/source.ts";
+
+const closing: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+/** Ends something with the test, the last first. */
+export function atEnd(close: () => unknown): void {
+  closing.push(close);
+}
+
+/** Attempts follow each other quickly, so that tests need not wait. */
+const QUICK = { initialMs: 30, maxMs: 120 } as const;
+
+/** A config as if it had been read. */
+export function loadedConfig(config: GatewayConfig, extra: Partial<LoadedConfig> = {}): LoadedConfig {
+  const secrets = new SecretMask();
+  return { config, baseDir: process.cwd(), files: [], faults: {}, warnings: [], secrets, ...extra };
+}
+
+/** Makes the sources of a config, which end with the test. */
+export function makeSources(loaded: LoadedConfig, options: SourcesOptions = {}): Source[] {
+  const sources = createSources(loaded, { reconnect: QUICK, ...options }).map(({ source }) => source);
+  for (const source of sources) atEnd(() => source.close());
+  return sources;
+}
+
+/** Makes the one source of a config, and notes its states. */
+export function makeSource(loaded: LoadedConfig, options?: SourcesOptions) {
+  const [source] = makeSources(loaded, options);
+  if (source === undefined) throw new Error("The config has no source.");
+  const states: SourceState[] = [];
+  source.onState((state) => states.push(state));
+  return { source, states };
+}
+
+/** The reason of a source that is down. */
+export function reasonOf({ state }: Source): string {
+  if (state.status !== "down") throw new Error(`It is ${state.status}.`);
+  return state.reason;
+}
+
+/** A folder of its own for a test, with files. */
+export function makeFolder(files: Readonly<Record<string, string>> = {}): string {
+  const folder = mkdtempSync(join(tmpdir(), "waybill-sources-"));
+  atEnd(() => rmSync(folder, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}

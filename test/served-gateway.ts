@@ -1,0 +1,85 @@
+import type { Hooks } from "../src/core/execution/hooks.ts";
+import type { AnyOperation } from "../src/core/operation/operation-types.ts";
+import { OperationRegistry } from "../src/core/registry/registry.ts";
+import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
+import type { LoadedConfig } from "../src/gateway/config/loaded-config.ts";
+import { SecretMask } from "../src/gateway/config/secret-mask.ts";
+import type { Gateway } from "../src/gateway/gateway.ts";
+import type { Source, SourceState } from "../src/gateway/sources/source.ts";
+import type { McpProvider } from "../src/mcp/index.ts";
+
+/** A config that came from no file. */
+export function loadedConfig(config: GatewayConfig = {}): LoadedConfig {
+  const serve = { port: 0, ...config.serve };
+  return {
+    config: { ...config, serve },
+    baseDir: "/",
+    files: [],
+    faults: {},
+    warnings: [],
+    secrets: new SecretMask(),
+  };
+}
+
+/** A gateway whose sources and budgets a test sets. */
+export interface HandGateway extends Gateway {
+  readonly executor: OperationRegistry;
+  readonly budgets: Map<string, number>;
+  setSources(...sources: readonly Source[]): void;
+}
+
+/** Makes a gateway of operations, with the least that serving one needs. */
+export function handGateway(operations: readonly AnyOperation[], hooks: readonly Hooks[] = []): HandGateway {
+  const executor = new OperationRegistry(operations);
+  for (const hook of hooks) executor.use(hook);
+  const budgets = new Map<string, number>();
+  const listeners = new Set<() => void>();
+  let sources: readonly Source[] = [];
+  return {
+    executor,
+    budgets,
+    get sources() {
+      return sources;
+    },
+    policies: {
+      hooks: {},
+      admit: (operation) => operation,
+      budgetOf: (id) => budgets.get(id),
+      ofSource: () => ({ isEnabled: true, scopes: [] }),
+      runOfSource: ({ signal }, run) => run(signal),
+      forget: () => {},
+      update: () => {},
+      close: () => {},
+    },
+    sourceOf: (id) => executor.get(id)?.namespace,
+    reports: () => sources.map((source) => source.report()),
+    ready: Promise.resolve(),
+    onSources(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    setSources(...given) {
+      sources = given;
+      for (const listener of listeners) listener();
+    },
+    reload: async () => {},
+    close: async () => {},
+  };
+}
+
+/** A source of no operations, in some state. */
+export function handSource(name: string, state: SourceState, provider?: McpProvider): Source {
+  return {
+    name,
+    kind: "mcp",
+    state,
+    operations: [],
+    ...(provider !== undefined && { provider }),
+    start: async () => {},
+    retry: async () => {},
+    report: () => ({ name, kind: "mcp", target: "nowhere", state, operations: 3, unusable: [], notes: [] }),
+    onChange: () => () => {},
+    onState: () => () => {},
+    close: async () => {},
+  };
+}
