@@ -5,6 +5,14 @@ export interface Io {
   readonly stderr: NodeJS.WriteStream;
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
+  /** The script of the process, by which the command is spelled where it must be pasted. @default none: it is called `waybill` */
+  readonly script?: string | undefined;
+  /** Aborted at the first Ctrl-C. @default never */
+  readonly signal?: AbortSignal | undefined;
+  /** Nothing on stderr but what went wrong. @default false */
+  readonly quiet?: boolean | undefined;
+  /** Tells more on stderr, in a pipe too. @default false */
+  readonly verbose?: boolean | undefined;
 }
 
 /** How a command ends. */

@@ -1,24 +1,43 @@
+import type { GatewayConfig } from "../gateway/config/gateway-config.ts";
 import type { LoadedConfig } from "../gateway/config/loaded-config.ts";
+import { sourceNames } from "../gateway/config/source-names.ts";
 import type { Gateway } from "../gateway/gateway.ts";
-import type { Io } from "./io.ts";
+import { CommandError, EXIT, type Io } from "./io.ts";
+import { targetConfig } from "./target-config.ts";
+import { withProgress } from "./terminal/progress.ts";
+import { safeLine } from "./terminal/safe-text.ts";
 
 /** Where the operations of a command come from; the flags that most commands share. */
 export interface SourceFlags {
   /** A config file. @default the nearest `waybill.config.*`, and without one the embedded default */
-  readonly config?: string;
+  readonly config?: string | undefined;
   /** One MCP server instead: an address, or a command line. */
-  readonly mcp?: string;
+  readonly mcp?: string | undefined;
   /** One OpenAPI document instead: a path or an address. */
-  readonly openapi?: string;
+  readonly openapi?: string | undefined;
   /** A running gateway instead. */
-  readonly url?: string;
-  /** A token for `--url` or for an `--mcp` address. */
-  readonly token?: string;
+  readonly url?: string | undefined;
+  /** The environment variable that holds the token for `--url`, `--mcp` or `--openapi`. @default WAYBILL_TOKEN for `--url` */
+  readonly tokenEnv?: string | undefined;
+  /** The token itself, for programs: no flag gives it, because others can see command lines. */
+  readonly token?: string | undefined;
+}
+
+/** What a config was made of. */
+export interface ReadTarget {
+  readonly loaded: LoadedConfig;
+  readonly kind: "config" | "target" | "embedded";
+  /** Whether the one target is a running gateway. @default false */
+  readonly isGateway?: boolean;
+  /** Where the embedded default keeps its state. */
+  readonly stateFile?: string;
+  /** Reads it again; nothing for what came from no file. */
+  reload?(): Promise<LoadedConfig>;
+  close(): Promise<void>;
 }
 
 /** What a command works on. */
-export interface Session {
-  readonly loaded: LoadedConfig;
+export interface Session extends Omit<ReadTarget, "reload"> {
   readonly gateway: Gateway;
   /** Ends it; nothing stays behind. */
   close(): Promise<void>;
@@ -27,14 +46,141 @@ export interface Session {
 /** How a session is opened. */
 export interface SessionOptions {
   /** Only the source this operation belongs to is mounted, which is faster. @default all */
-  readonly forOperation?: string;
+  readonly forOperation?: string | undefined;
+  /** Milliseconds after which it goes on with the sources that have come up. @default when all were tried */
+  readonly patienceMs?: number | undefined;
+}
+
+/** Reads what the flags name: a config file, one target, or the embedded default. */
+export async function readTarget(
+  io: Io,
+  flags: SourceFlags,
+  only?: (loaded: GatewayConfig) => (name: string) => boolean,
+): Promise<ReadTarget> {
+  const target = targetConfig(io, flags);
+  const { env, cwd } = io;
+  if (target !== undefined) {
+    const { loadConfigObject } = await import("../gateway/config/read-config.ts");
+    const read = await loadConfigObject(target, { baseDir: cwd, env });
+    const loaded = { ...read, authHint: "Name the variable that holds a token with --token-env NAME." };
+    return { loaded, kind: "target", isGateway: flags.url !== undefined, close: async () => {} };
+  }
+  const path = await configPath(io, flags);
+  if (path === undefined) return readEmbedded(io, only);
+  const { loadConfig } = await import("../gateway/config/read-config.ts");
+  const reload = () => loadConfig(path, { env });
+  return { loaded: await reload(), kind: "config", reload, close: async () => {} };
+}
+
+async function configPath(io: Io, flags: SourceFlags): Promise<string | undefined> {
+  if (flags.config === undefined) {
+    const { findConfig } = await import("../gateway/config/find-config.ts");
+    return findConfig(io.cwd);
+  }
+  const [{ resolve }, { stat }] = await Promise.all([import("node:path"), import("node:fs/promises")]);
+  const path = resolve(io.cwd, flags.config);
+  const facts = await stat(path).catch(() => undefined);
+  if (facts === undefined)
+    throw new CommandError(`The config "${safeLine(flags.config, 200)}" does not exist.`);
+  if (!facts.isFile()) throw new CommandError(`The config "${safeLine(flags.config, 200)}" is no file.`);
+  return path;
+}
+
+async function readEmbedded(
+  io: Io,
+  only: ((config: GatewayConfig) => (name: string) => boolean) | undefined,
+): Promise<ReadTarget> {
+  const { openEmbedded } = await import("../gateway/embedded/embedded-config.ts");
+  const onWarning = (message: string): void => {
+    if (!io.quiet) io.stderr.write(`waybill: ${safeLine(message)}\n`);
+  };
+  const names: GatewayConfig = { mcpServers: { depot: {} }, openapi: { tariff: { document: "" } } };
+  const opened = await openEmbedded({ env: io.env, onWarning, ...(only && { only: only(names) }) });
+  return { loaded: opened.loaded, kind: "embedded", stateFile: opened.stateFile, close: opened.close };
 }
 
 /** Reads the config and mounts its sources, with progress on stderr; throws a `CommandError` for what cannot be used. */
 export async function openSession(
-  _io: Io,
-  _flags: SourceFlags,
-  _options: SessionOptions = {},
+  io: Io,
+  flags: SourceFlags,
+  options: SessionOptions = {},
 ): Promise<Session> {
-  throw new Error("not there yet");
+  const { forOperation } = options;
+  const choose =
+    forOperation === undefined ? undefined : (config: GatewayConfig) => sourcesFor(forOperation, config);
+  const target = await readTarget(io, flags, choose);
+  try {
+    const { createGateway } = await import("../gateway/gateway.ts");
+    const gateway = await createGateway(target.loaded, {
+      startNow: choose?.(target.loaded.config),
+      onWarning: (message) => {
+        if (io.verbose) io.stderr.write(`waybill: ${safeLine(message)}\n`);
+      },
+    });
+    const session: Session = {
+      ...target,
+      gateway,
+      close: async () => {
+        await gateway.close().finally(() => target.close());
+      },
+    };
+    await untilAttempted(io, session, options.patienceMs).catch(async (thrown: unknown) => {
+      await session.close();
+      throw thrown;
+    });
+    return session;
+  } catch (thrown) {
+    await target.close();
+    throw thrown;
+  }
+}
+
+/**
+ * The sources an operation may come from: the one named like its namespace, else local modules and the bus, which hold several
+ * namespaces. A source that keeps the ids of others holds any.
+ */
+export function sourcesFor(operationId: string, config: GatewayConfig): (name: string) => boolean {
+  const dot = operationId.indexOf(".");
+  if (dot === -1) return () => true;
+  const namespace = operationId.slice(0, dot);
+  const keepIds = new Map<string, boolean>();
+  for (const [place, name] of sourceNames(config)) {
+    const [kind, key] = [place.slice(0, place.indexOf(".")), place.slice(place.indexOf(".") + 1)];
+    const entry = kind === "openapi" ? config.openapi?.[key] : config.mcpServers?.[key];
+    keepIds.set(name, entry?.keepIds === true);
+  }
+  const isNamed = keepIds.has(namespace);
+  return (name) => name === namespace || (keepIds.get(name) ?? !isNamed);
+}
+
+/** Waits until every source was tried once; a single target that cannot be reached is the end of the command. */
+async function untilAttempted(io: Io, { gateway, kind }: Session, patienceMs?: number): Promise<void> {
+  const patience = new Promise<void>((done) => {
+    if (patienceMs !== undefined) setTimeout(done, patienceMs);
+  });
+  const waiting = () => gateway.sources.filter(({ state }) => state.status === "connecting");
+  await withProgress(io, `connecting ${namesOf(waiting())}`, async (update) => {
+    const stop = gateway.onSources(() => update(`connecting ${namesOf(waiting())}`));
+    await untilAborted(io.signal, Promise.race([gateway.ready, patience])).finally(stop);
+  });
+  const [source] = gateway.sources;
+  if (kind === "target" && source?.state.status === "down")
+    throw new CommandError(safeLine(source.state.reason), EXIT.callError);
+}
+
+/** Waits for work, but no longer than until the signal. */
+async function untilAborted<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  if (signal === undefined) return work;
+  let onAbort = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+  return Promise.race([work, aborted]).finally(() => signal.removeEventListener("abort", onAbort));
+}
+
+function namesOf(sources: readonly { readonly name: string }[]): string {
+  const names = sources.map(({ name }) => name);
+  return names.length > 4 ? `${names.slice(0, 4).join(", ")} and ${names.length - 4} more` : names.join(", ");
 }

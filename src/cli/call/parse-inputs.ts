@@ -1,0 +1,193 @@
+import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
+import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import { CommandError } from "../io.ts";
+import { safeLine } from "../terminal/safe-text.ts";
+import { nameOfFile, readGivenFile, textOfBytes } from "./given-file.ts";
+import { memberSchemas, partsOf, typesOf } from "./input-schema.ts";
+import { parseGivenJson } from "./parse-json.ts";
+import { bytesForm, itemOf, valueOfText } from "./value-of-text.ts";
+
+/** What inputs are read with. */
+export interface InputOptions {
+  /** The schema of the input; values are read by it. @default anything goes */
+  readonly schema?: JsonSchemaObject | undefined;
+  /** What relative names of files start from. */
+  readonly cwd: string;
+  /** The text of stdin, for `-`. */
+  readStdin(): Promise<string>;
+}
+
+/** Words that are no `key=value` and stand for the whole input. */
+const WHOLE = /^\s*[[{"]/;
+
+/**
+ * Reads the inputs of a call: whole ones (`{…}`, `@file.json`, `-`) and members (`key=text`, `key:=json`, `key=@file`, `key@file`,
+ * `a.b=…`); members go into the whole. Gives `undefined` where there are none.
+ */
+export async function parseInputs(words: readonly string[], options: InputOptions): Promise<unknown> {
+  const wholes = words.filter(isWhole);
+  if (wholes.length > 1)
+    throw new CommandError("The input is given whole more than once; give one, and key=value besides.");
+  const whole = wholes[0] === undefined ? undefined : await readWhole(wholes[0], options);
+  const members = words.filter((word) => !isWhole(word));
+  if (members.length === 0) return whole;
+  if (whole !== undefined && !isPlainObject(whole))
+    throw new CommandError("key=value can only be added to a JSON object.");
+  const input: Record<string, unknown> = isPlainObject(whole) ? whole : {};
+  const given = new Map<string, number>();
+  for (const word of members) await addMember(input, word, given, options);
+  return input;
+}
+
+/** Tells whether a word stands for the whole input. */
+function isWhole(word: string): boolean {
+  if (word === "-" || word.startsWith("@") || WHOLE.test(word)) return true;
+  return /^(?:-?\d[\d.eE+-]*|true|false|null)$/.test(word);
+}
+
+async function readWhole(word: string, options: InputOptions): Promise<unknown> {
+  if (word === "-") return parseGivenJson(await options.readStdin(), "The input on stdin");
+  if (!word.startsWith("@")) return parseGivenJson(word, "The input");
+  const path = word.slice(1);
+  const what = `The file "${safeLine(path, 200)}"`;
+  return parseGivenJson(textOfBytes(await readGivenFile(path, options.cwd), what), what);
+}
+
+interface Member {
+  readonly key: string;
+  readonly kind: "text" | "json" | "file" | "json-file";
+  readonly text: string;
+}
+
+/** Splits `key=text`, `key:=json`, `key=@file`, `key:=@file` and `key@file`; `key=@@text` is the text `@text`. */
+function splitMember(word: string): Member {
+  const at = word.search(/[=@]/);
+  if (at <= 0) throw notUnderstood(word);
+  if (word[at] === "@") return { key: word.slice(0, at), kind: "file", text: word.slice(at + 1) };
+  const isJson = word[at - 1] === ":";
+  const key = word.slice(0, isJson ? at - 1 : at);
+  const text = word.slice(at + 1);
+  if (key === "") throw notUnderstood(word);
+  if (text.startsWith("@@") && !isJson) return { key, kind: "text", text: text.slice(1) };
+  if (text.startsWith("@")) return { key, kind: isJson ? "json-file" : "file", text: text.slice(1) };
+  return { key, kind: isJson ? "json" : "text", text };
+}
+
+function notUnderstood(word: string): CommandError {
+  return new CommandError(
+    `The input "${safeLine(word, 80)}" is not understood; inputs are key=value, key:=json, key=@file, a JSON object, @file.json, or - for stdin.`,
+  );
+}
+
+/** Finds the place that a key with dots leads to; a member whose own name has dots is preferred. */
+function pathOf(key: string, root: JsonSchemaObject): { path: string[]; parts: readonly JsonSchemaObject[] } {
+  const path: string[] = [];
+  let parts = partsOf(root, root);
+  let rest = key;
+  while (rest !== "") {
+    const segments = rest.split(".");
+    let taken = segments.length;
+    while (taken > 1 && !hasMember(parts, segments.slice(0, taken).join("."))) taken -= 1;
+    const name = segments.slice(0, taken).join(".");
+    if (name === "") throw new CommandError(`The key "${safeLine(key, 80)}" has an empty part.`);
+    path.push(name);
+    parts = memberSchemas(parts, name, root) as JsonSchemaObject[];
+    if (taken === segments.length) break;
+    rest = segments.slice(taken).join(".");
+    if (rest === "") throw new CommandError(`The key "${safeLine(key, 80)}" ends with a dot.`);
+  }
+  return { path, parts };
+}
+
+function hasMember(parts: readonly JsonSchemaObject[], name: string): boolean {
+  return parts.some(({ properties }) => isPlainObject(properties) && Object.hasOwn(properties, name));
+}
+
+async function addMember(
+  input: Record<string, unknown>,
+  word: string,
+  given: Map<string, number>,
+  options: InputOptions,
+): Promise<void> {
+  const member = splitMember(word);
+  const root = options.schema ?? {};
+  const { path, parts } = pathOf(member.key, root);
+  const times = (given.get(member.key) ?? 0) + 1;
+  given.set(member.key, times);
+  const holder = holderOf(input, path, member.key);
+  const last = path.at(-1) as string;
+  if (times === 1) return put(holder, last, await memberValue(member, parts, options));
+  const types = typesOf(parts);
+  if (types.size > 0 && !types.has("array"))
+    throw new CommandError(`"${safeLine(member.key, 80)}" is given more than once, but takes one value.`);
+  const before = read(holder, last);
+  const list = Array.isArray(before) && (types.has("array") || times > 2) ? before : [before];
+  const next = types.has("array")
+    ? await itemValue(member, parts, options)
+    : await memberValue(member, parts, options);
+  put(holder, last, [...list, next]);
+}
+
+type Holder = Record<string, unknown> | unknown[];
+
+/** Walks to what holds the last part of a path, and makes what is missing on the way. */
+function holderOf(input: Record<string, unknown>, path: readonly string[], key: string): Holder {
+  let holder: Holder = input;
+  for (const [at, name] of path.slice(0, -1).entries()) {
+    const next: unknown = read(holder, name);
+    if (Array.isArray(next) || isPlainObject(next)) holder = next;
+    else if (next === undefined) {
+      const made: Holder = path[at + 1] === "0" ? [] : {};
+      put(holder, name, made);
+      holder = made;
+    } else throw new CommandError(`"${safeLine(key, 80)}" leads into a value that has no members.`);
+  }
+  return holder;
+}
+
+function read(holder: Holder, name: string): unknown {
+  if (Array.isArray(holder)) return /^\d+$/.test(name) ? holder[Number(name)] : undefined;
+  return Object.hasOwn(holder, name) ? holder[name] : undefined;
+}
+
+function put(holder: Holder, name: string, value: unknown): void {
+  if (!Array.isArray(holder)) {
+    setOwn(holder, name, value);
+    return;
+  }
+  const at = /^\d{1,6}$/.test(name) ? Number(name) : Number.NaN;
+  if (!(at <= holder.length))
+    throw new CommandError(
+      `A list has no place "${safeLine(name, 40)}" yet; count from 0, one after the other.`,
+    );
+  holder[at] = value;
+}
+
+async function memberValue(
+  member: Member,
+  parts: readonly JsonSchemaObject[],
+  options: InputOptions,
+): Promise<unknown> {
+  const { key, kind, text } = member;
+  const root = options.schema ?? {};
+  if (kind === "text") return valueOfText(text, parts, root, key);
+  if (kind === "json") return parseGivenJson(text, `The value of "${safeLine(key, 80)}"`);
+  const bytes = await readGivenFile(text, options.cwd);
+  const what = `The file "${safeLine(text, 200)}"`;
+  if (kind === "json-file") return parseGivenJson(textOfBytes(bytes, what), what);
+  const form = bytesForm(parts);
+  if (form === "text") return bytes.toString("base64");
+  if (form === "object") return { base64: bytes.toString("base64"), filename: nameOfFile(text) };
+  const content = textOfBytes(bytes, what);
+  const types = typesOf(parts);
+  return types.size === 0 || types.has("string") ? content : valueOfText(content.trim(), parts, root, key);
+}
+
+async function itemValue(
+  member: Member,
+  parts: readonly JsonSchemaObject[],
+  options: InputOptions,
+): Promise<unknown> {
+  if (member.kind !== "text") return memberValue(member, [], options);
+  return itemOf(member.text, parts, options.schema ?? {}, member.key);
+}

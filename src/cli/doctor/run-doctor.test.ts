@@ -1,0 +1,182 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { runCommandLine } from "../../../test/run-command-line.ts";
+import { childScript } from "../../../test/stdio-child.ts";
+import type { Diagnosis } from "./diagnosis.ts";
+import { examineBus, examinePort } from "./examine-network.ts";
+import { examineSource } from "./examine-sources.ts";
+import { examineNode, examinePackages } from "./examine-surroundings.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "waybill-doctor-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const SECRET = "sk-very-secret-0123456789";
+const run = (...args: string[]) =>
+  runCommandLine(["doctor", ...args], {
+    cwd: folder,
+    env: { PATH: process.env["PATH"], WAYBILL_STATE_DIR: join(folder, "state"), TOKEN: SECRET },
+  });
+const setConfig = (config: object) => writeFile(join(folder, "waybill.config.json"), JSON.stringify(config));
+const good = { command: process.execPath, args: [childScript("sdk-server.js")] };
+
+describe("doctor", () => {
+  it("finds a sound config healthy", async () => {
+    await setConfig({ mcpServers: { good }, serve: { port: 0 } });
+    const { code, stdout } = await run();
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/ok\s+source\s+good/)]);
+    expect(stdout.trimEnd().endsWith("healthy")).toBe(true);
+  });
+
+  it("says of each broken source what is wrong and what to do, and shows no secret", async () => {
+    const mcpServers = {
+      good,
+      gone: { command: "/no/such/program", args: ["--token", SECRET], env: { TOKEN: "${TOKEN}" } },
+      unset: { url: "https://mcp.example/mcp", bearer: "${NO_SUCH_VARIABLE}" },
+      off: { ...good, disabled: true },
+    };
+    await setConfig({ mcpServers, serve: { port: 0 }, openapi: { api: { document: "none.json" } } });
+    const { code, stdout } = await run("--json");
+    const { diagnoses, ok } = JSON.parse(stdout) as { ok: boolean; diagnoses: Diagnosis[] };
+    const broken = diagnoses.filter(({ status }) => status === "problem");
+    expect([code, ok]).toEqual([1, false]);
+    expect(new Set(broken.map(({ area, subject }) => `${area} ${subject}`))).toEqual(
+      new Set(["config mcpServers.unset", "source gone", "source unset", "source api"]),
+    );
+    expect(broken.every(({ fix }) => fix !== undefined && fix !== "")).toBe(true);
+    expect(stdout).not.toContain(SECRET);
+  });
+
+  it("tells each problem once, with what to do", async () => {
+    await setConfig({ mcpServers: { gone: { command: "/no/such/program" } }, serve: { port: 0 } });
+    const { stdout } = await run();
+    expect(stdout.match(/source gone/g)).toHaveLength(1);
+    expect(stdout.match(/down:/g)).toHaveLength(1);
+    expect(stdout.trimEnd().split("\n").at(-1)).toBe("1 problem");
+  });
+
+  it("notes patterns that match nothing, and counts what policies left", async () => {
+    const server = { ...good, policy: { deny: ["*"] } };
+    await setConfig({
+      mcpServers: { good: server },
+      policies: { "goood.*": { cacheMs: 1 } },
+      serve: { port: 0 },
+    });
+    const { code, stdout } = await run("--json");
+    const { diagnoses, sources } = JSON.parse(stdout) as {
+      diagnoses: Diagnosis[];
+      sources: { operations: number }[];
+    };
+    const [pattern] = diagnoses.filter(({ area }) => area === "policy");
+    expect([code, pattern?.status, sources[0]?.operations]).toEqual([0, "note", 0]);
+    expect(pattern?.message).toContain('did you mean "good.*"?');
+  });
+
+  it("looks at the APIs behind documents: away, at a private address, or there", async () => {
+    const server = createServer((_, response) => response.writeHead(404).end());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const here = `http://127.0.0.1:${port}`;
+    const document = {
+      openapi: "3.1.0",
+      info: { title: "T", version: "1.0.0" },
+      servers: [{ url: here }],
+      paths: { "/a": { get: { operationId: "a", responses: { 200: { description: "x" } } } } },
+    };
+    await writeFile(join(folder, "api.json"), JSON.stringify(document));
+    const openapi = {
+      shut: { document: "api.json" },
+      open: { document: "api.json", allowPrivate: ["127.0.0.1"] },
+      away: { document: "api.json", baseUrl: "http://127.0.0.1:9" },
+    };
+    await setConfig({ openapi, serve: { port: 0 } });
+    const { code, stdout } = await run("--json");
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    const { diagnoses } = JSON.parse(stdout) as { diagnoses: Diagnosis[] };
+    const found = Object.fromEntries(
+      diagnoses.filter(({ area }) => area === "api").map((one) => [one.subject, one]),
+    );
+    expect(code).toBe(1);
+    expect(found["open"]).toMatchObject({ status: "ok", message: `${here} answers` });
+    expect(found["shut"]).toMatchObject({
+      status: "problem",
+      fix: 'If you mean it, set openapi.shut.allowPrivate to ["127.0.0.1"].',
+    });
+    expect(found["away"]).toMatchObject({
+      status: "problem",
+      fix: "Start the API, or correct openapi.away.baseUrl.",
+    });
+  });
+
+  it("lists the mistakes of a config, with 2", async () => {
+    await setConfig({ mcpServer: {}, serve: { port: "x" } });
+    const { code, stdout } = await run("--json");
+    const { diagnoses } = JSON.parse(stdout) as { diagnoses: Diagnosis[] };
+    expect(code).toBe(2);
+    expect(diagnoses.filter(({ area, status }) => area === "config" && status === "problem")).toHaveLength(2);
+  });
+});
+
+describe("what a doctor looks at", () => {
+  it("knows which Node is new enough", () => {
+    const versions = ["20.18.3", "20.19.0", "21.0.0", "18.20.0"];
+    expect(versions.map((version) => examineNode(version).status)).toEqual([
+      "problem",
+      "ok",
+      "ok",
+      "problem",
+    ]);
+  });
+
+  it("tells a free port from a gateway and from something else", async () => {
+    let body = '{"status":"ok"}';
+    const server = createServer((_, response) => response.end(body));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    expect((await examinePort({ port })).status).toBe("note");
+    body = "hello";
+    expect((await examinePort({ port })).status).toBe("problem");
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    expect((await examinePort({ port })).status).toBe("ok");
+  });
+
+  it("tells a broker that is away, without the password in its address", async () => {
+    const [found] = await examineBus({ nats: "nats://me:hunter22@127.0.0.1:9" });
+    expect([found?.status, found?.subject]).toEqual(["problem", "127.0.0.1:9"]);
+    expect(JSON.stringify(found)).not.toContain("hunter22");
+  });
+
+  it("asks for packages only where something wants them", () => {
+    const missing = () => false;
+    expect(examinePackages({ docs: false, telemetry: false }, missing)).toEqual([]);
+    const found = examinePackages({ docs: true, telemetry: true }, missing);
+    expect(found.map(({ status }) => status)).toEqual(["note", "problem", "problem"]);
+  });
+
+  it("notices slow sources at 3 s, and tools that are not approved", () => {
+    const report = {
+      name: "s",
+      kind: "mcp" as const,
+      target: "t",
+      state: { status: "up" as const, since: 1 },
+      operations: 1,
+      unusable: [],
+      notes: [],
+    };
+    expect(examineSource({ ...report, startMs: 3_000 }).map(({ status }) => status)).toEqual(["ok"]);
+    expect(examineSource({ ...report, startMs: 3_001 }).map(({ status }) => status)).toEqual(["ok", "note"]);
+    const changed = examineSource({ ...report, changed: [{ tool: "a", kind: "changed" }] });
+    expect(changed.at(-1)).toMatchObject({
+      status: "problem",
+      fix: expect.stringContaining("waybill lock s"),
+    });
+  });
+});

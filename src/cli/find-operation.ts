@@ -1,0 +1,53 @@
+import type { AnyOperation } from "../core/operation/operation-types.ts";
+import { CommandError, EXIT, type Io } from "./io.ts";
+import { recallNames } from "./name-cache.ts";
+import { describeMissing, nearestNames } from "./nearest-names.ts";
+import type { Session, SourceFlags } from "./session.ts";
+import { spelledCommand } from "./spelled-command.ts";
+import { safeLine } from "./terminal/safe-text.ts";
+
+/**
+ * Finds an operation by its id; where there is one source alone its namespace may be left out. One that is not there is a
+ * `CommandError` with the nearest names, or with the reason why its source is down.
+ */
+export async function findOperation(
+  io: Io,
+  flags: SourceFlags,
+  session: Session,
+  id: string,
+): Promise<AnyOperation> {
+  const { executor, sources } = session.gateway;
+  const whole = isShown(executor.get(id));
+  if (whole !== undefined) return whole;
+  const [only] = sources;
+  if (session.kind === "target" && only !== undefined) {
+    const short = isShown(executor.get(`${only.name}.${id}`));
+    if (short !== undefined) return short;
+  }
+  const namespace = id.slice(0, Math.max(0, id.indexOf(".")));
+  const down = sources.find(({ name, state }) => name === namespace && state.status !== "up");
+  if (down !== undefined)
+    throw new CommandError(`The source "${down.name}" is ${whyNot(down)}`, EXIT.callError);
+  const known = new Set<string>([...executor.operations].filter(isShown).map((operation) => operation.id));
+  for (const operation of (await recallNames(io, flags)).operations) known.add(operation.id);
+  const shown = safeLine(id, 120);
+  // It was there when names were last kept, for somebody.
+  if (known.delete(id)) throw new CommandError(describeHidden(shown, flags), EXIT.callError);
+  const missing = describeMissing(shown, nearestNames(id, known), spelledCommand(io));
+  throw new CommandError(missing, EXIT.callError);
+}
+
+function describeHidden(id: string, { url }: SourceFlags): string {
+  const head = `There is no operation "${id}" any more`;
+  return url === undefined ? `${head}.` : `${head}, or this token may not see it.`;
+}
+
+function isShown(operation: AnyOperation | undefined): AnyOperation | undefined {
+  return operation?.visibility === "internal" ? undefined : operation;
+}
+
+function whyNot({ state }: Session["gateway"]["sources"][number]): string {
+  if (state.status === "down") return `down: ${safeLine(state.reason)}`;
+  if (state.status === "disabled") return "disabled in the config.";
+  return "not there yet; try again soon.";
+}

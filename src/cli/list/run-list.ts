@@ -1,0 +1,109 @@
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import { EXIT, type Io } from "../io.ts";
+import { rememberNames } from "../name-cache.ts";
+import { openSession, type Session, type SourceFlags } from "../session.ts";
+import { toSafeJson } from "../terminal/json-output.ts";
+import { safeLine } from "../terminal/safe-text.ts";
+import { createStyle } from "../terminal/style.ts";
+import { renderTable } from "../terminal/table.ts";
+import { operationJson } from "./operation-json.ts";
+import { downLines, sourceTable } from "./source-table.ts";
+
+/** Flags of `waybill list`. */
+export interface ListFlags extends SourceFlags {
+  readonly sources?: boolean;
+  readonly strict?: boolean;
+  readonly json?: boolean;
+}
+
+/** Runs `waybill list`. */
+export async function runList(io: Io, filter: string | undefined, flags: ListFlags): Promise<number> {
+  const session = await openSession(io, flags);
+  try {
+    await rememberNames(io, flags, session);
+    const reports = session.gateway.reports();
+    const down = downLines(reports);
+    if (flags.json) io.stdout.write(`${toSafeJson(await listJson(session, filter, flags), 2)}\n`);
+    else {
+      const text = flags.sources
+        ? await sourceTable(io, reports, io.stdout)
+        : await operationList(io, session, filter);
+      if (text !== "") io.stdout.write(`${text}\n`);
+      if (!io.quiet) for (const warning of session.loaded.warnings) say(io, warning);
+    }
+    for (const line of down) say(io, line);
+    return flags.strict && down.length > 0 ? EXIT.callError : EXIT.ok;
+  } finally {
+    await session.close();
+  }
+}
+
+function say(io: Io, line: string): void {
+  io.stderr.write(`waybill: ${safeLine(line, 1_000)}\n`);
+}
+
+async function listJson(session: Session, filter: string | undefined, flags: ListFlags): Promise<unknown> {
+  const sources = session.gateway.reports();
+  if (flags.sources) return { sources };
+  const found = await filtered(session, filter);
+  return {
+    operations: found.map((operation) => operationJson(operation, sourceName(session, operation))),
+    sources: sources.map(({ name, kind, state, operations }) => ({ name, kind, state, operations })),
+  };
+}
+
+/** Where an operation comes from; everything of a gateway that was named does from that gateway, so there it is the namespace. */
+export function sourceName({ gateway, isGateway }: Session, { id, namespace }: AnyOperation): string {
+  return isGateway ? namespace : (gateway.sourceOf(id) ?? "");
+}
+
+async function filtered(session: Session, filter: string | undefined): Promise<readonly AnyOperation[]> {
+  // The owner's view: whoever runs the command may see what needs rights to be called.
+  const all = [...session.gateway.executor.operations]
+    .filter(({ visibility }) => visibility !== "internal")
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  if (filter === undefined || filter.trim() === "") return all;
+  if (/[*?{]/.test(filter)) {
+    const { matchesPattern } = await import("../../gateway/glob.ts");
+    return all.filter(({ id }) => matchesPattern(filter, id));
+  }
+  const words = filter.toLowerCase().split(/\s+/);
+  return all.filter(({ id, title = "", description }) => {
+    const text = `${id} ${title} ${description}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+}
+
+async function operationList(io: Io, session: Session, filter: string | undefined): Promise<string> {
+  const found = await filtered(session, filter);
+  if (found.length === 0) {
+    const what =
+      filter === undefined ? "There are no operations." : `Nothing fits "${safeLine(filter, 80)}".`;
+    if (!io.quiet) io.stderr.write(`waybill: ${what}\n`);
+    return "";
+  }
+  const style = createStyle(io.stdout, io.env);
+  const rows = inOrderOfSources(session, found).map((operation) => [
+    { text: operation.id, paint: style.cyan },
+    operation.type,
+    sourceName(session, operation),
+    firstSentence(operation.description),
+  ]);
+  const head = ["OPERATION", "TYPE", "SOURCE", "DESCRIPTION"];
+  return renderTable(rows, { head, stream: io.stdout, env: io.env });
+}
+
+function inOrderOfSources({ gateway }: Session, found: readonly AnyOperation[]): readonly AnyOperation[] {
+  const order = new Map(gateway.sources.map(({ name }, at) => [name, at]));
+  const placed = found.map((operation) => {
+    const at = order.get(gateway.sourceOf(operation.id) ?? "") ?? order.size;
+    return { operation, at };
+  });
+  return placed.sort((a, b) => a.at - b.at).map(({ operation }) => operation);
+}
+
+/** What of a description fits in a list. */
+function firstSentence(description: string): string {
+  const [paragraph = ""] = description.trim().split(/\n\s*\n/, 1);
+  return safeLine(paragraph, 300);
+}

@@ -1,0 +1,106 @@
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { stateFolder } from "../gateway/embedded/state-folder.ts";
+import type { Io } from "./io.ts";
+import type { Session, SourceFlags } from "./session.ts";
+
+/** What completion and suggestions know of what is mounted. */
+export interface KnownNames {
+  readonly operations: readonly { readonly id: string; readonly about: string }[];
+  readonly sources: readonly string[];
+}
+
+/** More would only be slow to complete. */
+const MOST_OPERATIONS = 20_000;
+const MOST_CHARACTERS = 120;
+const MOST_BYTES = 16 * 1024 * 1024;
+/** Targets whose names are kept; the oldest go. */
+const MOST_FILES = 50;
+
+/** What the flags point at: names are kept for each. */
+async function targetKey(io: Io, flags: SourceFlags): Promise<string> {
+  const { mcp, openapi, url, config } = flags;
+  if (mcp !== undefined || openapi !== undefined || url !== undefined)
+    return JSON.stringify([io.cwd, mcp, openapi, url]);
+  if (config !== undefined) return resolve(io.cwd, config);
+  const { findConfig } = await import("../gateway/config/find-config.ts");
+  return (await findConfig(io.cwd)) ?? "embedded";
+}
+
+interface Place {
+  readonly file: string;
+  /** When the config was last changed; what was kept before that is stale. */
+  readonly changedAt: number;
+}
+
+async function placeOf(io: Io, flags: SourceFlags): Promise<Place> {
+  const key = await targetKey(io, flags);
+  const name = createHash("sha256").update(key).digest("hex").slice(0, 24);
+  const facts = await stat(key).catch(() => undefined);
+  return {
+    file: join(stateFolder({ env: io.env }), "names", `${name}.json`),
+    changedAt: facts?.mtimeMs ?? 0,
+  };
+}
+
+/** Keeps the names of what is mounted, for completion; says nothing where that cannot be done. */
+export async function rememberNames(io: Io, flags: SourceFlags, session: Session): Promise<void> {
+  try {
+    const { file, changedAt } = await placeOf(io, flags);
+    const { gateway } = session;
+    const operations = [...gateway.executor.operations]
+      .filter(({ visibility }) => visibility !== "internal")
+      .slice(0, MOST_OPERATIONS)
+      .map(({ id, description }) => ({ id, about: description.slice(0, MOST_CHARACTERS) }));
+    const sources = gateway.sources.map(({ name }) => name);
+    const beside = `${file}.${process.pid}`;
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await writeFile(beside, JSON.stringify({ changedAt, operations, sources }), { mode: 0o600 });
+    await rename(beside, file).catch(() => rm(beside, { force: true }));
+    await dropOldest(dirname(file));
+  } catch {
+    // A folder that cannot be written to costs completion its speed, and nobody anything else.
+  }
+}
+
+async function dropOldest(folder: string): Promise<void> {
+  const names = await readdir(folder);
+  if (names.length <= MOST_FILES) return;
+  const dated = names.map(async (name) => {
+    const facts = await stat(join(folder, name)).catch(() => undefined);
+    return { name, at: facts?.mtimeMs ?? 0 };
+  });
+  const oldest = (await Promise.all(dated)).sort((a, b) => b.at - a.at).slice(MOST_FILES);
+  await Promise.all(oldest.map(({ name }) => rm(join(folder, name), { force: true })));
+}
+
+/** Finds the names that were kept; `isStale` where the config has changed since, or none were. */
+export async function recallNames(
+  io: Io,
+  flags: SourceFlags,
+): Promise<KnownNames & { readonly isStale: boolean }> {
+  const nothing = { operations: [], sources: [], isStale: true };
+  try {
+    const { file, changedAt } = await placeOf(io, flags);
+    const { size } = await stat(file);
+    if (size > MOST_BYTES) return nothing;
+    const kept: unknown = JSON.parse(await readFile(file, "utf8"));
+    if (!isKept(kept)) return nothing;
+    return { ...kept, isStale: kept.changedAt !== changedAt };
+  } catch {
+    return nothing;
+  }
+}
+
+function isKept(value: unknown): value is KnownNames & { readonly changedAt: number } {
+  if (typeof value !== "object" || value === null) return false;
+  const { changedAt, operations, sources } = value as Record<string, unknown>;
+  return (
+    typeof changedAt === "number" &&
+    Array.isArray(sources) &&
+    sources.every((name) => typeof name === "string") &&
+    Array.isArray(operations) &&
+    operations.every(({ id, about }) => typeof id === "string" && typeof about === "string")
+  );
+}

@@ -1,0 +1,68 @@
+/** How many names are suggested. */
+const MOST_NAMES = 3;
+/** Longer names are not compared. */
+const MOST_CHARACTERS = 200;
+
+/** The names that may be meant by one that is not known, the nearest first, at most three. */
+export function nearestNames(name: string, known: Iterable<string>): readonly string[] {
+  const wanted = name.toLowerCase().slice(0, MOST_CHARACTERS);
+  const last = lastPart(wanted);
+  const scored: { readonly other: string; readonly score: number }[] = [];
+  for (const other of known) {
+    if (other.length > MOST_CHARACTERS) continue;
+    const score = scoreOf(wanted, last, other.toLowerCase());
+    if (score !== undefined) scored.push({ other, score });
+  }
+  scored.sort((a, b) => a.score - b.score || (a.other < b.other ? -1 : 1));
+  return scored.slice(0, MOST_NAMES).map(({ other }) => other);
+}
+
+/** Less is nearer; nothing for a name that is not near. */
+function scoreOf(wanted: string, last: string, other: string): number | undefined {
+  const allowed = Math.max(2, Math.floor(wanted.length / 4));
+  const slips = countSlips(wanted, other, allowed);
+  // As many slips as letters make any word of any other.
+  if (slips <= allowed && slips < Math.max(wanted.length, other.length)) return slips;
+  const name = lastPart(other);
+  if (last.length > 2 && name === last) return allowed + 1;
+  if (last.length > 3 && (name.includes(last) || other.includes(wanted))) return allowed + 2;
+  const near = countSlips(last, name, 2);
+  return last.length > 3 && near <= 2 ? allowed + 2 + near : undefined;
+}
+
+function lastPart(id: string): string {
+  return id.slice(id.indexOf(".") + 1);
+}
+
+/** The number of letters to add, leave out, exchange or swap; more than `most` is not counted to the end. */
+function countSlips(a: string, b: string, most: number): number {
+  if (Math.abs(a.length - b.length) > most) return most + 1;
+  let before: number[] = [];
+  let above = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      let cost = Math.min(
+        (above[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1),
+        (above[j] as number) + 1,
+        (row[j - 1] as number) + 1,
+      );
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      if (isSwapped) cost = Math.min(cost, (before[j - 2] as number) + 1);
+      row.push(cost);
+    }
+    if (Math.min(...row) > most) return most + 1;
+    before = above;
+    above = row;
+  }
+  return above[b.length] as number;
+}
+
+/** The sentence for an operation that is not there. */
+export function describeMissing(id: string, near: readonly string[], command = "waybill"): string {
+  const quoted = near.map((name) => `"${name}"`);
+  const head = `There is no operation "${id}"`;
+  if (quoted.length === 0) return `${head}; "${command} list" shows what there is.`;
+  const last = quoted.pop() as string;
+  return `${head}; did you mean ${quoted.length > 0 ? `${quoted.join(", ")} or ${last}` : last}?`;
+}

@@ -1,0 +1,71 @@
+import { nearestName } from "../core/options/check-options.ts";
+import { PACKAGE_VERSION } from "../core/package-version.ts";
+import { COMMANDS, type CommandRow } from "./command-table.ts";
+import { EXIT, type Io } from "./io.ts";
+import { rootHelp } from "./root-help.ts";
+import { spelledCommand } from "./spelled-command.ts";
+import { safeLine } from "./terminal/safe-text.ts";
+
+/** Flags that every command takes and that may stand before its name. */
+const SETTINGS = ["--no-color", "-q", "--quiet", "--verbose"];
+
+/** Runs the whole command with these arguments (without node and script) and returns the exit code; it never throws. */
+export async function runWaybill(given: Io, args: readonly string[]): Promise<number> {
+  const io = withSettings(given, args);
+  const start = args.findIndex((arg) => !SETTINGS.includes(arg));
+  const [first, ...rest] = start === -1 ? [] : args.slice(start);
+  if (first === undefined || first === "--help" || first === "-h") return write(io, rootHelp(io));
+  if (first === "help") return help(io, rest);
+  if (first === "--version" || first === "-V") return write(io, `${PACKAGE_VERSION}\n`);
+  if (first.startsWith("-")) return mistake(io, `there is no option ${safeLine(first, 80)}`, first);
+  const row = COMMANDS.find(({ name }) => name === first);
+  if (row === undefined) return mistake(io, `there is no command "${safeLine(first, 80)}"`, first);
+  return runRow(io, row, [...args.slice(0, start), ...rest]);
+}
+
+async function runRow(io: Io, row: CommandRow, args: readonly string[]): Promise<number> {
+  const [{ createProgram }, { runProgram }, add] = await Promise.all([
+    import("./create-program.ts"),
+    import("./run-command.ts"),
+    row.load(),
+  ]);
+  return runProgram(createProgram(io, [add]), io, [row.name, ...args]);
+}
+
+async function help(io: Io, [name, ...rest]: readonly string[]): Promise<number> {
+  if (name === undefined || name.startsWith("-")) return write(io, rootHelp(io));
+  return runWaybill(io, [name, ...(COMMANDS.some((row) => row.name === name) ? ["--help"] : rest)]);
+}
+
+function write(io: Io, text: string): number {
+  io.stdout.write(text);
+  return EXIT.ok;
+}
+
+function mistake(io: Io, what: string, given: string): number {
+  const isFlag = given.startsWith("-");
+  const known = isFlag
+    ? ["--help", "--version", ...SETTINGS]
+    : COMMANDS.filter(({ hidden }) => !hidden).map(({ name }) => name);
+  const near = nearestName(given.slice(0, 80), known);
+  const fix =
+    near === undefined ? `; "${spelledCommand(io)} --help" lists what there is.` : nearFix(near, isFlag);
+  io.stderr.write(`waybill: ${what}${fix}\n`);
+  return EXIT.usage;
+}
+
+function nearFix(near: string, isFlag: boolean): string {
+  return `; did you mean ${isFlag ? near : `"${near}"`}?`;
+}
+
+/** Reads what has to be known before anything is loaded; commands accept these flags too, so that they are no mistakes. */
+function withSettings(io: Io, args: readonly string[]): Io {
+  const end = args.indexOf("--");
+  const flags = new Set(end === -1 ? args : args.slice(0, end));
+  return {
+    ...io,
+    env: flags.has("--no-color") ? { ...io.env, NO_COLOR: "1" } : io.env,
+    quiet: io.quiet || flags.has("-q") || flags.has("--quiet"),
+    verbose: io.verbose || flags.has("--verbose"),
+  };
+}

@@ -1,0 +1,172 @@
+import { mkdtempSync, renameSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { createMemoryIo, type MemoryIo } from "../memory-io.ts";
+import { runWaybill } from "../run-waybill.ts";
+
+const operation = (name: string) =>
+  `export const ${name} = { id: "shop.${name}", namespace: "shop", name: "${name}", version: "1.0.0", type: "query", description: "Says ${name}.", handler: () => "${name}" };\n`;
+
+function makeFolder(config: object = {}): string {
+  const folder = mkdtempSync(join(tmpdir(), "waybill-serve-"));
+  writeFileSync(join(folder, "shop.mjs"), operation("hello"));
+  writeConfig(folder, { operations: "*.mjs", serve: { port: 0 }, ...config });
+  return folder;
+}
+
+/** As editors do it. */
+function writeConfig(folder: string, config: unknown): void {
+  const text = typeof config === "string" ? config : JSON.stringify(config);
+  writeFileSync(join(folder, "new.tmp"), text);
+  renameSync(join(folder, "new.tmp"), join(folder, "waybill.config.json"));
+}
+
+interface Served {
+  readonly io: MemoryIo;
+  readonly url: string;
+  stop(): Promise<number>;
+}
+
+async function serve(folder: string, args: string[] = []): Promise<Served> {
+  const controller = new AbortController();
+  const env = { WAYBILL_STATE_DIR: join(folder, "state") };
+  const io = createMemoryIo({ cwd: folder, env, signal: controller.signal });
+  const running = runWaybill(io, ["serve", "--log-level", "silent", ...args]);
+  await until(async () => io.err().includes("Try in another terminal"));
+  const [, url = ""] = /document +(http\S+)\/openapi\.json/.exec(io.err()) ?? [];
+  const stop = async () => {
+    controller.abort();
+    return running;
+  };
+  return { io, url, stop };
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 300; tries++) {
+    if (await isSo().catch(() => false)) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error("It took too long.");
+}
+
+const call = async (url: string, id: string): Promise<unknown> => {
+  const body = JSON.stringify({ operation: id, input: {} });
+  const headers = { "content-type": "application/json" };
+  return (await fetch(`${url}/call`, { method: "POST", headers, body })).json();
+};
+
+describe("waybill serve", () => {
+  it("RE-30 says what it mounted and where, with commands that work, and ends with 0", async () => {
+    const folder = makeFolder();
+    const { io, url, stop } = await serve(folder);
+    expect(io.out()).toBe("");
+    expect(io.err()).toMatch(/local +up +local +1 /);
+    for (const path of ["/mcp", "/api", "/openapi.json", "/docs", "/metrics"])
+      expect(io.err()).toContain(`${url}${path}`);
+    const [list, once, curl] = io.err().split("Try in another terminal\n")[1]?.trim().split("\n") ?? [];
+    for (const [line = "", found] of [
+      [list, "shop.hello"],
+      [once, '"hello"\n'],
+    ] as const) {
+      const again = createMemoryIo({ cwd: folder, env: { WAYBILL_STATE_DIR: join(folder, "state") } });
+      expect(await runWaybill(again, line.slice(line.search(/\b(list|call) /)).split(" "))).toBe(0);
+      await until(async () => again.out().includes(found));
+    }
+    expect(curl).toContain(`curl -s ${url}/call`);
+    expect(await call(url, "shop.hello")).toBe("hello");
+    expect(await stop()).toBe(0);
+    await expect(fetch(`${url}/health`)).rejects.toThrow();
+  });
+
+  it("RE-30 follows changes of modules and config, and keeps the old one while a new one is broken", async () => {
+    const folder = makeFolder();
+    const { url, stop } = await serve(folder);
+    writeFileSync(join(folder, "more.mjs"), operation("more"));
+    await until(async () => (await call(url, "shop.more")) === "more");
+    writeConfig(folder, '{ "operations": 7 }');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(await call(url, "shop.more")).toBe("more");
+    writeConfig(folder, { operations: "shop.mjs", serve: { port: 0 } });
+    await until(async () => (await call(url, "shop.more")) !== "more");
+    expect(await call(url, "shop.hello")).toBe("hello");
+    expect(await stop()).toBe(0);
+  });
+
+  it("RE-30 keeps a module that writes files of its own as it is", async () => {
+    const folder = makeFolder();
+    const counting = `import { writeFileSync } from "node:fs";
+let count = 0;
+export const count_up = { id: "shop.count", namespace: "shop", name: "count", version: "1.0.0", type: "mutation", description: "Counts.",
+  handler: () => { count += 1; writeFileSync(new URL("./state.json", import.meta.url), String(count)); return count; } };\n`;
+    writeFileSync(join(folder, "shop.mjs"), counting);
+    const { url, stop } = await serve(folder);
+    for (const count of [1, 2, 3]) {
+      expect(await call(url, "shop.count")).toBe(count);
+      await new Promise((resolve) => setTimeout(resolve, 400));
+    }
+    expect(await stop()).toBe(0);
+  });
+
+  it("RE-30 follows what TypeScript modules import", async () => {
+    const folder = makeFolder({ operations: "*.ts" });
+    writeFileSync(join(folder, "words.ts"), 'export const word: string = "old";\n');
+    writeFileSync(
+      join(folder, "shop.ts"),
+      `import { word } from "./words.js";\n${operation("say").replace('=> "say"', "=> word")}`,
+    );
+    writeConfig(folder, { operations: "shop.ts", serve: { port: 0 } });
+    const { url, stop } = await serve(folder);
+    expect(await call(url, "shop.say")).toBe("old");
+    writeFileSync(join(folder, "words.ts"), 'export const word: string = "new";\n');
+    await until(async () => (await call(url, "shop.say")) === "new");
+    expect(await stop()).toBe(0);
+  });
+
+  it("RE-30 takes over who may call at once, and stops at once, while a new source hangs", async () => {
+    const folder = makeFolder();
+    const { url, stop } = await serve(folder);
+    const hanging = { command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)"] };
+    const auth = { tokens: { ada: { token: "0123456789abcdef-secret" } } };
+    writeConfig(folder, { operations: "*.mjs", serve: { port: 0 }, mcpServers: { hanging } });
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    writeConfig(folder, {
+      operations: "*.mjs",
+      serve: { port: 0, auth },
+      mcpServers: { hanging, other: hanging },
+    });
+    await until(async () => (await fetch(`${url}/openapi.json`)).status === 401);
+    const start = performance.now();
+    expect(await stop()).toBe(0);
+    expect(performance.now() - start).toBeLessThan(4_000);
+  });
+
+  it("says that a port is in use, with exit code 2", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => other.once("listening", resolve));
+    const { port } = other.address() as AddressInfo;
+    const io = createMemoryIo({ cwd: makeFolder({ serve: { port } }) });
+    expect(await runWaybill(io, ["serve", "--log-level", "silent"])).toBe(2);
+    expect(io.err()).toContain(`waybill: Port ${port} is in use; give another one with --port`);
+    other.close();
+  });
+
+  it("refuses to let others in without a token, and points at the fix", async () => {
+    const io = createMemoryIo({ cwd: makeFolder() });
+    expect(await runWaybill(io, ["serve", "--host", "0.0.0.0", "--log-level", "silent"])).toBe(2);
+    expect(io.err()).toContain("serve.auth.tokens");
+  });
+
+  it("shows no command that needs a token it cannot show", async () => {
+    const folder = makeFolder({
+      serve: { port: 0, auth: { tokens: { ada: { token: "0123456789abcdef-secret" } } } },
+    });
+    const { io, stop } = await serve(folder);
+    expect(io.err()).not.toContain("0123456789abcdef");
+    expect(io.err()).toMatch(/curl -s http:\S+\/health\n/);
+    expect(io.err()).toMatch(/list --url http:\S+ --token-env NAME {2}# /);
+    expect(await stop()).toBe(0);
+  });
+});

@@ -1,0 +1,246 @@
+import type { LogConfig } from "../../gateway/config/gateway-config.ts";
+import { ConfigError, type LoadedConfig } from "../../gateway/config/loaded-config.ts";
+import { createGateway, type Gateway } from "../../gateway/gateway.ts";
+import { unusedPatterns } from "../../gateway/policy/unused-patterns.ts";
+import type { GatewayLogger } from "../../gateway/serve/observe/logger.ts";
+import type { ReadRecord } from "../../gateway/serve/observe/read-record.ts";
+import type { Telemetry } from "../../gateway/serve/observe/telemetry.ts";
+import { DRAIN_MS } from "../../gateway/serve/serve-settings.ts";
+import { takeFaults } from "../faults.ts";
+import { EXIT, type Io } from "../io.ts";
+import { rememberNames } from "../name-cache.ts";
+import { type ReadTarget, readTarget, type SourceFlags } from "../session.ts";
+import { announce, servedFacts } from "./announce.ts";
+import { followSources } from "./follow-sources.ts";
+import { ServedPlaces } from "./served-places.ts";
+import { untilStopped } from "./stop-on-signals.ts";
+
+/** Flags of `waybill serve`. */
+export interface ServeFlags extends SourceFlags {
+  readonly port?: number;
+  readonly host?: string;
+  readonly stdio?: boolean;
+  /** False with `--no-watch`. */
+  readonly watch?: boolean;
+  readonly logLevel?: NonNullable<LogConfig["level"]>;
+  readonly logFormat?: NonNullable<LogConfig["format"]>;
+}
+
+/** Sources that take longer are shown as connecting. */
+const FIRST_LOOK_MS = 10_000;
+const NOTICE_AFTER_MS = 500;
+/** A changed config counts as taken over then, though sources may still be starting. */
+const TAKEN_OVER_MS = 1_000;
+
+/** What serves, and how it was made. */
+interface Serving {
+  readonly io: Io;
+  readonly flags: ServeFlags;
+  readonly target: ReadTarget;
+  readonly gateway: Gateway;
+  readonly log: GatewayLogger;
+  readonly telemetry: Telemetry | undefined;
+  readonly places: ServedPlaces;
+  readonly releaseFaults: () => void;
+  loaded: LoadedConfig;
+}
+
+/** Runs `waybill serve`, until a signal or the end of stdin. */
+export async function runServe(io: Io, flags: ServeFlags): Promise<number> {
+  const signals = untilStopped((code) => process.exit(code));
+  try {
+    const target = withWatching(await readTarget(io, flags), flags);
+    const serving = await start(io, flags, target).catch(async (thrown: unknown) => {
+      await target.close();
+      throw thrown;
+    });
+    const ends = [signals.stopped, serving.places.ended, aborted(io.signal)];
+    const watch = await follow(serving);
+    const introduced = introduce(serving);
+    introduced.catch((thrown: unknown) => serving.log.error(messageOf(thrown)));
+    const why = await Promise.race(ends);
+    if (typeof why === "string") serving.log.info("stopping", { signal: why });
+    await Promise.all([watch?.close(), stop(serving)]);
+    return EXIT.ok;
+  } finally {
+    signals.release();
+  }
+}
+
+function withWatching(target: ReadTarget, { watch }: ServeFlags): ReadTarget {
+  return watch === false ? { ...target, loaded: { ...target.loaded, watchDocuments: false } } : target;
+}
+
+function aborted(signal: AbortSignal | undefined): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) resolve(undefined);
+    signal?.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+}
+
+async function start(io: Io, flags: ServeFlags, target: ReadTarget): Promise<Serving> {
+  const [{ createLogger }, { createObserver }, { Metrics }, { createTelemetry }] = await Promise.all([
+    import("../../gateway/serve/observe/logger.ts"),
+    import("../../gateway/serve/observe/observer.ts"),
+    import("../../gateway/serve/observe/metrics.ts"),
+    import("../../gateway/serve/observe/telemetry.ts"),
+  ]);
+  const { loaded } = target;
+  const { env } = io;
+  const isTerminal = io.stderr.isTTY === true;
+  const log = await createLogger({
+    config: logConfig(loaded, flags),
+    secrets: loaded.secrets,
+    env,
+    isTerminal,
+  });
+  // Modules of others run in here: what one of them forgot to catch is no reason to end for everybody.
+  const releaseFaults = takeFaults((thrown) => log.error("nobody caught a fault", faultFields(thrown)));
+  const onWarning = (message: string, cause?: unknown): void => {
+    log.warn(message, cause instanceof Error ? { cause: cause.message } : {});
+  };
+  const telemetry = await createTelemetry({ env, onWarning });
+  // Reports are asked for when metrics are looked at, by which time there is a gateway.
+  let gateway: Gateway | undefined;
+  const metrics = new Metrics({ sources: () => gateway?.reports() ?? [] });
+  const sourceOf = (id: string): string | undefined => gateway?.sourceOf(id);
+  const observer = createObserver({ log, metrics, telemetry, sourceOf });
+  gateway = await createGateway(loaded, { observers: [observer], onWarning });
+  const onRead = (record: ReadRecord): void => log.info(record.event, { ...record });
+  const places = new ServedPlaces(gateway, { io, flags, metrics, telemetry, onRead, onWarning });
+  try {
+    await places.open(loaded, target.kind);
+  } catch (thrown) {
+    releaseFaults();
+    await places.close(0);
+    await gateway.close();
+    await telemetry?.close();
+    throw thrown;
+  }
+  followSources(gateway, log);
+  return { io, flags, target, gateway, log, telemetry, places, releaseFaults, loaded };
+}
+
+function faultFields(thrown: unknown): Readonly<Record<string, string>> {
+  const stack = thrown instanceof Error ? (thrown.stack ?? "") : "";
+  const [at] = /^\s+at (?!node:|.*\(node:).*$/m.exec(stack) ?? [];
+  return { cause: messageOf(thrown), ...(at !== undefined && { at: at.trim().slice("at ".length) }) };
+}
+
+function logConfig({ config }: LoadedConfig, flags: ServeFlags): LogConfig {
+  const { logLevel, logFormat } = flags;
+  return {
+    ...config.log,
+    ...(logLevel !== undefined && { level: logLevel }),
+    ...(logFormat !== undefined && { format: logFormat }),
+  };
+}
+
+/** Says what is served once every source was tried, or after a while. */
+async function introduce(serving: Serving): Promise<void> {
+  const { io, gateway, target, places, flags, log } = serving;
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, FIRST_LOOK_MS);
+    timer.unref();
+  });
+  const ready = Promise.race([gateway.ready, places.stopping, patience]).finally(() => clearTimeout(timer));
+  // No moving line here: the log writes meanwhile.
+  const isShown = io.stderr.isTTY === true && !io.quiet && !flags.stdio;
+  const notice = setTimeout(() => isShown && io.stderr.write("Starting sources…\n"), NOTICE_AFTER_MS);
+  await ready.finally(() => clearTimeout(notice));
+  if (places.isStopping) return;
+  const { url } = places;
+  if (isForPeople(serving)) {
+    if (url !== undefined) log.info("listening", { url });
+    if (!io.quiet) io.stderr.write(await announce({ io, flags, target, gateway, url }));
+  } else {
+    for (const warning of serving.loaded.warnings) log.warn(warning);
+    log.info(url === undefined ? "serving over stdio" : "listening", servedFacts({ target, gateway, url }));
+  }
+  warnUnused(serving);
+  await rememberNames(io, flags, { ...target, gateway });
+}
+
+/** A pattern that matches nothing leaves open what it was to close. */
+function warnUnused({ gateway, loaded, log }: Serving): void {
+  for (const warning of unusedPatterns(gateway, loaded)) log.warn(warning);
+}
+
+/** Whoever asks for JSON gets nothing else. Where nothing is logged, there is nothing to spoil. */
+function isForPeople({ loaded, flags }: Serving): boolean {
+  const { format, level } = logConfig(loaded, flags);
+  return format !== "json" || level === "silent";
+}
+
+/** Follows changes of the config; where it came from no file, or nobody wants it, nothing is watched. */
+async function follow(serving: Serving) {
+  const { target, flags, log } = serving;
+  if (target.reload === undefined || flags.watch === false) return undefined;
+  const { watchConfig } = await import("./watch-config.ts");
+  const onFault = (cause: unknown): void => {
+    log.error("the config is not followed any more", { cause: cause instanceof Error ? cause.message : "" });
+  };
+  const watch = watchConfig(async () => {
+    await reload(serving);
+    await watch.follow(serving.loaded);
+  }, onFault);
+  await watch.follow(serving.loaded);
+  return watch;
+}
+
+/** Takes over a changed config; one that cannot be used changes nothing. */
+async function reload(serving: Serving): Promise<void> {
+  const { target, gateway, log, places, flags } = serving;
+  if (places.isStopping) return;
+  try {
+    const loaded = await target.reload?.();
+    if (loaded === undefined || places.isStopping) return;
+    log.addSecrets(loaded.secrets);
+    // Who may call holds from now on, however long sources take.
+    await places.reload(loaded);
+    log.setLevel(logConfig(loaded, flags).level);
+    serving.loaded = loaded;
+    // Not waited for: the next change comes when it comes.
+    finishReload(serving, gateway.reload(loaded)).catch((thrown) => tellUnusable(serving, thrown));
+  } catch (thrown) {
+    tellUnusable(serving, thrown);
+  }
+}
+
+async function finishReload(serving: Serving, mounting: Promise<void>): Promise<void> {
+  const { io, flags, target, gateway, log, places, loaded } = serving;
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, TAKEN_OVER_MS);
+  });
+  await Promise.race([mounting, patience]).finally(() => clearTimeout(timer));
+  if (places.isStopping || serving.loaded !== loaded) return;
+  for (const warning of loaded.warnings) log.warn(warning);
+  log.info("config taken over", { operations: [...gateway.executor.operations].length, url: places.url });
+  await mounting;
+  if (!places.isStopping) warnUnused(serving);
+  if (!places.isStopping) await rememberNames(io, flags, { ...target, loaded, gateway });
+}
+
+function tellUnusable({ log }: Serving, thrown: unknown): void {
+  const issues = thrown instanceof ConfigError ? thrown.issues : [messageOf(thrown)];
+  for (const issue of issues) log.error(`the changed config cannot be used, the old one stays: ${issue}`);
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** Lets calls under way end, and then everything else. */
+async function stop(serving: Serving): Promise<void> {
+  const { places, gateway, telemetry, target, loaded, log, releaseFaults } = serving;
+  const { drainMs = DRAIN_MS } = loaded.config.serve ?? {};
+  const until = performance.now() + drainMs;
+  await places.close(drainMs);
+  await gateway.close({ timeoutMs: Math.max(0, until - performance.now()) });
+  await telemetry?.close();
+  await target.close();
+  releaseFaults();
+  log.info("stopped");
+}
