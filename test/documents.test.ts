@@ -29,6 +29,8 @@ const FORMATS = programOf(read("docs/formats.md"));
 const CALL = programOf(read("docs/call.md"));
 const MCP = programOf(read("docs/mcp.md"));
 const OPENAPI = programOf(read("docs/openapi.md"));
+const GATEWAY = programOf(read("docs/gateway.md"));
+const RECIPES = programOf(read("docs/recipes.md"));
 const CALL_NATS = programOf(read("docs/call.md"), "ts nats");
 
 describe("the README", () => {
@@ -36,7 +38,7 @@ describe("the README", () => {
     const lines = EXAMPLE.split("\n").filter((line) => line.trim() !== "").length;
     expect(lines).toBeGreaterThan(10);
     expect(lines).toBeLessThanOrEqual(20);
-    const stdout = /^```text\n(.*?)^```$/ms.exec(README)?.[1];
+    const stdout = /^```text\n(\{.*?)^```$/ms.exec(README)?.[1];
     const ran = await runNode(["--input-type=module", "-"], { stdin: toJavaScript(EXAMPLE) });
     expect(ran).toEqual({ code: 0, stdout, stderr: "" });
   });
@@ -54,6 +56,8 @@ describe.each([
   ["docs/call.md", CALL],
   ["docs/mcp.md", MCP],
   ["docs/openapi.md", OPENAPI],
+  ["docs/gateway.md", GATEWAY],
+  ["docs/recipes.md", RECIPES],
 ])("%s", (_, program) => {
   it("is one program that runs", async () => {
     const ran = await runNode(["--input-type=module", "-"], { stdin: toJavaScript(program) });
@@ -87,6 +91,8 @@ describe("the documents", () => {
         formats: FORMATS,
         call: CALL,
         callNats: CALL_NATS,
+        gateway: GATEWAY,
+        recipes: RECIPES,
         broken,
       });
       expect(errors).toEqual({
@@ -95,6 +101,8 @@ describe("the documents", () => {
         formats: [],
         call: [],
         callNats: [],
+        gateway: [],
+        recipes: [],
         broken: [expect.stringContaining("not assignable")],
       });
     },

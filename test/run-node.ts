@@ -51,6 +51,8 @@ export function runCommand(
     });
     child.on("error", reject);
     child.on("close", (code) => resolve({ code, stdout, stderr }));
+    // A command may end, or close its input, before it has read all of it.
+    child.stdin.on("error", () => {});
     child.stdin.end(options.stdin ?? "");
   });
 }

@@ -1,9 +1,8 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { HARDENED, runCommand, runNode } from "./run-node.ts";
-import { consumerErrors, toJavaScript } from "./type-check.ts";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { HARDENED, runCommand, runNode } from "../run-node.ts";
+import { consumerErrors, toJavaScript } from "../type-check.ts";
 
 const CONSUMER = `
 import { defineOperation, OperationRegistry, type ResponseEnvelope, Type, unwrap } from "waybill";
@@ -12,6 +11,7 @@ import { createMemoryBus, createRemoteRegistry, serveCalls } from "waybill/call"
 import { connectNatsBus, type NatsBus } from "waybill/call/nats";
 import { plugin } from "waybill/lint";
 import { fromMcp, type McpSource, serveMcpHttp, toMcpServer } from "waybill/mcp";
+import { createGateway, defineConfig, type Gateway, type GatewayConfig, loadConfigObject } from "waybill/gateway";
 import { fromOpenApi, type OpenApiSource, serveHttp, toOpenApi } from "waybill/openapi";
 
 const double = defineOperation({
@@ -49,24 +49,24 @@ far.registerAll(imported);
 console.log(toOpenApi(far).openapi, (await far.execute("math.double", { value: 4 })).data);
 await imported.close();
 await api.close();
+const config: GatewayConfig = defineConfig({ openapi: {}, serve: { port: 0 } });
+const gateway: Gateway = await createGateway(await loadConfigObject(config, { baseDir: "." }));
+console.log(gateway.executor.list().length);
+await gateway.close();
 `;
 
 describe("the packed package", () => {
-  const folder = mkdtempSync(join(tmpdir(), "waybill-package-"));
+  const folder = inject("installed");
+  const programs = ["consumer.ts", "consumer.js"].map((name) => join(folder, name));
 
-  beforeAll(async () => {
-    const packed = await runCommand("npm", ["pack", "--ignore-scripts", "--pack-destination", folder]);
-    expect(packed.code, packed.stderr).toBe(0);
-    const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz"));
-    writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
+  beforeAll(() => {
     writeFileSync(join(folder, "consumer.ts"), CONSUMER);
     writeFileSync(join(folder, "consumer.js"), toJavaScript(CONSUMER));
-    const flags = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
-    const installed = await runCommand("npm", ["install", ...flags, `./${tarball}`], { cwd: folder });
-    expect(installed.code, installed.stderr).toBe(0);
   });
 
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  afterAll(() => {
+    for (const program of programs) rmSync(program);
+  });
 
   it("holds the build and the documents, and nothing else", () => {
     const shipped = readdirSync(join(folder, "node_modules/waybill"));
@@ -86,24 +86,68 @@ describe("the packed package", () => {
   it("brings the packages of docs/dependencies.md, and what those need", () => {
     const names = readdirSync(join(folder, "node_modules")).filter((name) => !name.startsWith("."));
     const ours = [
+      "@bomb.sh",
+      "@clack",
       "@hono",
       "@modelcontextprotocol",
       "@nats-io",
       "@scalar",
       "@standard-schema",
+      "chokidar",
+      "cli-table3",
       "cockatiel",
+      "commander",
       "eventsource-parser",
       "hono",
       "ipaddr.js",
+      "jiti",
       "jose",
       "oauth4webapi",
+      "picocolors",
+      "pino",
+      "smol-toml",
       "typebox",
       "undici",
       "yaml",
     ];
     const theirs = ["cross-spawn", "eventsource", "isexe", "path-key", "pkce-challenge"];
     const more = ["shebang-command", "shebang-regex", "tweetnacl", "which", "zod"];
-    expect(names.sort()).toEqual([...ours, ...theirs, ...more, "waybill"].sort());
+    const terminal = [
+      "@colors",
+      "ansi-regex",
+      "emoji-regex",
+      "is-fullwidth-code-point",
+      "string-width",
+      "strip-ansi",
+    ];
+    const prompts = ["fast-string-truncated-width", "fast-string-width", "fast-wrap-ansi", "sisteransi"];
+    const logs = [
+      "@pinojs",
+      "atomic-sleep",
+      "on-exit-leak-free",
+      "pino-abstract-transport",
+      "pino-std-serializers",
+    ];
+    const streams = [
+      "process-warning",
+      "quick-format-unescaped",
+      "readdirp",
+      "real-require",
+      "safe-stable-stringify",
+    ];
+    const last = ["sonic-boom", "split2", "thread-stream"];
+    const all = [
+      ...ours,
+      ...theirs,
+      ...more,
+      ...terminal,
+      ...prompts,
+      ...logs,
+      ...streams,
+      ...last,
+      "waybill",
+    ];
+    expect(names.sort()).toEqual(all.sort());
   });
 
   it("imports by its name and runs an operation", async () => {
@@ -111,7 +155,7 @@ describe("the packed package", () => {
     expect(ran).toEqual({
       code: 0,
       stdout:
-        "42 42 local mcp status-envelope\nno-raw-mcp-text\n84 function\n{ value: 6 }\n3.1.1 { value: 8 }\n",
+        "42 42 local mcp status-envelope\nno-raw-mcp-text\n84 function\n{ value: 6 }\n3.1.1 { value: 8 }\n0\n",
       stderr: "",
     });
   });
