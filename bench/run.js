@@ -13,6 +13,7 @@ const BENCHES = [
   "bus",
   "mcp",
   "openapi",
+  "gateway",
 ];
 
 const options = readOptions();
