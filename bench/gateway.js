@@ -53,6 +53,7 @@ async function starting(name, { quick }) {
 /** @param {string} file */
 async function start(file) {
   const child = fork(new URL(file, import.meta.url));
+  process.once("exit", () => child.kill());
   const [{ port }] = await once(child, "message");
   return { child, port };
 }
@@ -68,6 +69,7 @@ async function startGateway(apiPort) {
   });
   writeFileSync(join(folder, "petstore.json"), JSON.stringify(PETSTORE));
   const child = spawn(process.execPath, [CLI, "serve"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+  process.once("exit", () => child.kill());
   let said = "";
   child.stderr.setEncoding("utf8");
   const port = await new Promise((resolve, reject) => {
@@ -81,10 +83,13 @@ async function startGateway(apiPort) {
   return { child, port, remove };
 }
 
-/** @param {number} port @param {string} path @param {string} wanted */
-async function load(port, path, wanted) {
-  const head = [`GET ${path} HTTP/1.1`, `host: 127.0.0.1:${port}`, "accept: application/json", "", ""];
-  const opened = await openLoad(port, head.join("\r\n"), IN_FLIGHT);
+/** @param {number} port @param {string} path @param {string} wanted @param {string} [body] */
+async function load(port, path, wanted, body) {
+  const posted =
+    body === undefined ? [] : ["content-type: application/json", `content-length: ${body.length}`];
+  const head = [`${body === undefined ? "GET" : "POST"} ${path} HTTP/1.1`, `host: 127.0.0.1:${port}`];
+  const request = [...head, "accept: application/json", ...posted, "", body ?? ""].join("\r\n");
+  const opened = await openLoad(port, request, IN_FLIGHT, { varies: true });
   if (!opened.first.includes(wanted)) throw new Error(`${path} answers ${opened.first}`);
   return opened;
 }
@@ -104,7 +109,7 @@ async function sources(name, options) {
     "local: gateway": await load(gateway.port, "/api/bench/add?a=1&b=2", '"sum":3'),
     "HTTP API: direct": await load(api.port, pet, "Rex"),
     "HTTP API: gateway": await load(gateway.port, `/api/pets/getPet?${through}`, "Rex"),
-    "MCP server: gateway": await load(gateway.port, "/api/tools/bench_add?a=1&b=2", '"sum":3'),
+    "MCP server: gateway": await load(gateway.port, "/api/tools/bench_add", '"sum":3', '{"a":1,"b":2}'),
   };
   const direct = () => Promise.all(Array.from({ length: IN_FLIGHT }, () => tool.call({ a: 1, b: 2 })));
   const sides = {

@@ -3,14 +3,14 @@ import { connect } from "node:net";
 
 /**
  * Opens so many connections to a server on this machine, each of which can send one fixed request at a time. Almost nothing is
- * parsed, so that what is measured is the server: answers to the same request are taken to be equally long.
- * @param {number} port @param {string} request @param {number} connections
+ * parsed, so that what is measured is the server: answers to the same request are taken to be equally long, unless they are said not to be.
+ * @param {number} port @param {string} request @param {number} connections @param {{ varies?: boolean }} [answers]
  */
-export async function openLoad(port, request, connections) {
+export async function openLoad(port, request, connections, { varies = false } = {}) {
   const bytes = Buffer.from(request);
   const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)));
   const first = await exchange(/** @type {import("node:net").Socket} */ (sockets[0]), bytes, undefined);
-  const length = first.length;
+  const length = varies ? undefined : first.length;
   return {
     first: first.toString(),
     /** Sends one request on each connection and waits for all answers. */
