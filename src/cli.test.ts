@@ -67,10 +67,16 @@ describe("the waybill command", () => {
 
   it.each([
     [["tuor"], 'waybill: there is no command "tuor"; did you mean "tour"?\n'],
-    [["tour", "twice"], 'waybill: "tour" takes fewer arguments; "waybill tour --help" tells more.\n'],
-    [["--jsno"], 'waybill: there is no option --jsno; "waybill --help" lists what there is.\n'],
-    [["-x"], 'waybill: there is no option -x; "waybill --help" lists what there is.\n'],
-    [["--constructor"], 'waybill: there is no option --constructor; "waybill --help" lists what there is.\n'],
+    [
+      ["tour", "twice"],
+      'waybill: "tour" takes fewer arguments; "node dist/cli.js tour --help" tells more.\n',
+    ],
+    [["--jsno"], 'waybill: there is no option --jsno; "node dist/cli.js --help" lists what there is.\n'],
+    [["-x"], 'waybill: there is no option -x; "node dist/cli.js --help" lists what there is.\n'],
+    [
+      ["--constructor"],
+      'waybill: there is no option --constructor; "node dist/cli.js --help" lists what there is.\n',
+    ],
     [["tour", "--jsno"], "waybill: there is no option --jsno; did you mean --json?\n"],
   ])("answers %j with one line and exit code 2", async (args, stderr) => {
     expect(await run(...args)).toEqual({ code: 2, stdout: "", stderr });

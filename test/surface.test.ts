@@ -541,12 +541,13 @@ async function exportedValues(subpath: string): Promise<string[]> {
   return JSON.parse(child.stdout);
 }
 
-/** Names that exist for the type checker alone, as the built declarations mark them. */
+/** Names that exist for the type checker alone: what the built declarations export, and the module does not. */
 function exportedTypes(subpath: string): string[] {
   const path = manifest.exports[subpath].types;
   const names: string[] = [];
   walk({ path, text: readFileSync(join(ROOT, path), "utf8") }, (node) => {
-    if (ts.isExportSpecifier(node) && node.isTypeOnly) names.push(node.name.text);
+    const isType = ts.isExportSpecifier(node) && !(SURFACE[subpath]?.values ?? []).includes(node.name.text);
+    if (isType) names.push(node.name.text);
   });
   return names;
 }

@@ -47,7 +47,8 @@ function mistake(io: Io, what: string, given: string): number {
   const known = isFlag
     ? ["--help", "--version", ...SETTINGS]
     : COMMANDS.filter(({ hidden }) => !hidden).map(({ name }) => name);
-  const near = nearestName(given.slice(0, 80), known);
+  // Every letter is near every other.
+  const near = given.length > 2 ? nearestName(given.slice(0, 80), known) : undefined;
   const fix =
     near === undefined ? `; "${spelledCommand(io)} --help" lists what there is.` : nearFix(near, isFlag);
   io.stderr.write(`waybill: ${what}${fix}\n`);
