@@ -33,6 +33,21 @@ describe("a residual that contradicts the result", () => {
     },
   );
 
+  it("X-4 costs no more for saying the same thing many times", () => {
+    const structuredContent = Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`key${at}`, at]));
+    let looks = 0;
+    const watched = new Proxy(structuredContent, {
+      ownKeys(target) {
+        looks += 1;
+        return Reflect.ownKeys(target);
+      },
+    });
+    const unset = Array.from({ length: 3_000 }, () => "/data");
+    const { odd } = decodeToolResult(withMeta({ content: [], structuredContent: watched }, { unset }));
+    expect(odd.map(({ code }) => code)).toEqual(["residual_refused"]);
+    expect(looks).toBeLessThan(20);
+  });
+
   it("X-4 does not take an error away, nor put another in its place", () => {
     const failed = toToolResult({
       payload: toErrorPayload(new CallError("ACCESS_DENIED")),

@@ -65,7 +65,8 @@ export function applyResidual(
   const read: Readonly<Record<string, unknown>> = { ...result };
   const restored: Record<string, unknown> = { ...result };
   const { set: given = {}, unset = [] } = residual;
-  for (const pointer of Array.isArray(unset) ? unset : [unset]) {
+  // Each once: a rule may look through the data, and whoever repeats a pointer must not have it do so each time.
+  for (const pointer of new Set<unknown>(Array.isArray(unset) ? unset : [unset])) {
     if (mayUnset(read, pointer)) remove(restored, pointer);
     else odd.push(refusal(typeof pointer === "string" ? pointer : ""));
   }

@@ -44,9 +44,19 @@ export function encodeResult<F extends FormatName>(
   { residual = true }: Pick<TranscodeOptions, "residual"> = {},
 ): CarrierOf<F> {
   const codec: CodecOf<FormatName> = codecOf(to);
+  if (!residual) return codec.encode(result) as CarrierOf<F>;
+  return encodeWithLosses(result, to, () => codec.losses(result));
+}
+
+/** The same for whoever knows what the format's `losses` says of the result: finding out costs more than writing it. */
+export function encodeWithLosses<F extends FormatName>(
+  result: ToolResult,
+  to: F,
+  lossesOf: () => readonly string[],
+): CarrierOf<F> {
+  const codec: CodecOf<FormatName> = codecOf(to);
   const carrier = codec.encode(result);
-  if (!residual) return carrier as CarrierOf<F>;
-  const losses = codec.losses(result);
+  const losses = lossesOf();
   if (losses.length === 0 && isFoundAs(carrier, to)) return carrier as CarrierOf<F>;
   return withResidual(carrier, { ...toResidual(to, result, losses) }) as CarrierOf<F>;
 }

@@ -175,7 +175,37 @@ describe("questions that are open", () => {
     leave();
     expect(heard.map((each) => each.aborted)).toEqual([true, true]);
     await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(sent).toHaveLength(1);
+    // The server withdrew the first; whoever was to answer the second has left.
+    expect(sent.slice(1)).toEqual([{ jsonrpc: "2.0", id: 2, result: { action: "cancel" } }]);
     expect(questions.take(4, "ping", undefined)).toBe(false);
+  });
+
+  it("Mcp: are ended for the server when their caller leaves, though others still wait", async () => {
+    const sent: Readonly<Record<string, unknown>>[] = [];
+    const questions = new ServerQuestions({
+      roots: [],
+      limits: MCP_LIMITS,
+      send: async (message) => {
+        sent.push(message);
+      },
+    });
+    const never = () => new Promise<never>(() => {});
+    const leave = questions.enter("tools/call", { elicit: never, sample: never });
+    questions.take(1, "elicitation/create", form);
+    questions.take(2, "sampling/createMessage", sampling);
+    const leaveToo = questions.enter("tools/call", { elicit: never });
+    questions.take(3, "roots/list", undefined);
+    leave(7);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(sent).toHaveLength(3);
+    expect(sent).toContainEqual({ jsonrpc: "2.0", id: 1, result: { action: "cancel" } });
+    expect(sent).toContainEqual({ jsonrpc: "2.0", id: 2, error: { code: -1, message: expect.any(String) } });
+    expect(sent).toContainEqual({ jsonrpc: "2.0", id: 3, result: { roots: [] } });
+    questions.answered(7);
+    questions.take(4, "elicitation/create", form);
+    questions.cancelAll();
+    leaveToo();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(sent).toHaveLength(3);
   });
 });

@@ -30,6 +30,8 @@ export const REFUSALS = {
   unable: -32601,
   /** It cannot be told whom to ask: refused on the user's behalf, as the specification does with -1. */
   unclear: -1,
+  /** Whoever was asked has left: no answer will come, which is a refusal as well. */
+  left: -1,
   /** It is no question. */
   malformed: -32602,
   /** Whoever was asked failed. */

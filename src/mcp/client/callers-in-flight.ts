@@ -59,6 +59,11 @@ export class CallersInFlight {
     };
   }
 
+  /** Tells whether somebody still waits for a call of this caller. */
+  isRunning(caller: Caller): boolean {
+    return this.#running.has(caller);
+  }
+
   /** The server has answered a call that was given up: it asks no more about it. */
   answered(id: Id): void {
     const known = this.#givenUp.get(id);

@@ -98,6 +98,16 @@ describe("questions of a server", () => {
     }
   });
 
+  it("Mcp: that were left open with a call hold up no question of the next caller", async () => {
+    await withScripted("legacy", {}, async ({ connection }) => {
+      const leaving: CallerSide = { elicit: () => new Promise(() => {}) };
+      const left = callScripted(connection, "asks", elicit, { caller: leaving, timeoutMs: 100 });
+      await expect(left).rejects.toMatchObject({ code: "TIMEOUT" });
+      const next = async () => textOf(await callScripted(connection, "asks", elicit, { caller }));
+      await expect.poll(next, { timeout: 5_000 }).toMatchObject({ action: "accept" });
+    });
+  });
+
   it("Mcp: stop after as many rounds as allowed, and an unknown kind of result is an error", async () => {
     await withScripted("modern", { limits: { rounds: 2 } }, async ({ connection }) => {
       await expect(callScripted(connection, "asks-for-ever")).rejects.toMatchObject({

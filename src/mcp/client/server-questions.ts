@@ -14,22 +14,34 @@ export interface ServerQuestionsOptions {
   readonly send: (message: Params) => Promise<void>;
 }
 
+/** A question that waits for its answer. */
+interface OpenQuestion {
+  readonly stop: AbortController;
+  /** Who was asked; nobody for what is answered without asking. */
+  readonly caller: CallerSide | undefined;
+}
+
+/** Why a question ended whose server still waits for a reply. */
+class CallerLeft extends Error {
+  override readonly name = "CallerLeft";
+}
+
 /** The questions that servers of the 2025 revisions ask in requests of their own, which do not say whose call they belong to. */
 export class ServerQuestions {
   readonly #options: ServerQuestionsOptions;
   readonly #callers = new CallersInFlight();
-  readonly #open = new Map<Id, AbortController>();
+  readonly #open = new Map<Id, OpenQuestion>();
 
   constructor(options: ServerQuestionsOptions) {
     this.#options = options;
   }
 
-  /** Counts a call in, and returns how to count it out; with the last one, open questions have nobody to answer to. */
+  /** Counts a call in, and returns how to count it out; with a caller's last one, its open questions end as cancelled. */
   enter(method: string, caller: CallerSide | undefined): Leave {
     const leave = this.#callers.enter(method, caller);
     return (givenUpAs) => {
       leave(givenUpAs);
-      if (this.#open.size > 0 && this.#callers.find().kind === "none") this.cancelAll();
+      if (caller !== undefined && !this.#callers.isRunning(caller)) this.#endFor(caller);
     };
   }
 
@@ -47,12 +59,21 @@ export class ServerQuestions {
 
   /** The server does not want to know any more. */
   cancel(id: Id): void {
-    this.#open.get(id)?.abort(new Error("The server withdrew its question."));
+    this.#open.get(id)?.stop.abort(new Error("The server withdrew its question."));
     this.#open.delete(id);
   }
 
   cancelAll(): void {
     for (const id of [...this.#open.keys()]) this.cancel(id);
+  }
+
+  /** A server that gets no reply would go on with a call that nobody waits for. */
+  #endFor(caller: CallerSide): void {
+    for (const [id, open] of [...this.#open]) {
+      if (open.caller !== caller) continue;
+      this.#open.delete(id);
+      open.stop.abort(new CallerLeft("Whoever made the call has left."));
+    }
   }
 
   async #answer(id: Id, method: string, params: Params | undefined): Promise<void> {
@@ -64,8 +85,8 @@ export class ServerQuestions {
       if (this.#open.size >= limits.openQuestions) {
         throw new QuestionRefused(REFUSALS.failed, `More than ${limits.openQuestions} questions are open.`);
       }
-      this.#open.set(id, stop);
       const caller = method === "roots/list" ? undefined : this.#whom();
+      this.#open.set(id, { stop, caller });
       const maxLength = limits.questionLength;
       reply = {
         result: await answerQuestion({ method, params, caller, roots, maxLength, signal: stop.signal }),
@@ -73,8 +94,9 @@ export class ServerQuestions {
     } catch (error) {
       reply = { error: toRefusal(error) };
     }
-    if (this.#open.get(id) === stop) this.#open.delete(id);
-    if (stop.signal.aborted) return;
+    if (this.#open.get(id)?.stop === stop) this.#open.delete(id);
+    if (stop.signal.reason instanceof CallerLeft) reply = replyOfNobody(method);
+    else if (stop.signal.aborted) return;
     await send({ jsonrpc: "2.0", id, ...reply }).catch(() => {});
   }
 
@@ -92,6 +114,12 @@ export class ServerQuestions {
         );
     }
   }
+}
+
+/** What a server is told for somebody who has left. */
+function replyOfNobody(method: string): Params {
+  if (method === "elicitation/create") return { result: { action: "cancel" } };
+  return { error: { code: REFUSALS.left, message: "Whoever made the call has left." } };
 }
 
 function toRefusal(error: unknown): { code: number; message: string } {

@@ -163,7 +163,8 @@ async function pump(body: AsyncIterable<string>, response: ServerResponse): Prom
   }
 }
 
-function drained(response: ServerResponse): Promise<void> {
+/** Resolves when a client has taken what was written, or is gone. */
+export function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       response.off("drain", done);
