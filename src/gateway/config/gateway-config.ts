@@ -119,6 +119,8 @@ export interface ServeConfig {
   readonly http?: boolean | ServeHttpConfig | undefined;
   /** Prometheus at `/metrics`. @default true */
   readonly metrics?: boolean | undefined;
+  /** The inspector at `/inspect`, of `waybill serve`. @default false; the embedded default serves it */
+  readonly inspect?: boolean | undefined;
   readonly auth?: ServeAuthConfig | undefined;
   /** Names the gateway is reached under besides those of the loopback interface. @default none */
   readonly hosts?: readonly string[] | undefined;

@@ -23,6 +23,8 @@ export interface LoadedConfig {
   readonly localOperations?: readonly AnyOperation[];
   /** What to do where an HTTP API refuses for want of credentials, for a config that nobody wrote. @default names the fields of the config */
   readonly authHint?: string;
+  /** What lets an HTTP API be at a private address, for a config that nobody wrote. @default names the field of the config */
+  readonly privateHint?: string;
   /** Whether OpenAPI documents are read again when their files change. @default true */
   readonly watchDocuments?: boolean;
 }

@@ -16,6 +16,12 @@ describe("SecretMask", () => {
     expect(new SecretMask().mask("s3cr3t-value")).toBe("s3cr3t-value");
   });
 
+  it("takes over what another one knows", () => {
+    const mask = maskOf("abcdefgh1");
+    mask.addAll(maskOf("abcdefgh1-and-more2"));
+    expect(mask.mask("abcdefgh1, abcdefgh1-and-more2")).toBe("***, ***");
+  });
+
   it.each([
     ["an address", encodeURIComponent('p@ss/w"ord x')],
     ["an address in small letters", encodeURIComponent('p@ss/w"ord x').toLowerCase()],

@@ -30,6 +30,11 @@ export class SecretMask {
     }
   }
 
+  /** Makes all that another one knows by now secrets here too. */
+  addAll(other: SecretMask): void {
+    for (const value of other.#values) if (!this.#values.has(value)) this.add(value);
+  }
+
   /** The text with every secret in it replaced by `***`. */
   mask(text: string): string {
     if (this.#spellings.size === 0) return text;

@@ -73,6 +73,7 @@ const SERVE = {
     fields("How it is served.", HTTP),
   ),
   metrics: flag("Prometheus at /metrics. Default: true."),
+  inspect: flag("Serves the inspector at /inspect. Default: false; the embedded default serves it."),
   auth: fields("Who may call. Default: everybody who can reach the gateway.", AUTH),
   hosts: list(
     "Names the gateway is reached under besides those of the loopback interface. Default: none.",

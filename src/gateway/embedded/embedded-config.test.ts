@@ -40,6 +40,7 @@ describe("the embedded default", () => {
       "parcel.track",
       "parcel.list",
       "parcel.deliver",
+      "parcel.plan",
       "parcel.watch",
     ]);
     await expect(stat(stateFile)).rejects.toThrow("ENOENT");

@@ -42,6 +42,7 @@ export async function openEmbedded(options: EmbeddedOptions = {}): Promise<Embed
   const config: GatewayConfig = {
     mcpServers: only("depot") ? { depot: depotServer(options.childEntry ?? findDepotEntry()) } : {},
     openapi: tariff === undefined ? {} : { tariff: { document: tariff.documentUrl } },
+    serve: { inspect: true },
   };
   const loaded: LoadedConfig = {
     config,

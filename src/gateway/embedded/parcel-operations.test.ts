@@ -54,6 +54,12 @@ describe("parcels", () => {
     expect((await office.execute("parcel.track", { id })).data).toEqual(delivered.data);
   });
 
+  it("cannot be planned without those who know prices and boxes", async () => {
+    await expect(office.execute("parcel.plan", { zone: "europe", kg: 1 })).rejects.toMatchObject({
+      code: "EXECUTION_ERROR",
+    });
+  });
+
   it.each(["P-1002", "p-1002", " 1002 "])("are found however the number is written: %s", async (id) => {
     expect((await office.execute("parcel.track", { id })).data).toMatchObject({ id: "P-1002" });
   });

@@ -11,6 +11,7 @@ import {
 import { describeMissing, findParcel } from "./find-parcel.ts";
 import { type Book, PARCEL_LIMITS, type Parcel, type ParcelEvent, ParcelSchema } from "./parcel.ts";
 import type { ParcelBook } from "./parcel-book.ts";
+import { planOperation } from "./plan-parcel.ts";
 import { watchOperation } from "./watch-parcels.ts";
 
 const Id = Type.String({
@@ -31,6 +32,7 @@ export function parcelOperations(book: ParcelBook): AnyOperation[] {
     trackOperation(book),
     listOperation(book),
     deliverOperation(book),
+    planOperation(),
     watchOperation(book),
   ] as AnyOperation[];
 }

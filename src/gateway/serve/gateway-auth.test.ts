@@ -79,6 +79,18 @@ describe("GatewayAuth", () => {
     expect(await auth.identify(bearer(OTHER))).toMatchObject({ identity: { subject: "bea" } });
   });
 
+  it("says that callers have changed only when those it believes are others", () => {
+    const auth = new GatewayAuth({ tokens: { ann: { token: TOKEN } } });
+    const isSame = auth.isUnchanged();
+    auth.set({ tokens: { ann: { token: TOKEN } } });
+    expect(isSame()).toBe(true);
+    auth.set({ tokens: { ann: { token: TOKEN, scopes: ["read"] } } });
+    expect(isSame()).toBe(false);
+    const isOther = auth.isUnchanged();
+    auth.set(undefined);
+    expect(isOther()).toBe(false);
+  });
+
   it("RE-30 takes signed tokens beside fixed ones, and says where to get one", async () => {
     const { publicKey, privateKey } = await generateKeyPair("ES256");
     const keys = { keys: [{ ...(await exportJWK(publicKey)), alg: "ES256", use: "sig" }] };

@@ -5,6 +5,7 @@ import { type BearerCheck, createBearerCheck } from "../../http/bearer.ts";
 import type { Refuse, RequestHead } from "../../http/refusal.ts";
 import { LEAST_TOKEN_CHARACTERS } from "../config/config-limits.ts";
 import type { ServeAuthConfig } from "../config/gateway-config.ts";
+import { markCaller } from "./caller-key.ts";
 
 /** Who is asking, or why they are not heard. */
 export type Admitted = { readonly identity: Identity | undefined } | { readonly refusal: Refusal };
@@ -15,6 +16,9 @@ export interface Refusal {
   readonly message: string;
   readonly headers: Readonly<Record<string, string>>;
 }
+
+/** Holders of tokens by the names of those; what they may do is looked at for each request, and may change. */
+export type TokenHolders = ReadonlyMap<string, Identity>;
 
 interface KnownToken {
   readonly digest: Buffer;
@@ -32,8 +36,14 @@ export class GatewayAuth {
   #bearer: BearerCheck | undefined;
   #formats = new WeakMap<Identity, FormatName>();
   #written: string | undefined;
+  /** Of all that says who is believed. */
+  #digest: Buffer | undefined;
+  readonly #holders: TokenHolders;
+  /** Counts how often others are believed. */
+  #revision = 0;
 
-  constructor(auth: ServeAuthConfig | undefined) {
+  constructor(auth: ServeAuthConfig | undefined, holders: TokenHolders = new Map()) {
+    this.#holders = holders;
     this.set(auth);
   }
 
@@ -42,14 +52,29 @@ export class GatewayAuth {
     return this.#tokens.length > 0 || this.#bearer !== undefined;
   }
 
+  /** Gives what tells whether those believed now still are. */
+  isUnchanged(): () => boolean {
+    const revision = this.#revision;
+    return () => revision === this.#revision;
+  }
+
   /** Believes others from now on; throws a `TypeError`, and stays as it is, where that makes no sense. */
   set(auth: ServeAuthConfig | undefined): void {
-    const tokens = Object.entries(auth?.tokens ?? {}).map(([name, token]) => readToken(name, token));
+    const tokens = Object.entries(auth?.tokens ?? {}).map(([name, config]) => {
+      const token = readToken(name, config);
+      const identity = this.#holders.get(name) ?? token.identity;
+      markCaller(identity, "token");
+      return { ...token, identity };
+    });
     const written = JSON.stringify(auth?.jwt ?? null);
     // The keys that were had from elsewhere are kept where nothing has changed.
     if (written !== this.#written) this.#bearer = createJwtCheck(auth);
     this.#written = written;
     this.#tokens = tokens;
+    const digest = digestOf(JSON.stringify(auth ?? null));
+    // A config changes for many reasons, and most of them change nothing for callers.
+    if (this.#digest?.equals(digest) !== true) this.#revision += 1;
+    this.#digest = digest;
     this.#formats = new WeakMap(
       tokens.flatMap(({ identity, format }) => (format === undefined ? [] : [[identity, format] as const])),
     );
@@ -71,7 +96,9 @@ export class GatewayAuth {
     const isKeyAlone = authorization === null && apiKey !== null;
     if (this.#bearer !== undefined && !isKeyAlone) {
       const checked = await this.#bearer.check(request);
-      return "identity" in checked ? checked : { refusal: refusalOf(checked.refusal) };
+      if (!("identity" in checked)) return { refusal: refusalOf(checked.refusal) };
+      markCaller(checked.identity, `jwt:${issuerOf(checked.identity)}`);
+      return checked;
     }
     const isMissing = authorization === null && apiKey === null;
     return {
@@ -127,8 +154,13 @@ function readToken(
   return { digest: digestOf(token), identity, format };
 }
 
-function digestOf(token: string): Buffer {
-  return createHash("sha256").update(token).digest();
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
+
+/** Always of the same length, and without what separates it from a subject. */
+function issuerOf({ claims }: Identity): string {
+  return digestOf(JSON.stringify(claims?.["iss"] ?? null)).toString("base64url");
 }
 
 /** Clients are told where to get a token where both it and this gateway have an address. */

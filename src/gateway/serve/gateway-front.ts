@@ -28,12 +28,22 @@ import type { ServeSettings } from "./serve-settings.ts";
 export interface GatewayRoute {
   /** What its paths begin with, such as `/inspect`: the path itself, and all below it. */
   readonly prefix: string;
-  /** Answers a request of a caller who may use the gateway. */
-  handle(
-    message: IncomingMessage,
-    response: ServerResponse,
-    identity: Identity | undefined,
-  ): void | Promise<void>;
+  /**
+   * Tells which of its paths hold nothing but what is public, such as the files of a page: whoever can reach the gateway may read them
+   * without saying who they are. @default none
+   */
+  isOpen?(path: string): boolean;
+  /** Answers a request of a caller who may use the gateway; of nobody in particular where the path is open. */
+  handle(message: IncomingMessage, response: ServerResponse, caller: RouteCaller): void | Promise<void>;
+}
+
+/** Who asks for something under a route, as it was when they were let in. */
+export interface RouteCaller {
+  readonly identity: Identity | undefined;
+  /** Whether callers were asked who they are. */
+  readonly isAuthOn: boolean;
+  /** Whether the same callers are still let in as then. */
+  readonly isCurrent: () => boolean;
 }
 
 /** What stands behind the addresses of a gateway. */
@@ -42,9 +52,13 @@ export interface GatewayFrontOptions {
   readonly auth: GatewayAuth;
   readonly metrics: Metrics | undefined;
   readonly telemetry: CallTelemetry | undefined;
+  /** Looked at with every request, so that they may come and go. */
   readonly routes: readonly GatewayRoute[];
   readonly onWarning: (message: string, cause?: unknown) => void;
 }
+
+/** A request that may be answered, or what is said instead. */
+type AdmittedRequest = { readonly identity: Identity | undefined } | { readonly refusal: HttpAnswer };
 
 const MCP_PATH = "/mcp";
 
@@ -141,9 +155,12 @@ export class GatewayFront {
     message: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    const admitted = await this.#admit(request);
+    const isOpen = route.isOpen?.(request.path) === true;
+    const { auth } = this.#options;
+    const asked = { isAuthOn: auth.isOn, isCurrent: auth.isUnchanged() };
+    const admitted = isOpen ? await this.#guardOpen(request) : await this.#admit(request);
     if ("refusal" in admitted) await sendAnswer(admitted.refusal, message, response);
-    else await route.handle(message, response, admitted.identity);
+    else await route.handle(message, response, { ...asked, identity: admitted.identity });
   }
 
   /** Answers what can only be read, by whoever may use the gateway. */
@@ -165,16 +182,18 @@ export class GatewayFront {
     return { ...answer, headers: { ...answer.headers, ...Object.fromEntries(headers) } };
   }
 
-  async #admit(
-    request: HttpRequest,
-  ): Promise<{ readonly identity: Identity | undefined } | { readonly refusal: HttpAnswer }> {
-    const head = headOf(request);
-    const refused = this.#guard.check(head);
-    if (refused !== undefined) {
-      return { refusal: refusalAnswer({ status: 403, message: await refused.text(), headers: {} }) };
-    }
-    const admitted = await this.#options.auth.identify(head);
+  async #admit(request: HttpRequest): Promise<AdmittedRequest> {
+    const guarded = await this.#guardOpen(request);
+    if ("refusal" in guarded) return guarded;
+    const admitted = await this.#options.auth.identify(headOf(request));
     return "identity" in admitted ? admitted : { refusal: refusalAnswer(admitted.refusal) };
+  }
+
+  /** From where it is asked counts everywhere, by whom does not. */
+  async #guardOpen(request: HttpRequest): Promise<AdmittedRequest> {
+    const refused = this.#guard.check(headOf(request));
+    if (refused === undefined) return { identity: undefined };
+    return { refusal: refusalAnswer({ status: 403, message: await refused.text(), headers: {} }) };
   }
 
   /** Where to get a token is for everybody who may ask here. */
@@ -198,13 +217,13 @@ export class GatewayFront {
     const hasDocs = http !== false && (http === true || http.docs !== false);
     return {
       name,
+      ...Object.fromEntries(routes.map(({ prefix }) => [prefix.slice(1), prefix])),
       ...(parts.mcp !== undefined && { mcp: MCP_PATH }),
       ...(parts.http !== undefined && { api: "/api", document: "/openapi.json" }),
       ...(hasDocs && { docs: "/docs" }),
       health: "/health",
       ready: "/ready",
       ...(metrics !== undefined && this.#settings.metrics && { metrics: "/metrics" }),
-      ...(routes.length > 0 && { more: routes.map(({ prefix }) => prefix) }),
     };
   }
 }

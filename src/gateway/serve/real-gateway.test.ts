@@ -10,7 +10,7 @@ describe("a gateway made from a config", () => {
   it("RE-30 is served whole, with what policies did in the record of each call", async () => {
     const observer = createObserver();
     const records: CallRecord[] = [];
-    observer.onCall((record) => records.push(record));
+    observer.listen({ end: (record) => void records.push(record) });
     const inputSchema = { type: "object", properties: {}, additionalProperties: false } as const;
     const greet = query("desk.greet", () => ({ hello: 1 }), { inputSchema });
     const loaded = {

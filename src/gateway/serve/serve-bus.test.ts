@@ -21,7 +21,7 @@ natsSuite("serveBus", () => {
     await broker.kill();
     const records: CallRecord[] = [];
     const observer = createObserver();
-    observer.onCall((record) => records.push(record));
+    observer.listen({ end: (record) => void records.push(record) });
     const gateway = handGateway([query("desk.ask", () => ({ yes: true }))], [observer]);
     const warnings: string[] = [];
     const served = serveBus(

@@ -10,7 +10,7 @@ describe("serveGatewayStdio", () => {
   it("RE-30 serves one client over its streams, whatever is served over HTTP, until they end", async () => {
     const records: CallRecord[] = [];
     const observer = createObserver();
-    observer.onCall((record) => records.push(record));
+    observer.listen({ end: (record) => void records.push(record) });
     const gateway = handGateway([query("desk.ask", () => ({ yes: true }))], [observer]);
     const [stdin, stdout] = [new PassThrough(), new PassThrough()];
     let text = "";

@@ -264,7 +264,7 @@ describe("serveGateway", () => {
     const routes: Options["routes"] = [
       {
         prefix: "/inspect",
-        handle(message, response, identity) {
+        handle(message, response, { identity }) {
           seen.push([message.url, identity?.subject]);
           response.end("here");
         },
@@ -277,11 +277,114 @@ describe("serveGateway", () => {
     expect(seen).toEqual([["/inspect/a?b", "ann"]]);
   });
 
+  it("serves open paths of a route to everybody, but only under its own names and for its own pages", async () => {
+    const seen: unknown[] = [];
+    const routes: Options["routes"] = [
+      {
+        prefix: "/inspect",
+        isOpen: (path) => path === "/inspect/page.js",
+        handle(message, response, { identity }) {
+          seen.push([message.url, identity]);
+          response.end("here");
+        },
+      },
+    ];
+    const { server } = await start({ serve: { auth: AUTH } }, { routes });
+    const page = `${server.url}/inspect/page.js`;
+    expect(await statusOf(page)).toBe(200);
+    expect(await statusOf(page, bearer)).toBe(200);
+    expect(await statusOf(page, { headers: { origin: "https://evil.example" } })).toBe(403);
+    expect(await statusAs("evil.example", server, "/inspect/page.js")).toBe(403);
+    expect(await statusOf(`${server.url}/inspect/page.js/more`)).toBe(401);
+    expect(await statusOf(`${server.url}/inspect/api`)).toBe(401);
+    expect(seen).toEqual([
+      ["/inspect/page.js", undefined],
+      ["/inspect/page.js", undefined],
+    ]);
+  });
+
+  it("tells routes whether callers were asked who they are, also where a reload got no further than that", async () => {
+    const callers: { readonly isAuthOn: boolean; readonly isCurrent: () => boolean }[] = [];
+    const routes: Options["routes"] = [
+      {
+        prefix: "/inspect",
+        handle(_, response, caller) {
+          callers.push(caller);
+          response.end();
+        },
+      },
+    ];
+    const { server } = await start({}, { routes });
+    await fetch(`${server.url}/inspect`);
+    expect(callers.map(({ isAuthOn, isCurrent }) => [isAuthOn, isCurrent()])).toEqual([[false, true]]);
+    const taken = createServer();
+    open.push(() => taken.close());
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    const { port } = taken.address() as { readonly port: number };
+    await expect(server.reload(loadedConfig({ serve: { auth: AUTH, port } }))).rejects.toThrow();
+    await fetch(`${server.url}/inspect`, bearer);
+    expect(callers.map(({ isAuthOn, isCurrent }) => [isAuthOn, isCurrent()])).toEqual([
+      [false, false],
+      [true, true],
+    ]);
+  });
+
+  it("names routes in its index for as long as they are there", async () => {
+    const routes: NonNullable<Options["routes"]>[number][] = [];
+    const { server } = await start({}, { routes });
+    const index = async () => (await fetch(server.url)).json();
+    expect(await index()).not.toHaveProperty("inspect");
+    routes.push({ prefix: "/inspect", handle: (_, response) => void response.end("here") });
+    expect(await index()).toMatchObject({ inspect: "/inspect", mcp: "/mcp" });
+    expect(await statusOf(`${server.url}/inspect`)).toBe(200);
+    routes.pop();
+    expect(await statusOf(`${server.url}/inspect`)).toBe(404);
+  });
+
+  it("believes of the holder of a token what a config cannot say, for as long as it changes", async () => {
+    const scopes: string[] = [];
+    const holder = {
+      subject: "owner",
+      get scopes() {
+        return [...scopes];
+      },
+    };
+    const seen: unknown[] = [];
+    const routes: Options["routes"] = [
+      {
+        prefix: "/inspect",
+        handle(_, response, { identity }) {
+          seen.push([identity?.subject, identity?.scopes]);
+          response.end();
+        },
+      },
+    ];
+    const holders = new Map([["ann", holder]]);
+    const { server } = await start({ serve: { auth: AUTH } }, { routes, holders });
+    await fetch(`${server.url}/inspect`, bearer);
+    scopes.push("more");
+    await fetch(`${server.url}/inspect`, bearer);
+    expect(seen).toEqual([
+      ["owner", []],
+      ["owner", ["more"]],
+    ]);
+  });
+
+  it("says that the inspector belongs to the command", async () => {
+    const told: string[] = [];
+    const loaded = loadedConfig({ serve: { inspect: true, port: 0 } });
+    const server = await serveGateway(handGateway([]), loaded, { onWarning: (text) => told.push(text) });
+    await server.close();
+    expect(told.join()).toContain("serve.inspect is for the command");
+  });
+
   describe.each(Object.keys(CLIENTS))("to a client of %s", (kind) => {
     it("RE-30 calls operations as tools, as whoever holds the token", async () => {
       const { server, observer } = await start({ serve: { auth: AUTH } });
       const records: unknown[] = [];
-      observer.onCall((record) => records.push([record.operation, record.entry, record.subject]));
+      observer.listen({
+        end: ({ operation, entry, subject }) => void records.push([operation, entry, subject]),
+      });
       await expect(connect(kind, server)).rejects.toThrow();
       const client = await connect(kind, server, "peer", bearer);
       expect((await callTool(client, "office_greet")).structuredContent).toEqual({ hello: "ann" });

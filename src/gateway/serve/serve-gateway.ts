@@ -1,7 +1,7 @@
 import { type HttpListener, listenHttp } from "../../http/listen.ts";
 import { ConfigError, type LoadedConfig } from "../config/loaded-config.ts";
 import type { Gateway } from "../gateway.ts";
-import { GatewayAuth } from "./gateway-auth.ts";
+import { GatewayAuth, type TokenHolders } from "./gateway-auth.ts";
 import { GatewayFront, type GatewayRoute } from "./gateway-front.ts";
 import { GatewayParts } from "./gateway-parts.ts";
 import type { CallTelemetry } from "./observe/call-telemetry.ts";
@@ -23,8 +23,10 @@ export interface ServeGatewayOptions extends ServePlace {
 
 /** The same, and what else is served. */
 interface RoutedGatewayOptions extends ServeGatewayOptions {
-  /** Under prefixes of their own. @default nothing */
+  /** Under prefixes of their own; looked at with every request, so that they may come and go. @default nothing */
   readonly routes?: readonly GatewayRoute[] | undefined;
+  /** Who holds a token, by its name in the config, where that is more than a config can say. @default what the config says */
+  readonly holders?: TokenHolders | undefined;
 }
 
 /** A gateway that listens. */
@@ -47,6 +49,9 @@ export function serveGateway(
   loaded: LoadedConfig,
   options: ServeGatewayOptions = {},
 ): Promise<GatewayServer> {
+  if (loaded.config.serve?.inspect === true) {
+    options.onWarning?.("serve.inspect is for the command: only `waybill serve` brings the inspector.");
+  }
   return serveRoutedGateway(gateway, loaded, options);
 }
 
@@ -79,7 +84,7 @@ class ListeningGateway implements GatewayServer {
     this.#options = options;
     this.#warn = onWarning;
     this.#settings = readServeSettings(loaded, options);
-    this.#auth = asConfig(() => new GatewayAuth(this.#settings.auth));
+    this.#auth = asConfig(() => new GatewayAuth(this.#settings.auth, options.holders));
     const auth = this.#auth;
     const parts = new GatewayParts(this.#settings, { gateway, auth, telemetry, onRead, onWarning });
     this.#parts = parts;

@@ -7,6 +7,7 @@ import { rejection } from "../../../test/make-operation.ts";
 import { listen, serveFirstHttp } from "../../../test/mcp-servers/http-servers.ts";
 import { scriptedOptions } from "../../../test/mcp-servers/scripted-connection.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
+import { approveTools, fromMcp } from "../../mcp/index.ts";
 import type { McpServerConfig } from "../config/gateway-config.ts";
 import { SecretMask } from "../config/secret-mask.ts";
 
@@ -268,9 +269,20 @@ describe("an MCP server as a source", () => {
     const { changed } = source.report();
     expect(changed?.map(({ tool }) => tool).sort()).toEqual(source.operations.map(({ name }) => name).sort());
     expect(changed?.every(({ kind }) => kind === "new")).toBe(true);
+    expect(changed?.find(({ tool }) => tool === "greet")?.diff).toContainEqual({
+      path: "/inputSchema",
+      after: expect.stringContaining('"type":"object"'),
+    });
     const registry = new OperationRegistry();
     registry.registerAll(source);
     expect(await rejection(registry.execute("up.greet", {}))).toMatchObject({ code: "DEFINITION_CHANGED" });
+    const { command = "", args = [], env = {} } = options;
+    const pin = { lockFile: join(folder, "other.lock.json") };
+    const approving = await fromMcp({ command, args, env, namespace: "up", pin });
+    await approveTools(approving);
+    await approving.close();
+    await source.retry();
+    expect(source.report().changed).toEqual([]);
     const unlocked = mcp({ ...options, lock: false });
     await unlocked.source.start();
     expect(unlocked.source.report().changed).toBeUndefined();

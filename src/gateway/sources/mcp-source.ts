@@ -6,6 +6,7 @@ import type { ReconnectingConnection } from "../../mcp/client/reconnecting-conne
 import type { FromMcpOptions } from "../../mcp/index.ts";
 import type { McpServerConfig } from "../config/gateway-config.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
+import { ChangedTools } from "../lock/changed-tools.ts";
 import { sourceError } from "../source-error.ts";
 import type { Backing, BackingFacts, BackingWatcher } from "./backing.ts";
 import { RetriedSource } from "./retried-source.ts";
@@ -151,10 +152,12 @@ class McpBacking implements Backing {
   readonly #plan: ServerPlan;
   readonly #stop: () => void;
   readonly #stopWatching: (() => void) | undefined;
+  readonly #changed: ChangedTools;
 
   constructor(source: McpSource, connection: ReconnectingConnection, plan: ServerPlan) {
     this.#source = source;
     this.#plan = plan;
+    this.#changed = new ChangedTools((text) => plan.around.loaded.secrets.mask(text));
     this.#stop = connection.onEvent((event) => event.type === "state" && this.#mirror(event.state));
     plan.provider.put(source);
     const lockFile = lockPath(plan.around.loaded, plan.server);
@@ -180,9 +183,7 @@ class McpBacking implements Backing {
       protocol: shown(server.protocolVersion),
       ...(typeof called === "string" && { title: shown(called) }),
       ...(typeof version === "string" && { version: shown(version) }),
-      ...(refused !== undefined && {
-        changed: refused.map(({ tool, kind }) => ({ tool: shown(tool), kind })),
-      }),
+      ...(refused !== undefined && { changed: this.#changed.write(refused) }),
     };
   }
 

@@ -138,6 +138,14 @@ describe("an HTTP API as a source", () => {
       code: "ACCESS_DENIED",
       message: expect.stringContaining("name it in openapi.shop.allowPrivate to call it there."),
     });
+    const config = { openapi: { shop: { document: join(folder, "api.json") } } };
+    const privateByFlag = makeSource(loadedConfig(config, { privateHint: "give --allow-private" }));
+    await privateByFlag.source.start();
+    const flagged = new OperationRegistry();
+    flagged.registerAll(privateByFlag.source);
+    expect(await rejection(flagged.execute("shop.list", {}))).toMatchObject({
+      message: expect.stringContaining("address; give --allow-private to call it there."),
+    });
   });
 
   it("RE-30 is not tried again where only another config can help, and closes while it waits", async () => {

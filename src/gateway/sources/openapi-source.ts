@@ -44,11 +44,11 @@ export function createOpenApiSource(name: string, api: OpenApiConfig, around: Su
 }
 
 /** Names the fields of the config, or whatever else says who is asking. */
-function wordingOf(name: string, { authHint }: LoadedConfig): Wording {
+function wordingOf(name: string, { authHint, privateHint }: LoadedConfig): Wording {
   const place = `openapi.${name}`;
   return [
     [/Give headers, or auth\.bearer or auth\.basic.*$/, authHint ?? `Set ${place}.auth or ${place}.headers.`],
-    [/name it in the option allowPrivate/, `name it in ${place}.allowPrivate`],
+    [/name it in the option allowPrivate/, privateHint ?? `name it in ${place}.allowPrivate`],
   ];
 }
 

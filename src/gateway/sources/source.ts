@@ -1,6 +1,7 @@
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ChangeListener } from "../../core/registry/executor.ts";
 import type { McpProvider } from "../../mcp/index.ts";
+import type { ChangedTool } from "../lock/changed-tools.ts";
 
 /** Where operations come from. */
 export type SourceKind = "local" | "mcp" | "openapi" | "bus";
@@ -42,8 +43,8 @@ export interface SourceReport {
   /** What the server or document calls itself. */
   readonly title?: string;
   readonly version?: string;
-  /** Tools that are not as they were approved, where the source is locked. */
-  readonly changed?: readonly { readonly tool: string; readonly kind: "new" | "changed" }[];
+  /** Tools that are not as they were approved; empty where all are, absent where the source is not locked. */
+  readonly changed?: readonly ChangedTool[];
 }
 
 /**

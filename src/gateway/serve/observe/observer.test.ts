@@ -14,7 +14,7 @@ function watched() {
   const observer = createObserver({
     log: { info: (message, fields) => void logged.push([message, fields]) },
   });
-  observer.onCall((record) => void records.push(record));
+  observer.listen({ end: (record) => void records.push(record) });
   const registry = new OperationRegistry([
     query("desk.ok", (_, context) => {
       takeNote(context, { attempts: 3, cached: true });
@@ -100,14 +100,47 @@ describe("createObserver", () => {
 
   it("RE-30 lets a hundred listen and not one more, and bears with those who throw", async () => {
     const { observer, registry } = watched();
-    const stops = Array.from({ length: 99 }, () =>
-      observer.onCall(() => {
-        throw new Error("not my day");
-      }),
-    );
-    expect(() => observer.onCall(() => {})).toThrow("At most 100");
+    const fail = () => {
+      throw new Error("not my day");
+    };
+    const stops = Array.from({ length: 99 }, () => observer.listen({ begin: fail, value: fail, end: fail }));
+    expect(() => observer.listen({})).toThrow("At most 100");
     expect((await registry.execute("desk.ok")).data).toBe("secret output");
     for (const stop of stops) stop();
-    expect(() => observer.onCall(() => {})).not.toThrow();
+    expect(() => observer.listen({})).not.toThrow();
+  });
+
+  it("RE-30 tells listeners of the beginning, the values and the end of one and the same call", async () => {
+    const { observer, http } = watched();
+    const told: unknown[] = [];
+    const calls = new Set<unknown>();
+    const note = (call: unknown, what: readonly unknown[]): void => {
+      calls.add(call);
+      told.push(what);
+    };
+    const stop = observer.listen({
+      begin: (head, call) => note(call, ["begin", head.operation, head.entry]),
+      value: ({ data }, call) => note(call, ["value", data]),
+      end: (record, call, { envelope, error }) =>
+        note(call, ["end", record.outcome, envelope?.data, error?.code]),
+    });
+    for await (const _ of http.subscribe("desk.watch"));
+    expect(calls.size).toBe(1);
+    await http.execute("desk.ok");
+    await rejection(http.execute("desk.broken"));
+    expect(calls.size).toBe(3);
+    stop();
+    await http.execute("desk.ok");
+    expect(told).toEqual([
+      ["begin", "desk.watch", "http"],
+      ["value", 1],
+      ["value", 2],
+      ["value", 3],
+      ["end", "ok", undefined, undefined],
+      ["begin", "desk.ok", "http"],
+      ["end", "ok", "secret output", undefined],
+      ["begin", "desk.broken", "http"],
+      ["end", "call_error", undefined, "UNAVAILABLE"],
+    ]);
   });
 });

@@ -1,8 +1,8 @@
 import { isErrorEnvelope, type ResponseEnvelope } from "../../../core/envelope/envelope.ts";
-import { toCallError } from "../../../core/errors/errors.ts";
+import { type CallError, toCallError } from "../../../core/errors/errors.ts";
 import type { CallHook, HookedCall, Hooks, SubscribeHook } from "../../../core/execution/hooks.ts";
 import { type CallNotes, notesOf as notesOfCall } from "../../policy/call-notes.ts";
-import type { CallEntry, CallRecord } from "./call-record.ts";
+import type { CallEntry, CallHead, CallRecord } from "./call-record.ts";
 import { entryOf } from "./entry.ts";
 import type { GatewayLogger } from "./logger.ts";
 import type { Metrics } from "./metrics.ts";
@@ -20,14 +20,33 @@ export interface ObserverOptions {
   readonly notesOf?: ((context: object) => CallNotes | undefined) | undefined;
 }
 
+/**
+ * Someone who hears of calls, at once and in turn. The call is the same object from its beginning to its end: request ids tie nothing
+ * together, for callers choose them.
+ */
+export interface CallListener {
+  /** Hears that a call begins, before anything is done about it. */
+  begin?(head: CallHead, call: HookedCall): void;
+  /** Hears each value of a subscription, before whoever reads it does. */
+  value?(envelope: ResponseEnvelope, call: HookedCall): void;
+  /** Hears how a call ended; what came back is for those who show it, and is in no record. */
+  end?(record: CallRecord, call: HookedCall, ended: CallEnd): void;
+}
+
+/** What a call came to: an envelope, an error, or neither for a subscription that was read or left. */
+export interface CallEnd {
+  readonly envelope?: ResponseEnvelope;
+  readonly error?: CallError;
+}
+
 /** Hooks that see every call, and those who want to hear of them. */
 export interface Observer extends Hooks {
   readonly execute: CallHook;
   readonly subscribe: SubscribeHook;
   /** Calls that run now. */
   readonly running: number;
-  /** Hears of every call that has ended, at once and in turn; at most 100 may. Returns how to stop. */
-  onCall(listener: (record: CallRecord) => void): () => void;
+  /** Tells someone of calls from now on; at most 100 may listen. Returns how to stop. */
+  listen(listener: CallListener): () => void;
 }
 
 const MOST_LISTENERS = 100;
@@ -43,7 +62,7 @@ type Ending = Pick<CallRecord, "outcome"> & Partial<Pick<CallRecord, "code" | "a
 
 class CallObserver implements Observer {
   readonly #options: ObserverOptions;
-  readonly #listeners = new Set<(record: CallRecord) => void>();
+  readonly #listeners = new Set<{ readonly listener: CallListener }>();
   /** Where running calls came in, for the calls they make with metadata of their own. */
   readonly #entries = new Map<string, CallEntry>();
   #running = 0;
@@ -56,24 +75,25 @@ class CallObserver implements Observer {
     return this.#running;
   }
 
-  onCall(listener: (record: CallRecord) => void): () => void {
+  listen(listener: CallListener): () => void {
     if (this.#listeners.size >= MOST_LISTENERS) {
       throw new Error(`At most ${MOST_LISTENERS} may hear of calls at a time.`);
     }
-    const heard = (record: CallRecord): void => listener(record);
-    this.#listeners.add(heard);
-    return () => void this.#listeners.delete(heard);
+    // An object of its own, so that whoever listens twice hears twice and leaves once.
+    const added = { listener };
+    this.#listeners.add(added);
+    return () => void this.#listeners.delete(added);
   }
 
   readonly execute: CallHook = async (call, next) => {
     const observed = this.#begin(call);
     try {
       const envelope = await observed.within(() => next());
-      observed.end(endingOf(envelope));
+      observed.end(endingOf(envelope), { envelope });
       return envelope;
     } catch (thrown) {
       const error = toCallError(thrown);
-      observed.end({ outcome: "call_error", code: error.code });
+      observed.end({ outcome: "call_error", code: error.code }, { error });
       throw error;
     }
   };
@@ -86,32 +106,31 @@ class CallObserver implements Observer {
   ): AsyncGenerator<ResponseEnvelope> {
     const observed = this.#begin(call);
     let values = 0;
-    let failed: { readonly code: string } | undefined;
+    let failed: CallError | undefined;
     const stream = observed.within(() => next()[Symbol.asyncIterator]());
     try {
       for (;;) {
         const step = await observed.within(() => stream.next());
         if (step.done === true) return;
         values += 1;
-        yield step.value;
+        const { value } = step;
+        this.#tell((listener) => listener.value?.(value, call));
+        yield value;
       }
     } catch (thrown) {
       failed = toCallError(thrown);
       throw failed;
     } finally {
-      observed.end({
-        outcome: failed === undefined ? "ok" : "call_error",
-        ...(failed !== undefined && { code: failed.code }),
-        values,
-      });
+      const error = failed === undefined ? {} : { error: failed };
+      const outcome = failed === undefined ? "ok" : "call_error";
+      observed.end({ outcome, ...(failed !== undefined && { code: failed.code }), values }, error);
       if (failed === undefined) await stream.return?.();
     }
   }
 
-  #begin(call: HookedCall): { within<T>(run: () => T): T; end(ending: Ending): void } {
-    const { context } = call;
+  #begin(call: HookedCall): { within<T>(run: () => T): T; end(ending: Ending, ended: CallEnd): void } {
     const startedAt = performance.now();
-    const { requestId } = context;
+    const { requestId } = call.context;
     const { metrics, telemetry } = this.#options;
     const entry = this.#entryOf(call);
     const isFirst = entry !== undefined && !this.#entries.has(requestId);
@@ -119,15 +138,19 @@ class CallObserver implements Observer {
     const span = telemetry?.open(call, this.#mask(call.operationId));
     this.#running += 1;
     metrics?.begin();
+    const known = this.#listeners.size > 0 ? this.#headOf(call, entry) : undefined;
+    if (known !== undefined) this.#tell((listener) => listener.begin?.(known, call));
     return {
       within: (run) => (span === undefined ? run() : span.within(run)),
-      end: (ending) => {
+      end: (ending, ended) => {
         this.#running -= 1;
         if (isFirst) this.#entries.delete(requestId);
-        const record = this.#toRecord(call, ending, { entry, durationMs: performance.now() - startedAt });
+        const durationMs = performance.now() - startedAt;
+        const record = this.#toRecord(call, ending, { head: known ?? this.#headOf(call, entry), durationMs });
         metrics?.end(record);
         span?.end(record);
-        this.#tell(record);
+        this.#log(record);
+        this.#tell((listener) => listener.end?.(record, call, ended));
       },
     };
   }
@@ -136,26 +159,32 @@ class CallObserver implements Observer {
     return entryOf(metadata) ?? (parent && this.#entries.get(parent.requestId));
   }
 
-  #toRecord(
-    { operationId, operation, context }: HookedCall,
-    { attempts: tried, ...ending }: Ending,
-    known: { readonly entry: CallEntry | undefined; readonly durationMs: number },
-  ): CallRecord {
-    const { notesOf = notesOfCall, sourceOf } = this.#options;
-    const { attempts = tried, ...notes } = notesOf(context) ?? {};
+  #headOf({ operationId, operation, context }: HookedCall, entry: CallEntry | undefined): CallHead {
     return {
       requestId: this.#mask(context.requestId),
       operation: this.#mask(operationId.slice(0, MOST_ID_CHARACTERS)),
       isKnown: operation !== undefined,
       ...(operation !== undefined && {
-        source: sourceOf?.(operationId) ?? operation.namespace,
+        source: this.#options.sourceOf?.(operationId) ?? operation.namespace,
         type: operation.type,
       }),
       ...(context.identity !== undefined && { subject: this.#mask(context.identity.subject) }),
-      ...(known.entry !== undefined && { entry: known.entry }),
+      ...(entry !== undefined && { entry }),
+    };
+  }
+
+  #toRecord(
+    { context }: HookedCall,
+    { attempts: tried, ...ending }: Ending,
+    { head, durationMs }: { readonly head: CallHead; readonly durationMs: number },
+  ): CallRecord {
+    const { notesOf = notesOfCall } = this.#options;
+    const { attempts = tried, ...notes } = notesOf(context) ?? {};
+    return {
+      ...head,
       ...ending,
       ...(ending.code !== undefined && { code: this.#mask(ending.code) }),
-      durationMs: Math.round(Math.max(known.durationMs, 0) * 1_000) / 1_000,
+      durationMs: Math.round(Math.max(durationMs, 0) * 1_000) / 1_000,
       ...(attempts !== undefined && attempts > 1 && { attempts }),
       ...notes,
       ...(context.parent !== undefined && { parent: this.#mask(context.parent.requestId) }),
@@ -166,13 +195,18 @@ class CallObserver implements Observer {
     return this.#options.log?.mask?.(text) ?? text;
   }
 
-  /** Whoever listens badly changes nothing about the call. */
-  #tell(record: CallRecord): void {
+  #log(record: CallRecord): void {
+    const { log } = this.#options;
+    if (log === undefined) return;
     const { isKnown: _, ...fields } = record;
-    this.#options.log?.info("call", { event: "call", ...fields });
-    for (const listener of this.#listeners) {
+    log.info("call", { event: "call", ...fields });
+  }
+
+  /** Whoever listens badly changes nothing about the call. */
+  #tell(tell: (listener: CallListener) => void): void {
+    for (const { listener } of this.#listeners) {
       try {
-        listener(record);
+        tell(listener);
       } catch {
         // Its own affair.
       }
