@@ -1,0 +1,109 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { type InspectedGateway, inspectGateway } from "../../../test/inspected-gateway.ts";
+import { query, rejection, sleep } from "../../../test/make-operation.ts";
+import type { Failure } from "../protocol.ts";
+import { LookQueue } from "./look-queue.ts";
+
+let open: InspectedGateway | undefined;
+afterEach(async () => {
+  await open?.close();
+  open = undefined;
+});
+
+async function start(): Promise<InspectedGateway> {
+  open = await inspectGateway([query("desk.echo", () => 1)]);
+  return open;
+}
+
+const members = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`key${at}`, at]));
+
+/** Has so many values, with itself, its data and what is said about it. */
+function envelopeOf(values: number): object {
+  return { data: members(values - 6), meta: { source: "local", operationId: "desk.echo", timestamp: 1 } };
+}
+
+/** Has so many values, with the list that is looked at, itself and its content. */
+function resultOf(values: number): string {
+  return JSON.stringify({ content: [], structuredContent: members(values - 4) });
+}
+
+const STAYS = { destroyed: false };
+
+describe("looking at results and texts", () => {
+  it("lets the gateway answer others meanwhile, however many values they have", async () => {
+    const inspected = await start();
+    const health = async (): Promise<number> => {
+      const startedAt = performance.now();
+      await (await fetch(`${inspected.url}/health`)).text();
+      return performance.now() - startedAt;
+    };
+    await health();
+    let isOver = false;
+    const looks = Promise.all([
+      inspected.ask("formats", { body: { envelope: envelopeOf(25_000) } }),
+      inspected.ask("decode", { body: { text: resultOf(25_000) } }),
+    ]).finally(() => {
+      isOver = true;
+    });
+    let longest = 0;
+    while (!isOver) {
+      longest = Math.max(longest, await health());
+      await sleep(5);
+    }
+    expect((await looks).map(({ status }) => status)).toEqual([200, 200]);
+    expect(longest).toBeLessThan(500);
+  });
+
+  it("refuses one value more than twenty-five thousand, in their texts too", async () => {
+    const inspected = await start();
+    const refusal = async (path: string, body: object) => {
+      const asked = await inspected.ask(path, { body });
+      return [asked.status, ((await asked.json()) as Failure).error.message];
+    };
+    const told = [413, expect.stringMatching(/holds more than 25,000 values.*waybill decode/)];
+    expect(await refusal("formats", { envelope: envelopeOf(25_001) })).toEqual(told);
+    expect(await refusal("decode", { text: resultOf(25_001) })).toEqual(told);
+    const text = JSON.stringify(members(60_000));
+    expect(await refusal("decode", { text: JSON.stringify({ content: [{ type: "text", text }] }) })).toEqual(
+      told,
+    );
+    expect(await refusal("decode", { text: `__ENVELOPE_V1__:${btoa(text)}` })).toEqual(told);
+  });
+
+  it("does one piece of work at a time, and goes on after one that failed", async () => {
+    const queue = new LookQueue();
+    const seen: string[] = [];
+    const work = (name: string) =>
+      queue.run(STAYS, async (breathe) => {
+        seen.push(`${name} begins`);
+        await breathe();
+        seen.push(`${name} ends`);
+        if (name === "a") throw new Error("No.");
+        return name;
+      });
+    const [a, b] = [rejection(work("a")), work("b")];
+    expect(await a).toEqual(new Error("No."));
+    expect(await b).toBe("b");
+    expect(seen).toEqual(["a begins", "a ends", "b begins", "b ends"]);
+  });
+
+  it("has thirty-two wait, and not one more", async () => {
+    const queue = new LookQueue();
+    const work = () => queue.run(STAYS, async () => 1);
+    const all = Array.from({ length: 33 }, work);
+    expect(await rejection(work())).toMatchObject({ code: "RESOURCE_EXHAUSTED", httpStatus: 429 });
+    expect(await Promise.all(all)).toHaveLength(33);
+    expect(await work()).toBe(1);
+  });
+
+  it("gives up what nobody waits for any more", async () => {
+    const queue = new LookQueue();
+    let isBegun = false;
+    const left = queue.run({ destroyed: true }, async () => {
+      isBegun = true;
+    });
+    expect(await rejection(left)).toMatchObject({ code: "ABORTED" });
+    expect(isBegun).toBe(false);
+  });
+});

@@ -1,0 +1,142 @@
+import { parsePointer } from "../../core/json/json-pointer.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
+
+/** Schemas that may hold for one value. */
+const MOST_PARTS = 500;
+/** Schemas that are looked at for all values of one input. */
+const MOST_LOOKS = 300_000;
+
+/** Keywords whose schemas, one or a list of them, hold for the same value. */
+const IN_PLACE = ["allOf", "anyOf", "oneOf", "if", "then", "else", "not"];
+/** Keywords whose members are schemas that hold for the same value, or lists of names. */
+const IN_PLACE_BY_NAME = ["dependentSchemas", "dependencies"];
+/** Keywords with a schema for whichever member has no other. */
+const OF_MEMBERS = ["additionalProperties", "unevaluatedProperties"];
+/** Keywords with schemas for items. */
+const OF_ITEMS = ["items", "additionalItems", "unevaluatedItems", "contains"];
+/** Keywords that are followed in other ways, or have no schemas in them that hold for anything by themselves. */
+const OTHERS = [
+  ...["properties", "patternProperties", "prefixItems", "$defs", "definitions", "components"],
+  ...["default", "const", "enum", "example", "examples", "required", "dependentRequired", "$vocabulary"],
+];
+const FOLLOWED = new Set([...IN_PLACE, ...IN_PLACE_BY_NAME, ...OF_MEMBERS, ...OF_ITEMS, ...OTHERS]);
+
+/** A reference that leads out of the schema. */
+const OUTWARD = /"\$(?:ref|dynamicRef|recursiveRef)":"(?!#)/;
+const SECRET = /"(?:writeOnly":true|format":"password")/;
+const REFERENCE = /"\$(?:ref|dynamicRef|recursiveRef)":/;
+
+/** Tells whether a schema says of anything that it is not to be shown, or may do so where nobody here can look. */
+export function saysSecret(schema: JsonSchemaObject): boolean {
+  const text = JSON.stringify(schema);
+  return SECRET.test(text) || OUTWARD.test(text);
+}
+
+/** Finds the schemas within one that hold for a value. */
+export class SchemaParts {
+  readonly #root: JsonSchemaObject;
+  readonly #open = new Map<JsonSchemaObject, boolean>();
+  #looks = 0;
+
+  constructor(root: JsonSchemaObject) {
+    this.#root = root;
+  }
+
+  /** All that hold for the value these hold for; nothing where one calls it a secret, or may for all that is known. */
+  of(schemas: readonly unknown[]): readonly JsonSchemaObject[] | undefined {
+    const parts = new Set<JsonSchemaObject>();
+    const left = [...schemas];
+    if (this.#looks > MOST_LOOKS) return undefined;
+    while (left.length > 0) {
+      const part = left.pop();
+      if (!isPlainObject(part) || parts.has(part)) continue;
+      this.#looks += 1;
+      if (parts.size >= MOST_PARTS || this.#looks > MOST_LOOKS || !this.#mayShow(part)) return undefined;
+      parts.add(part);
+      for (const word of IN_PLACE) if (part[word] !== undefined) left.push(...[part[word]].flat());
+      for (const word of IN_PLACE_BY_NAME) {
+        if (isPlainObject(part[word])) left.push(...Object.values(part[word]));
+      }
+      const { $ref } = part;
+      if ($ref === undefined) continue;
+      const found = typeof $ref === "string" ? this.#resolve($ref) : undefined;
+      if (found === undefined) return undefined;
+      left.push(found);
+    }
+    return [...parts];
+  }
+
+  /** All that hold for a member; schemas by pattern count for every name, since in doubt a value is hidden. */
+  ofMember(parts: readonly JsonSchemaObject[], key: string): readonly JsonSchemaObject[] | undefined {
+    this.#looks += parts.length;
+    return this.of(parts.flatMap((part) => memberSchemas(part, key)));
+  }
+
+  /** All that hold for an item. */
+  ofItem(parts: readonly JsonSchemaObject[], at: number): readonly JsonSchemaObject[] | undefined {
+    this.#looks += parts.length;
+    return this.of(parts.flatMap((part) => itemSchemas(part, at)));
+  }
+
+  #mayShow(part: JsonSchemaObject): boolean {
+    let may = this.#open.get(part);
+    if (may === undefined) {
+      may = this.#isOpen(part);
+      this.#open.set(part, may);
+    }
+    return may;
+  }
+
+  /** Whether a part calls its value no secret, and says nothing that cannot be followed. */
+  #isOpen(part: JsonSchemaObject): boolean {
+    const { writeOnly, format, $id, id, $dynamicRef, $recursiveRef } = part;
+    if (writeOnly === true || format === "password") return false;
+    if ($dynamicRef !== undefined || $recursiveRef !== undefined) return false;
+    // References below it are no longer from the root.
+    if (part !== this.#root && (typeof $id === "string" || typeof id === "string")) return false;
+    return Object.keys(part).every((word) => FOLLOWED.has(word) || isHarmless(part[word]));
+  }
+
+  /** What a reference leads to; nothing where it cannot be followed. */
+  #resolve(reference: string): unknown {
+    if (reference === "#") return this.#root;
+    if (!reference.startsWith("#/")) return undefined;
+    let found: unknown = this.#root;
+    for (const key of parsePointer(decoded(reference.slice(1)))) {
+      if (typeof found !== "object" || found === null || !Object.hasOwn(found, key)) return undefined;
+      found = (found as Record<string, unknown>)[key];
+      if (isPlainObject(found) && typeof found["$id"] === "string") return undefined;
+    }
+    return found;
+  }
+}
+
+/** Whether what a keyword says that is not known here can be no schema of a secret. */
+function isHarmless(said: unknown): boolean {
+  if (typeof said !== "object" || said === null) return true;
+  const text = JSON.stringify(said);
+  return !SECRET.test(text) && !REFERENCE.test(text);
+}
+
+function decoded(pointer: string): string {
+  try {
+    return decodeURIComponent(pointer);
+  } catch {
+    return pointer;
+  }
+}
+
+function memberSchemas(part: JsonSchemaObject, key: string): readonly unknown[] {
+  const { properties, patternProperties } = part;
+  const own = isPlainObject(properties) && Object.hasOwn(properties, key) ? [properties[key]] : [];
+  const fitting = isPlainObject(patternProperties) ? Object.values(patternProperties) : [];
+  const other = own.length > 0 ? [] : OF_MEMBERS.map((word) => part[word]);
+  return [...own, ...fitting, ...other];
+}
+
+function itemSchemas(part: JsonSchemaObject, at: number): readonly unknown[] {
+  const { prefixItems, items } = part;
+  const tuple = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : [];
+  return [tuple[at], ...OF_ITEMS.map((word) => part[word])];
+}
