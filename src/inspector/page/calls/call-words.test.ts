@@ -1,0 +1,20 @@
+import { describe, expect, it } from "vitest";
+import { marksOf, timeOf } from "./call-words.ts";
+
+const row = { seq: 1, requestId: "r", operation: "a", startedAt: 0 };
+
+describe("the words of a call", () => {
+  it("say how long it took, or runs already", () => {
+    expect(timeOf({ ...row, durationMs: 4 }, 9_000)).toBe("4 ms");
+    expect(timeOf(row, 9_000)).toBe("9 s");
+    expect(timeOf(row, -5)).toBe("0 ms");
+  });
+
+  it("mark what was special about it", () => {
+    expect(marksOf({ ...row, cached: true, attempts: 3, waitedMs: 4 })).toBe(
+      "cached · tried 3× · waited 4 ms",
+    );
+    expect(marksOf({ ...row, attempts: 1, waitedMs: 0 })).toBe("");
+    expect(marksOf({ ...row, type: "subscription", values: 1 })).toBe("1 value");
+  });
+});

@@ -1,0 +1,135 @@
+import type { CallRow, LiveEvent } from "../../protocol.ts";
+import { type Api, ApiError } from "./api.ts";
+
+/** Whether the page hears what happens. */
+export type LiveStatus = "connecting" | "open" | "lost" | "refused";
+
+/** Calls that are held in the page; older ones are let go. */
+export const MOST_ROWS = 5_000;
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 10_000;
+
+/** What happens at the gateway, held for the views: one stream for the whole page, taken up again when it breaks. */
+export class Live {
+  readonly #api: Api;
+  readonly #listeners = new Set<() => void>();
+  readonly #rows = new Map<number, CallRow>();
+  #ended = new Set<(row: CallRow) => void>();
+  #stop = new AbortController();
+  #isTold = false;
+  status: LiveStatus = "connecting";
+  running = 0;
+  dropped = 0;
+  /** Counts changes of the sources, and of the operations. */
+  sources = 0;
+  operations = 0;
+  /** Counts changes of the calls. */
+  calls = 0;
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  /** The calls that are held, oldest first. */
+  get rows(): readonly CallRow[] {
+    return [...this.#rows.values()];
+  }
+
+  row(seq: number): CallRow | undefined {
+    return this.#rows.get(seq);
+  }
+
+  /** Hears of changes, at most once a frame; returns how to stop. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Hears of every call that has ended, at once; returns how to stop. */
+  onEnd(listener: (row: CallRow) => void): () => void {
+    this.#ended.add(listener);
+    return () => void this.#ended.delete(listener);
+  }
+
+  start(): () => void {
+    this.#stop = new AbortController();
+    void this.#follow(this.#stop.signal);
+    return () => this.#stop.abort();
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+      // The gateway ends it from time to time, so that whoever looks says again who they are: that is no loss.
+      let isLost = true;
+      try {
+        for await (const event of this.#api.live(signal)) {
+          wait = FIRST_WAIT_MS;
+          this.#take(event);
+        }
+        isLost = this.status !== "open";
+      } catch (thrown) {
+        if (signal.aborted) return;
+        if (thrown instanceof ApiError && (thrown.status === 401 || thrown.status === 403)) {
+          this.#setStatus("refused");
+          return;
+        }
+      }
+      if (signal.aborted) return;
+      if (isLost) this.#setStatus("lost");
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+  }
+
+  #take(event: LiveEvent): void {
+    switch (event.type) {
+      case "begin":
+        // What was missed meanwhile is asked for again.
+        this.#rows.clear();
+        this.running = event.running;
+        this.sources += 1;
+        this.operations += 1;
+        this.calls += 1;
+        this.#setStatus("open");
+        return;
+      case "calls":
+        for (const row of event.rows) this.#add(row);
+        this.running = event.running;
+        this.dropped = event.dropped;
+        this.calls += 1;
+        break;
+      case "sources":
+        this.sources += 1;
+        break;
+      case "operations":
+        this.operations += 1;
+        break;
+      case "ping":
+        return;
+    }
+    this.#tell();
+  }
+
+  #add(row: CallRow): void {
+    this.#rows.set(row.seq, row);
+    if (this.#rows.size > MOST_ROWS) {
+      const [oldest] = this.#rows.keys();
+      if (oldest !== undefined) this.#rows.delete(oldest);
+    }
+    if (row.outcome !== undefined) for (const listener of this.#ended) listener(row);
+  }
+
+  #setStatus(status: LiveStatus): void {
+    this.status = status;
+    this.#tell();
+  }
+
+  #tell(): void {
+    if (this.#isTold) return;
+    this.#isTold = true;
+    requestAnimationFrame(() => {
+      this.#isTold = false;
+      for (const listener of [...this.#listeners]) listener();
+    });
+  }
+}

@@ -1,0 +1,160 @@
+import { shortJson } from "../parts/json-text.ts";
+import type { Field, FieldFacts, ListField, Member, ObjectField } from "./field.ts";
+import { flattenSchema } from "./flatten-schema.ts";
+import { hintsOf } from "./hints.ts";
+import { isObject, type JsonObject, showShort } from "./json-value.ts";
+import { readText } from "./read-text.ts";
+import { FILE_OBJECT, readChoices, readTypes } from "./read-variants.ts";
+import { remember } from "./remember.ts";
+
+/** A schema that is its own only alternative would be read for ever. */
+const DEEPEST = 20;
+let depth = 0;
+
+/**
+ * Reads one place of a schema. What is below it is read when it is drawn, so that a schema may be endless; the same schema gives the
+ * same field every time.
+ */
+export const readSchema: (schema: unknown, root: unknown) => Field = remember(buildField);
+
+function buildField(schema: unknown, root: unknown): Field {
+  const flat = flattenSchema(schema, root);
+  const keywords = flat?.keywords ?? {};
+  const facts = factsOf(keywords);
+  if (flat === undefined) return { ...facts, kind: "never" };
+  if (schema === FILE_OBJECT) return { ...facts, kind: "file", isNamed: true };
+  if (depth >= DEEPEST) return { ...facts, kind: "json" };
+  if (Object.hasOwn(keywords, "const")) return { ...facts, kind: "fixed", value: keywords["const"] };
+  if (Array.isArray(keywords["enum"])) return readEnum(facts, keywords["enum"]);
+  depth += 1;
+  const field = readChoices(flat, { facts, root, read: readSchema });
+  depth -= 1;
+  return field ?? readTyped(keywords, facts, root);
+}
+
+function factsOf(keywords: JsonObject): FieldFacts {
+  const { title, description, example, examples, deprecated, nullable } = keywords;
+  return {
+    ...(typeof title === "string" && title.trim() !== "" && { title }),
+    ...(typeof description === "string" && description.trim() !== "" && { description }),
+    isDeprecated: deprecated === true,
+    isNullable: nullable === true,
+    ...(Object.hasOwn(keywords, "default") && { default: { value: keywords["default"] } }),
+    examples: Array.isArray(examples) ? examples.slice(0, 20) : example === undefined ? [] : [example],
+    hints: hintsOf(keywords),
+  };
+}
+
+function readEnum(facts: FieldFacts, values: readonly unknown[]): Field {
+  const isNullable = facts.isNullable || values.includes(null);
+  const rest = values.filter((value) => value !== null);
+  if (values.length === 0) return { ...facts, kind: "never" };
+  if (values.length === 1 && !facts.isNullable) return { ...facts, kind: "fixed", value: values[0] };
+  // Quotes tell texts from others, where there are both.
+  const areTexts = rest.every((value) => typeof value === "string" && value !== "");
+  const options = rest.map((value) => ({
+    label: areTexts ? showShort(value) : shortJson(value, 80),
+    value,
+  }));
+  return { ...facts, kind: "choice", isNullable, options };
+}
+
+function readTyped(keywords: JsonObject, given: FieldFacts, root: unknown): Field {
+  const types = typesOf(keywords);
+  const facts = { ...given, isNullable: given.isNullable || types.includes("null") };
+  const rest = types.filter((type) => type !== "null");
+  const [type] = rest;
+  if (rest.length > 1) return readTypes(keywords, rest, facts);
+  switch (type) {
+    case "object":
+      return readObject(keywords, facts, root);
+    case "array":
+      return readList(keywords, facts);
+    case "string":
+      return readText(keywords, facts);
+    case "number":
+    case "integer":
+      return { ...facts, kind: "number", isInteger: type === "integer", start: startOf(keywords) };
+    case "boolean":
+      return { ...facts, kind: "boolean" };
+    default:
+      return types.length > 0 && type === undefined
+        ? { ...facts, kind: "fixed", value: null }
+        : { ...facts, kind: "json" };
+  }
+}
+
+/** Keywords that tell the type where none is named. */
+const SIGNS: readonly (readonly [type: string, keywords: RegExp])[] = [
+  ["object", /^(properties|patternProperties|additionalProperties|required|propertyNames)$/],
+  ["array", /^(items|prefixItems|m(in|ax)Items)$/],
+  ["string", /^(m(in|ax)Length|pattern|format|content(Encoding|MediaType))$/],
+  ["number", /^(minimum|maximum|multipleOf|exclusiveM(in|ax)imum)$/],
+];
+
+/** The types that are named, or the one that the rules are about. */
+export function typesOf(keywords: JsonObject): readonly string[] {
+  const named = new Set([keywords["type"]].flat().filter((type) => typeof type === "string"));
+  if (named.has("number")) named.delete("integer");
+  if (named.size > 0) return [...named];
+  const names = Object.keys(keywords);
+  return SIGNS.filter(([, signs]) => names.some((name) => signs.test(name)))
+    .slice(0, 1)
+    .map(([type]) => type);
+}
+
+function startOf({ minimum, maximum, exclusiveMinimum }: JsonObject): number {
+  if (typeof exclusiveMinimum === "number" && exclusiveMinimum >= 0) return exclusiveMinimum + 1;
+  if (typeof minimum === "number" && minimum > 0) return minimum;
+  return typeof maximum === "number" && maximum < 0 ? maximum : 0;
+}
+
+function readObject(keywords: JsonObject, facts: FieldFacts, root: unknown): ObjectField {
+  const { additionalProperties, patternProperties } = keywords;
+  const properties = isObject(keywords["properties"]) ? keywords["properties"] : {};
+  const required = new Set(Array.isArray(keywords["required"]) ? keywords["required"] : []);
+  const others = othersOf(keywords);
+  const members: Member[] = Object.entries(properties)
+    // Those that are only in answers are left out.
+    .filter(([, schema]) => schema !== false && flattenSchema(schema, root)?.keywords["readOnly"] !== true)
+    .map(([name, schema]) => ({ name, schema, isRequired: required.has(name) }));
+  for (const name of required) {
+    if (typeof name === "string" && !Object.hasOwn(properties, name)) {
+      members.push({ name, schema: others, isRequired: true });
+    }
+  }
+  const isSaid = (additionalProperties ?? false) !== false || isObject(patternProperties);
+  const isOpen = isSaid || (members.length === 0 && additionalProperties === undefined);
+  return {
+    ...facts,
+    kind: "object",
+    members,
+    known: new Set(members.map(({ name }) => name)),
+    others,
+    isOpen,
+  };
+}
+
+/** Patterns are never run: one made for it would stop the page. Any of their schemas may hold. */
+function othersOf({ additionalProperties, patternProperties }: JsonObject): unknown {
+  const patterns = isObject(patternProperties) ? Object.values(patternProperties) : [];
+  const others = isObject(additionalProperties) ? [...patterns, additionalProperties] : patterns;
+  if (others.length === 0 || additionalProperties === true) return true;
+  return others.length === 1 ? others[0] : { anyOf: others };
+}
+
+function readList(keywords: JsonObject, facts: FieldFacts): ListField {
+  const { items, prefixItems, additionalItems, minItems, maxItems } = keywords;
+  const places = Array.isArray(items) ? items : prefixItems;
+  const first: readonly unknown[] = Array.isArray(places) ? places : [];
+  const rest = Array.isArray(items) ? additionalItems : items;
+  const most = typeof maxItems === "number" ? maxItems : Number.POSITIVE_INFINITY;
+  return {
+    ...facts,
+    kind: "list",
+    first,
+    items: rest ?? true,
+    min: typeof minItems === "number" ? minItems : 0,
+    max: rest === false ? Math.min(first.length, most) : most,
+  };
+}

@@ -1,0 +1,60 @@
+import { useState } from "preact/hooks";
+import { SafeLink } from "./safe-link.tsx";
+import { cutText, visibleText } from "./visible-text.ts";
+
+/** How much more is shown each time it is asked for. */
+const TIMES = 20;
+/** Longer ones make browsers slow. */
+const MOST_DRAWN = 500_000;
+
+/** A text of somebody else: what hides in it is shown, its direction stays its own, and a long one is shown on demand. */
+export function PlainText({
+  text,
+  most = 2_000,
+  hasLinks = false,
+}: {
+  readonly text: string;
+  /** Characters that are shown at first. @default 2,000 */
+  readonly most?: number;
+  /** Whether http(s) addresses in it are links. @default false */
+  readonly hasLinks?: boolean;
+}) {
+  const [times, setTimes] = useState(1);
+  const length = Math.min(most * times, MOST_DRAWN);
+  const shown = cutText(text, length);
+  const part = `${length.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters`;
+  return (
+    <>
+      <bdi class="break plain-text">{hasLinks ? linked(shown) : visibleText(shown)}</bdi>
+      {text.length > length && (
+        <>
+          {"… "}
+          {length < MOST_DRAWN ? (
+            <button type="button" class="quiet small" onClick={() => setTimes(times * TIMES)}>
+              Show more ({part})
+            </button>
+          ) : (
+            <span class="soft small">Only {part} are shown.</span>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+/** An http(s) address; the sentence marks at its end are not part of it. */
+const ADDRESS = /(https?:\/\/[^\s<>"'`]{0,2000}[^\s<>"'`.,;:!?…)\]}*_])/i;
+const MOST_PIECES = 200;
+
+/** Parts a text at its addresses, each of which is every second piece. */
+function linked(text: string) {
+  const pieces = text.split(ADDRESS);
+  return [
+    ...pieces
+      .slice(0, MOST_PIECES)
+      .map((piece, index) =>
+        index % 2 === 1 ? <SafeLink address={piece} text={visibleText(piece)} /> : visibleText(piece),
+      ),
+    visibleText(pieces.slice(MOST_PIECES).join("")),
+  ];
+}

@@ -1,0 +1,25 @@
+import type { CallFailure } from "../../protocol.ts";
+import { Badge } from "../parts/badge.tsx";
+import { JsonTree } from "../parts/json-tree.tsx";
+import { PlainText } from "../parts/plain-text.tsx";
+import { visibleText } from "../parts/visible-text.ts";
+import "./result.css";
+
+/** A call that never ran or broke, and what can be done about it. */
+export function FailurePanel({ error }: { readonly error: CallFailure }) {
+  return (
+    <section class="stack" aria-label="Error">
+      <div class="notice bad">
+        <div class="row">
+          <strong class="mono break">{visibleText(error.code, 200)}</strong>
+          {error.retryable && <Badge tone="warn">trying again may help</Badge>}
+          {error.correctable && <Badge tone="warn">the input can be corrected</Badge>}
+        </div>
+        <p>
+          <PlainText text={error.message} />
+        </p>
+      </div>
+      {error.details !== undefined && <JsonTree value={error.details} label="Details of the error" />}
+    </section>
+  );
+}

@@ -1,0 +1,87 @@
+import { describe, expect, it } from "vitest";
+import type { EnvelopeView } from "../../protocol.ts";
+import { factsOf, lostValue, obtainedWords, rawOf } from "./result-facts.ts";
+
+function local(waybill: unknown): EnvelopeView {
+  return { data: { a: 1 }, meta: { source: "local", operationId: "a.b", timestamp: 1, waybill } };
+}
+
+describe("factsOf", () => {
+  it("reads what an envelope tells of itself", () => {
+    const facts = factsOf(
+      local({
+        durationMs: 3,
+        attempts: 2,
+        obtained: "text-json",
+        normalization: { stripped: ["/x"], defaulted: [], converted: ["/a"], omitted: 2 },
+        violations: [{ pointer: "/a", expected: "a text", found: "a number" }],
+        page: { next: "c1" },
+        sequence: 0,
+        details: null,
+      }),
+    );
+    expect(facts).toMatchObject({
+      isError: false,
+      durationMs: 3,
+      attempts: 2,
+      changes: ["1 stripped", "1 converted", "2 more"],
+      violations: 1,
+      details: { value: null },
+    });
+    expect(facts.told).toEqual([
+      ["Value no.", "0"],
+      ["Next page", "c1"],
+    ]);
+    expect(facts.marks.get("/x")).toEqual([{ tone: "warn", word: "stripped" }]);
+    expect(facts.marks.get("/a")?.map(({ word }) => word)).toEqual([
+      "converted",
+      "misses its schema: expected a text, found a number",
+    ]);
+  });
+
+  it.each([
+    undefined,
+    null,
+    5,
+    "x",
+    [],
+    { normalization: 1, violations: { a: 1 }, page: [], durationMs: "1" },
+  ])("takes nothing for what it is not: %j", (waybill) => {
+    const facts = factsOf(local(waybill));
+    expect(facts).toMatchObject({ changes: [], violations: 0, told: [], durationMs: undefined });
+  });
+
+  it("knows words by their own names alone", () => {
+    expect(obtainedWords("constructor")).toBe("constructor");
+    expect(obtainedWords("body")).toBe("from the body of the answer");
+  });
+});
+
+describe("rawOf", () => {
+  it("is what each source answered", () => {
+    expect(rawOf({ envelope: local({}), rawData: { a: "1" } })).toEqual({ a: "1" });
+    expect(rawOf({ envelope: local({}) })).toEqual({ a: 1 });
+    const mcp: EnvelopeView = { data: 1, meta: { source: "mcp", isError: true, content: [], waybill: {} } };
+    expect(rawOf({ envelope: mcp })).toEqual({ content: [], isError: true });
+    const http: EnvelopeView = {
+      data: 1,
+      meta: { source: "http", statusCode: 200, headers: {}, contentType: "" },
+    };
+    expect(rawOf({ envelope: http })).toEqual({ statusCode: 200, headers: {}, body: 1 });
+  });
+});
+
+describe("lostValue", () => {
+  it("finds what a format would lose in the envelope", () => {
+    const envelope = local({ durationMs: 3, sequence: 1, message: "no" });
+    expect(lostValue(envelope, "/durationMs")).toEqual({ value: 3 });
+    expect(lostValue(envelope, "/facts/sequence")).toEqual({ value: 1 });
+    expect(lostValue(envelope, "/error/message")).toEqual({ value: "no" });
+    expect(lostValue(envelope, "/tool")).toEqual({ value: "a.b" });
+    expect(lostValue(envelope, "/data")).toEqual({ value: { a: 1 } });
+    expect(lostValue(envelope, "/summary")).toBeUndefined();
+    expect(lostValue(envelope, "/__proto__")).toBeUndefined();
+    const http: EnvelopeView = { data: 1, meta: { source: "http", statusCode: 200 } };
+    expect(lostValue(http, "/http")).toEqual({ value: { statusCode: 200 } });
+  });
+});

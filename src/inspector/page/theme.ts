@@ -1,0 +1,24 @@
+import { browserStore } from "./operations/input-history.ts";
+
+/** How the page looks; `auto` follows the system. */
+export type Theme = "auto" | "light" | "dark";
+
+const KEY = "waybill.theme";
+export const THEMES: readonly Theme[] = ["auto", "light", "dark"];
+
+/** The theme that was chosen last. */
+export function readTheme(): Theme {
+  const kept = browserStore()?.getItem(KEY);
+  return THEMES.find((theme) => theme === kept) ?? "auto";
+}
+
+/** Shows a theme, and remembers it. */
+export function applyTheme(theme: Theme): void {
+  if (theme === "auto") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = theme;
+  try {
+    localStorage.setItem(KEY, theme);
+  } catch {
+    // A browser that keeps nothing.
+  }
+}
