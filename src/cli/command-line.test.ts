@@ -73,6 +73,10 @@ describe("a single target", () => {
       mcpServers: { mcp: { url: "https://x.example/mcp", bearer: "other-token" } },
     });
     expect(targetConfig(io, { openapi: "a.json" })).toEqual({ openapi: { api: { document: "a.json" } } });
+    const local = { openapi: "a.json", baseUrl: "http://localhost:3000/${A}", allowPrivate: true };
+    expect(targetConfig(io, local)).toEqual({
+      openapi: { api: { document: "a.json", baseUrl: "http://localhost:3000/$${A}", allowPrivate: true } },
+    });
     expect(targetConfig(io, { url: "http://127.0.0.1:4100/mcp" })).toEqual({
       openapi: {
         gateway: {
@@ -96,6 +100,11 @@ describe("a single target", () => {
     [{ mcp: " " }, "--mcp needs an address"],
     [{ url: "http://x", tokenEnv: "MISSING" }, "MISSING (--token-env) is not set"],
     [{ tokenEnv: "OTHER" }, "--token-env goes with"],
+    [{ allowPrivate: true }, "--allow-private goes with --openapi"],
+    [{ config: "a.json", allowPrivate: true }, "--allow-private goes with --openapi"],
+    [{ mcp: "a", baseUrl: "http://x" }, "--base-url goes with --openapi"],
+    [{ url: "http://x", baseUrl: "http://x", allowPrivate: true }, "--base-url and --allow-private go with"],
+    [{ openapi: "a.json", baseUrl: "here" }, "--base-url takes an address"],
   ])("%j is a mistake", (flags, message) => expect(() => targetConfig(io, flags)).toThrow(message));
 });
 

@@ -26,6 +26,12 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import("./commands/serve.ts")).addServeCommand,
   },
   {
+    name: "inspect",
+    group: RUN,
+    summary: "look at a config, a server or a document in the browser",
+    load: async () => (await import("./commands/inspect.ts")).addInspectCommand,
+  },
+  {
     name: "init",
     group: RUN,
     summary: "write a config, by asking or from what other hosts have",

@@ -3,13 +3,13 @@ import { dirname, resolve } from "node:path";
 import { type Complete, RootCommand, type Command as TabCommand } from "@bomb.sh/tab";
 import type { Command } from "commander";
 import { FORMAT_NAMES } from "../core/result/tool-result.ts";
+import { safeLine } from "../core/text/safe-text.ts";
 import { captureLog } from "./capture-log.ts";
 import { COMMANDS } from "./command-table.ts";
 import { createProgram } from "./create-program.ts";
 import type { Io } from "./io.ts";
 import { type KnownNames, recallNames, rememberNames } from "./name-cache.ts";
 import { openSession, type SourceFlags } from "./session.ts";
-import { safeLine } from "./terminal/safe-text.ts";
 
 /** Milliseconds that sources have to come up; names of later ones are missing. */
 const PATIENCE_MS = 2_000;
@@ -29,7 +29,7 @@ export async function completeWords(io: Io, words: readonly string[]): Promise<s
   if (row !== undefined && words.length > 1) {
     const [command] = createProgram(io, [await row.load()]).commands;
     const needsNames =
-      !current.startsWith("-") && ["call", "describe", "list", "lock", "check"].includes(row.name);
+      !current.startsWith("-") && ["call", "describe", "list", "lock", "check", "inspect"].includes(row.name);
     const names = needsNames ? await knownNames(io, flagsIn(words)) : { operations: [], sources: [] };
     if (command !== undefined) describe(root.command(row.name, row.summary), command, names, { io, current });
   } else if (row !== undefined) root.command(row.name, row.summary);
@@ -97,7 +97,9 @@ function files(complete: Complete, { io, current }: Surroundings): void {
   }
 }
 
-const VALUE_FLAGS: Readonly<Record<string, keyof SourceFlags>> = {
+type ValueFlag = Exclude<keyof SourceFlags, "allowPrivate">;
+
+const VALUE_FLAGS: Readonly<Record<string, ValueFlag>> = {
   "-c": "config",
   "--config": "config",
   "--mcp": "mcp",
@@ -108,7 +110,7 @@ const VALUE_FLAGS: Readonly<Record<string, keyof SourceFlags>> = {
 
 /** The flags among the words that say where operations come from. */
 function flagsIn(words: readonly string[]): SourceFlags {
-  const flags: Partial<Record<keyof SourceFlags, string>> = {};
+  const flags: Partial<Record<ValueFlag, string>> = {};
   for (const [at, word] of words.entries()) {
     const [flag = "", inline] = word.split(/=(.*)/s, 2);
     const name = Object.hasOwn(VALUE_FLAGS, flag) ? VALUE_FLAGS[flag] : undefined;

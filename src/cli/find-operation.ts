@@ -1,10 +1,10 @@
 import type { AnyOperation } from "../core/operation/operation-types.ts";
+import { safeLine } from "../core/text/safe-text.ts";
 import { CommandError, EXIT, type Io } from "./io.ts";
 import { recallNames } from "./name-cache.ts";
 import { describeMissing, nearestNames } from "./nearest-names.ts";
 import type { Session, SourceFlags } from "./session.ts";
 import { spelledCommand } from "./spelled-command.ts";
-import { safeLine } from "./terminal/safe-text.ts";
 
 /**
  * Finds an operation by its id; where there is one source alone its namespace may be left out. One that is not there is a

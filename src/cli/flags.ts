@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import { safeLine } from "../core/text/safe-text.ts";
 import { CommandError } from "./io.ts";
-import { safeLine } from "./terminal/safe-text.ts";
 
 /** Adds the flags that say where operations come from: those of `SourceFlags`. */
 export function addSourceFlags(command: Command): Command {
@@ -8,10 +8,27 @@ export function addSourceFlags(command: Command): Command {
     .option("-c, --config <file>", "a config file (default: the nearest waybill.config.*)")
     .option("--mcp <server>", "one MCP server instead: an address, or a command line in quotes")
     .option("--openapi <document>", "one OpenAPI document instead: a path or an address")
+    .option("--base-url <address>", "where the API of --openapi is, in place of what the document says")
+    .option("--allow-private", "lets --openapi call private addresses that the document names")
     .option("--url <gateway>", "a running gateway instead: its address")
     .option(
       "--token-env <name>",
       "the environment variable that holds the token for --url (default: WAYBILL_TOKEN), --mcp or --openapi",
+    );
+}
+
+const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
+const LOG_FORMATS = ["json", "text"] as const;
+
+/** Adds the flags that commands share which serve until they are ended. */
+export function addServingFlags(command: Command): Command {
+  return command
+    .option("--no-watch", "do not follow changes of the config, modules and documents")
+    .option("--log-level <level>", LOG_LEVELS.join(", "), (text) =>
+      checkChoice(text, "--log-level", LOG_LEVELS),
+    )
+    .option("--log-format <format>", `${LOG_FORMATS.join(", ")} (default: text on a terminal)`, (text) =>
+      checkChoice(text, "--log-format", LOG_FORMATS),
     );
 }
 

@@ -5,21 +5,21 @@ import type { GatewayConfig } from "../gateway/config/gateway-config.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 
 /** What an owner owns. */
-interface Owned {
+export interface Owned {
   readonly gateway: Pick<Gateway, "executor">;
   readonly loaded: { readonly config: GatewayConfig };
 }
 
 /**
  * Whoever runs the command: the config is theirs, so they hold all that the config and what is mounted ask for, whatever that is when it
- * is asked for.
+ * is asked for, and the scopes in `more`.
  */
-function ownerIdentity(owned: Owned): Identity {
+export function ownerIdentity(owned: Owned, more: readonly string[] = []): Identity {
   return {
     subject: userName(),
     tier: "enterprise",
     get scopes() {
-      return [...new Set([...configScopes(owned.loaded.config), ...operationScopes(owned)])];
+      return [...new Set([...configScopes(owned.loaded.config), ...operationScopes(owned), ...more])];
     },
     get resources() {
       const rules = [...owned.gateway.executor.operations].flatMap(({ access }) => access?.resource ?? []);

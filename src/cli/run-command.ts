@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { isCallError } from "../core/errors/errors.ts";
+import { safeLine, safeText } from "../core/text/safe-text.ts";
 import { CommandError, EXIT, type Io } from "./io.ts";
-import { safeLine, safeText } from "./terminal/safe-text.ts";
 import { describeUsageMistake } from "./usage-mistake.ts";
 
 /** Exit codes that actions returned, by the surroundings they ran in. */

@@ -1,10 +1,10 @@
 import { nearestName } from "../core/options/check-options.ts";
 import { PACKAGE_VERSION } from "../core/package-version.ts";
+import { safeLine } from "../core/text/safe-text.ts";
 import { COMMANDS, type CommandRow } from "./command-table.ts";
 import { EXIT, type Io } from "./io.ts";
 import { rootHelp } from "./root-help.ts";
 import { spelledCommand } from "./spelled-command.ts";
-import { safeLine } from "./terminal/safe-text.ts";
 
 /** Flags that every command takes and that may stand before its name. */
 const SETTINGS = ["--no-color", "-q", "--quiet", "--verbose"];

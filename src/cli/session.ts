@@ -1,3 +1,4 @@
+import { safeLine } from "../core/text/safe-text.ts";
 import type { GatewayConfig } from "../gateway/config/gateway-config.ts";
 import type { LoadedConfig } from "../gateway/config/loaded-config.ts";
 import { sourceNames } from "../gateway/config/source-names.ts";
@@ -5,7 +6,6 @@ import type { Gateway } from "../gateway/gateway.ts";
 import { CommandError, EXIT, type Io } from "./io.ts";
 import { targetConfig } from "./target-config.ts";
 import { withProgress } from "./terminal/progress.ts";
-import { safeLine } from "./terminal/safe-text.ts";
 
 /** Where the operations of a command come from; the flags that most commands share. */
 export interface SourceFlags {
@@ -15,11 +15,15 @@ export interface SourceFlags {
   readonly mcp?: string | undefined;
   /** One OpenAPI document instead: a path or an address. */
   readonly openapi?: string | undefined;
+  /** Where the API of `--openapi` is. @default where the document says */
+  readonly baseUrl?: string | undefined;
+  /** Lets the API of `--openapi` be at a private address that the document names. @default false */
+  readonly allowPrivate?: boolean | undefined;
   /** A running gateway instead. */
   readonly url?: string | undefined;
   /** The environment variable that holds the token for `--url`, `--mcp` or `--openapi`. @default WAYBILL_TOKEN for `--url` */
   readonly tokenEnv?: string | undefined;
-  /** The token itself, for programs: no flag gives it, because others can see command lines. */
+  /** The token itself, for programs, or `""` for none: no flag gives it, because others can see command lines. */
   readonly token?: string | undefined;
 }
 
@@ -62,7 +66,9 @@ export async function readTarget(
   if (target !== undefined) {
     const { loadConfigObject } = await import("../gateway/config/read-config.ts");
     const read = await loadConfigObject(target, { baseDir: cwd, env });
-    const loaded = { ...read, authHint: "Name the variable that holds a token with --token-env NAME." };
+    const authHint = "Name the variable that holds a token with --token-env NAME.";
+    const privateHint = flags.openapi === undefined ? {} : { privateHint: "give --allow-private" };
+    const loaded = { ...read, authHint, ...privateHint };
     return { loaded, kind: "target", isGateway: flags.url !== undefined, close: async () => {} };
   }
   const path = await configPath(io, flags);
@@ -106,8 +112,9 @@ export async function openSession(
   options: SessionOptions = {},
 ): Promise<Session> {
   const { forOperation } = options;
-  const choose =
-    forOperation === undefined ? undefined : (config: GatewayConfig) => sourcesFor(forOperation, config);
+  // That one calls operations of the others, which the embedded default starts only where they are needed.
+  const isAlone = forOperation !== undefined && forOperation !== "parcel.plan";
+  const choose = isAlone ? (config: GatewayConfig) => sourcesFor(forOperation, config) : undefined;
   const target = await readTarget(io, flags, choose);
   try {
     const { createGateway } = await import("../gateway/gateway.ts");

@@ -1,9 +1,9 @@
+import { safeLine } from "../core/text/safe-text.ts";
 import type { GatewayConfig } from "../gateway/config/gateway-config.ts";
 import { escapeReferences } from "../gateway/config/references.ts";
 import { CommandError, type Io } from "./io.ts";
 import type { SourceFlags } from "./session.ts";
 import { splitCommandLine } from "./split-command-line.ts";
-import { safeLine } from "./terminal/safe-text.ts";
 
 /** The names under which single targets are mounted. */
 const TARGET_NAMES = { mcp: "mcp", openapi: "api", url: "gateway" } as const;
@@ -13,12 +13,11 @@ export function targetConfig(io: Io, flags: SourceFlags): GatewayConfig | undefi
   const given = (["config", "mcp", "openapi", "url"] as const).filter((name) => flags[name] !== undefined);
   if (given.length > 1)
     throw new CommandError(`${given.map((name) => `--${name}`).join(" and ")} cannot be given together.`);
+  assertApiFlags(flags);
   const token = tokenOf(io, flags);
   if (flags.mcp !== undefined) return { mcpServers: { [TARGET_NAMES.mcp]: mcpTarget(flags.mcp, token) } };
-  if (flags.openapi !== undefined) {
-    const auth = token === undefined ? {} : { auth: { bearer: escapeReferences(token) } };
-    return { openapi: { [TARGET_NAMES.openapi]: { document: escapeReferences(flags.openapi), ...auth } } };
-  }
+  if (flags.openapi !== undefined)
+    return { openapi: { [TARGET_NAMES.openapi]: apiTarget(flags.openapi, flags, token) } };
   if (flags.url === undefined) {
     if (flags.tokenEnv !== undefined)
       throw new CommandError("--token-env goes with --url, --mcp or --openapi.");
@@ -40,6 +39,36 @@ function mcpTarget(target: string, token: string | undefined) {
   return { command: escapeReferences(command), args: args.map(escapeReferences) };
 }
 
+function apiTarget(document: string, { baseUrl, allowPrivate }: SourceFlags, token: string | undefined) {
+  return {
+    document: escapeReferences(document),
+    ...(baseUrl !== undefined && { baseUrl: escapeReferences(baseUrl) }),
+    ...(allowPrivate === true && { allowPrivate }),
+    ...(token !== undefined && { auth: { bearer: escapeReferences(token) } }),
+  };
+}
+
+/** What is said of an API in a config stands there, so that it is seen by whoever reads it. */
+function assertApiFlags({ openapi, baseUrl, allowPrivate }: SourceFlags): void {
+  assertBaseUrl(baseUrl);
+  if (openapi !== undefined) return;
+  const given = [baseUrl !== undefined && "--base-url", allowPrivate === true && "--allow-private"];
+  const names = given.filter((name) => name !== false);
+  if (names.length === 0) return;
+  const go = names.length === 1 ? "goes" : "go";
+  throw new CommandError(
+    `${names.join(" and ")} ${go} with --openapi; in a config, set baseUrl or allowPrivate of the API.`,
+  );
+}
+
+/** Says what `--base-url` takes, unless it is that. */
+export function assertBaseUrl(baseUrl: string | undefined): void {
+  if (baseUrl === undefined || (/^https?:\/\//i.test(baseUrl) && URL.canParse(baseUrl))) return;
+  throw new CommandError(
+    `--base-url takes an address such as https://api.example/v1; it is "${safeLine(baseUrl, 80)}".`,
+  );
+}
+
 /** Where a gateway is, given its address or that of anything it serves. */
 export function gatewayBase(url: string): string {
   const address = URL.canParse(url) ? new URL(url) : undefined;
@@ -54,7 +83,7 @@ export function gatewayBase(url: string): string {
 
 /** `WAYBILL_TOKEN` is for gateways alone: it goes to no server that was merely named. */
 function tokenOf(io: Io, flags: SourceFlags): string | undefined {
-  if (flags.token !== undefined) return flags.token;
+  if (flags.token !== undefined) return flags.token === "" ? undefined : flags.token;
   const name = flags.tokenEnv ?? (flags.url === undefined ? undefined : "WAYBILL_TOKEN");
   if (name === undefined) return undefined;
   const token = io.env[name];

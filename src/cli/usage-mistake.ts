@@ -1,6 +1,6 @@
+import { safeLine } from "../core/text/safe-text.ts";
 import type { Io } from "./io.ts";
 import { spelledCommand } from "./spelled-command.ts";
-import { safeLine } from "./terminal/safe-text.ts";
 
 /** Says in our words what commander found wrong with the arguments. */
 export function describeUsageMistake(

@@ -3,8 +3,8 @@ import { setOwn } from "../../core/json/json-value.ts";
 import type { ElicitAnswer, ElicitRequest } from "../../core/operation/caller-side.ts";
 import { compileSchema } from "../../core/schema/compile-schema.ts";
 import { isObject, type JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import { safeLine, safeText } from "../../core/text/safe-text.ts";
 import type { Io } from "../io.ts";
-import { safeLine, safeText } from "../terminal/safe-text.ts";
 import { valueOfText } from "./value-of-text.ts";
 
 const MOST_FIELDS = 50;

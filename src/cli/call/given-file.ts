@@ -1,7 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
+import { safeLine } from "../../core/text/safe-text.ts";
 import { CommandError } from "../io.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 
 /** Bytes of a file, or of stdin, that are taken as input. */
 export const MAX_GIVEN_BYTES = 64 * 1024 * 1024;

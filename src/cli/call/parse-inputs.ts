@@ -1,7 +1,7 @@
 import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
 import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import { safeLine } from "../../core/text/safe-text.ts";
 import { CommandError } from "../io.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 import { nameOfFile, readGivenFile, textOfBytes } from "./given-file.ts";
 import { memberSchemas, partsOf, typesOf } from "./input-schema.ts";
 import { parseGivenJson } from "./parse-json.ts";

@@ -1,6 +1,6 @@
+import { safeLine } from "../../core/text/safe-text.ts";
 import type { Io } from "../io.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 
 /** Writes one line about what an operation reports while it runs. */
 export function writeProgress(io: Io, value: unknown): void {

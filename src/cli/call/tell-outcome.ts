@@ -3,12 +3,13 @@ import { type CallError, detailsToSend } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import { safeLine, safeText } from "../../core/text/safe-text.ts";
+import { schemaOf } from "../../gateway/schema-of.ts";
 import type { Io } from "../io.ts";
 import { nearestNames } from "../nearest-names.ts";
 import { spelledCommand } from "../spelled-command.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
-import { safeLine, safeText } from "../terminal/safe-text.ts";
-import { memberSchemas, membersOf, partsOf, schemaOf } from "./input-schema.ts";
+import { memberSchemas, membersOf, partsOf } from "./input-schema.ts";
 
 /** Says that an operation ran and said no. */
 export function tellToolError(io: Io, { meta }: ResponseEnvelope): void {

@@ -1,7 +1,7 @@
 import { parseJsonTextOrNone } from "../../core/json/json-text.ts";
 import type { JsonSchema, JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import { safeLine } from "../../core/text/safe-text.ts";
 import { CommandError } from "../io.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 import { partsOf, typesOf } from "./input-schema.ts";
 import { parseGivenJson } from "./parse-json.ts";
 

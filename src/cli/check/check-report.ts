@@ -1,5 +1,5 @@
 import { PACKAGE_VERSION } from "../../core/package-version.ts";
-import { safeLine } from "../terminal/safe-text.ts";
+import { safeLine } from "../../core/text/safe-text.ts";
 import { CHECK_KINDS, type CheckId } from "./check-titles.ts";
 
 /** How a check ended. */

@@ -1,12 +1,13 @@
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
+import { safeLine } from "../../core/text/safe-text.ts";
 import { toApiOptions, toDocument } from "../../gateway/sources/openapi-source.ts";
 import { parseGivenJson } from "../call/parse-json.ts";
 import { configuredConnection } from "../configured-connection.ts";
 import { CommandError, EXIT, type Io } from "../io.ts";
+import { assertBaseUrl } from "../target-config.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
 import { withProgress } from "../terminal/progress.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 import type { CheckReport } from "./check-report.ts";
 import { type CheckTarget, findTargets, type TargetFlags } from "./check-target.ts";
 import { toJunit } from "./write-junit.ts";
@@ -89,13 +90,6 @@ async function checkOne(target: CheckTarget, run: CheckRun): Promise<CheckReport
     offline: flags.offline === true,
     calls: { named, inputs },
   });
-}
-
-function assertBaseUrl(baseUrl: string | undefined): void {
-  if (baseUrl === undefined || (/^https?:\/\//i.test(baseUrl) && URL.canParse(baseUrl))) return;
-  throw new CommandError(
-    `--base-url takes an address such as https://api.example/v1; it is "${safeLine(baseUrl, 80)}".`,
-  );
 }
 
 /** Reads `name=@file.json` and `name={"a":1}`. */

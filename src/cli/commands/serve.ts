@@ -1,12 +1,9 @@
 import type { Command } from "commander";
 import { addExamples } from "../examples.ts";
-import { addSourceFlags, checkChoice, parseWholeNumber } from "../flags.ts";
+import { addServingFlags, addSourceFlags, parseWholeNumber } from "../flags.ts";
 import type { Io } from "../io.ts";
 import { action } from "../run-command.ts";
 import type { ServeFlags } from "../serve/run-serve.ts";
-
-const LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
-const FORMATS = ["json", "text"] as const;
 
 /** Adds `waybill serve`. */
 export function addServeCommand(program: Command, io: Io): void {
@@ -21,17 +18,16 @@ export function addServeCommand(program: Command, io: Io): void {
     )
     .option("--host <host>", "the address to listen at (default: that of the config, else 127.0.0.1)")
     .option("--stdio", "serve MCP over stdin and stdout instead, for hosts that start their servers")
-    .option("--no-watch", "do not follow changes of the config, modules and documents")
-    .option("--log-level <level>", LEVELS.join(", "), (text) => checkChoice(text, "--log-level", LEVELS))
-    .option("--log-format <format>", `${FORMATS.join(", ")} (default: text on a terminal)`, (text) =>
-      checkChoice(text, "--log-format", FORMATS),
-    );
+    .option("--inspect", "serve the inspector at /inspect (default: serve.inspect of the config)")
+    .option("--no-inspect", "do not serve the inspector, whatever the config says");
+  addServingFlags(command);
   addSourceFlags(command);
   addExamples(
     command,
     io,
     [
       ["waybill serve", "MCP at /mcp, HTTP at /api, /openapi.json and /docs, Prometheus at /metrics"],
+      ["waybill serve --inspect", "the inspector at /inspect: see every operation, source and call"],
       ["waybill serve --port 8080 --log-level warn", ""],
       ["waybill serve --stdio", "as an MCP server of a desktop host or an editor"],
       ["waybill serve --mcp 'npx -y some-mcp-server'", "any MCP server over HTTP"],

@@ -22,13 +22,19 @@ export async function examineApis(
     const place = `openapi.${key}`;
     const name = names.get(place) ?? key;
     const probe = isUp(name) ? await probeConfigured(api, loaded.baseDir, signal) : undefined;
-    return probe === undefined ? [] : [judgeProbe(name, place, probe)];
+    return probe === undefined ? [] : [judgeProbe(name, probe, { place, privateHint: loaded.privateHint })];
   });
   return (await Promise.all(found)).flat();
 }
 
-/** Says of an API whether calls can get there; `place` is where it stands in the config. */
-function judgeProbe(name: string, place: string, probe: ApiProbe): Diagnosis {
+interface ApiPlace {
+  /** Where it stands in the config. */
+  readonly place: string;
+  readonly privateHint: string | undefined;
+}
+
+/** Says of an API whether calls can get there. */
+function judgeProbe(name: string, probe: ApiProbe, { place, privateHint }: ApiPlace): Diagnosis {
   const area = "api";
   switch (probe.kind) {
     case "up":
@@ -45,7 +51,7 @@ function judgeProbe(name: string, place: string, probe: ApiProbe): Diagnosis {
         area,
         name,
         `${probe.host} is at a private or reserved address, and calls there are refused.`,
-        `If you mean it, set ${place}.allowPrivate to ["${probe.host}"].`,
+        `If you mean it, ${privateHint ?? `set ${place}.allowPrivate to ["${probe.host}"]`}.`,
       );
     case "nowhere":
       return problem(area, name, probe.message, `Say where the API is with ${place}.baseUrl.`);

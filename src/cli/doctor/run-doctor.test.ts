@@ -173,7 +173,7 @@ describe("what a doctor looks at", () => {
     };
     expect(examineSource({ ...report, startMs: 3_000 }).map(({ status }) => status)).toEqual(["ok"]);
     expect(examineSource({ ...report, startMs: 3_001 }).map(({ status }) => status)).toEqual(["ok", "note"]);
-    const changed = examineSource({ ...report, changed: [{ tool: "a", kind: "changed" }] });
+    const changed = examineSource({ ...report, changed: [{ tool: "a", kind: "changed", diff: [] }] });
     expect(changed.at(-1)).toMatchObject({
       status: "problem",
       fix: expect.stringContaining("waybill lock s"),

@@ -1,4 +1,5 @@
 import { PACKAGE_VERSION } from "../../core/package-version.ts";
+import { safeLine } from "../../core/text/safe-text.ts";
 import { ConfigError, type LoadedConfig } from "../../gateway/config/loaded-config.ts";
 import type { SourceReport } from "../../gateway/sources/source.ts";
 import { EXIT, type Io } from "../io.ts";
@@ -6,7 +7,6 @@ import { type ReadTarget, readTarget, type SourceFlags } from "../session.ts";
 import { spelledCommand } from "../spelled-command.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
 import { withProgress } from "../terminal/progress.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 import { examineApis } from "./examine-apis.ts";
 import { examineConfig, examineMistakes } from "./examine-config.ts";

@@ -1,6 +1,6 @@
 import type { CommonOptions } from "@clack/prompts";
+import { safeLine } from "../../core/text/safe-text.ts";
 import { CommandError, EXIT, type Io } from "../io.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 import type { FoundHost } from "./found-hosts.ts";
 import type { ConfigFormat, InitAnswers, InitFlags, NamedTarget } from "./init-answers.ts";
 import { documentMistake, nameMistake, serverMistake, suggestName } from "./named-target.ts";

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { relative, resolve } from "node:path";
+import { safeLine } from "../../core/text/safe-text.ts";
 import { knownHostFiles, readHostFile } from "../../gateway/config/import-hosts.ts";
 import { CommandError, type Io } from "../io.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 import type { HostServers } from "./merge-hosts.ts";
 
 /** A file of another host that was found and has servers. */

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { safeLine } from "../../core/text/safe-text.ts";
 import type { McpServerConfig } from "../../gateway/config/gateway-config.ts";
 import { parseReferences } from "../../gateway/config/references.ts";
 import { CommandError } from "../io.ts";
 import { splitCommandLine } from "../split-command-line.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 import type { NamedTarget } from "./init-answers.ts";
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;

@@ -1,7 +1,7 @@
+import { safeText } from "../../core/text/safe-text.ts";
 import { CommandError, type Io } from "../io.ts";
 import { spelledCommand } from "../spelled-command.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
-import { safeText } from "../terminal/safe-text.ts";
 import { findHosts, readHost } from "./found-hosts.ts";
 import type { InitAnswers, InitFlags } from "./init-answers.ts";
 import { findConfigs, type InitPlan, type PlannedFile, planInit } from "./init-plan.ts";

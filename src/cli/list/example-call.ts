@@ -1,28 +1,17 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
-import { compileSchema } from "../../core/schema/compile-schema.ts";
 import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
-import { sampleValues } from "../../openapi/server/document/sample-value.ts";
-import { memberSchemas, partsOf, schemaOf } from "../call/input-schema.ts";
+import { sampleInput } from "../../gateway/sample-input.ts";
+import { schemaOf } from "../../gateway/schema-of.ts";
+import { memberSchemas, partsOf } from "../call/input-schema.ts";
 import { valueOfText } from "../call/value-of-text.ts";
 
 /** A command line that calls an operation with an input its schema takes; `command` is how Waybill is started. */
 export function exampleCall(operation: AnyOperation, command = "waybill", flags = ""): string {
   const schema = schemaOf(operation, "input");
-  const input = schema === undefined ? undefined : sampleInput(schema);
+  const input = schema === undefined ? undefined : sampleInput(schema).value;
   const words = input === undefined || schema === undefined ? [] : inputWords(input, schema);
   return [command, "call", shellWord(operation.id), ...words, ...(flags === "" ? [] : [flags])].join(" ");
-}
-
-/** What is simplest and accepted: only what must be there, if that is enough. */
-function sampleInput(schema: JsonSchemaObject): unknown {
-  const samples = [...sampleValues(schema)].reverse();
-  try {
-    const compiled = compileSchema(schema);
-    return samples.find((sample) => compiled.check(sample)) ?? samples[0];
-  } catch {
-    return samples[0];
-  }
 }
 
 function inputWords(input: unknown, schema: JsonSchemaObject): readonly string[] {

@@ -1,16 +1,17 @@
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
-import { partsOf, schemaOf } from "../call/input-schema.ts";
+import { safeLine, safeText } from "../../core/text/safe-text.ts";
+import { errorsOf, operationJson } from "../../gateway/operation-json.ts";
+import { schemaOf } from "../../gateway/schema-of.ts";
+import { partsOf } from "../call/input-schema.ts";
 import { findOperation } from "../find-operation.ts";
 import { EXIT, type Io } from "../io.ts";
 import { openSession, type SourceFlags } from "../session.ts";
 import { spelledCommand } from "../spelled-command.ts";
 import { paintJson, toSafeJson } from "../terminal/json-output.ts";
-import { safeLine, safeText } from "../terminal/safe-text.ts";
 import { createStyle, type Style } from "../terminal/style.ts";
 import { renderTable } from "../terminal/table.ts";
 import { exampleCall } from "./example-call.ts";
 import { type FieldRow, fieldRows, typeText } from "./field-rows.ts";
-import { errorsOf, operationJson } from "./operation-json.ts";
 import { sourceName } from "./run-list.ts";
 import { sourceWords } from "./source-words.ts";
 

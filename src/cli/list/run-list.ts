@@ -1,12 +1,12 @@
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import { safeLine } from "../../core/text/safe-text.ts";
+import { operationJson } from "../../gateway/operation-json.ts";
 import { EXIT, type Io } from "../io.ts";
 import { rememberNames } from "../name-cache.ts";
 import { openSession, type Session, type SourceFlags } from "../session.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 import { createStyle } from "../terminal/style.ts";
 import { renderTable } from "../terminal/table.ts";
-import { operationJson } from "./operation-json.ts";
 import { downLines, sourceTable } from "./source-table.ts";
 
 /** Flags of `waybill list`. */

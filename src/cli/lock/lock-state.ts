@@ -1,4 +1,7 @@
 import { isCallError } from "../../core/errors/errors.ts";
+import { safeLine } from "../../core/text/safe-text.ts";
+import { type ToolDifference, toReadableDiff } from "../../gateway/lock/readable-diff.ts";
+import { visibleText } from "../../gateway/lock/visible-text.ts";
 import type { McpConnectionOptions } from "../../mcp/client/connection-options.ts";
 import { fromMcp, type McpSource } from "../../mcp/client/from-mcp.ts";
 import { diffDefinitions } from "../../mcp/client/lock/definition-diff.ts";
@@ -11,9 +14,6 @@ import {
   type ToolLock,
 } from "../../mcp/client/lock/tool-lock.ts";
 import { CommandError, EXIT } from "../io.ts";
-import { safeLine } from "../terminal/safe-text.ts";
-import { toReadableDiff } from "./readable-diff.ts";
-import { visibleText } from "./visible-text.ts";
 
 /** A server whose definitions are looked at. */
 export interface LockedServer {
@@ -32,13 +32,6 @@ export interface ToolState {
   readonly state: "approved" | "new" | "changed" | "gone";
   /** Where it differs; for new ones what it says of itself. Whole, with what hides made visible. */
   readonly diff: readonly ToolDifference[];
-}
-
-/** One place of a definition, by JSON pointer, as it was approved and as it is. */
-export interface ToolDifference {
-  readonly path: string;
-  readonly before?: string;
-  readonly after?: string;
 }
 
 /** How the tools of one server compare with what was approved; what `--json` prints of it. */

@@ -1,3 +1,4 @@
+import { safeLine } from "../../core/text/safe-text.ts";
 import type { LoadedConfig } from "../../gateway/config/loaded-config.ts";
 import { sourceNames } from "../../gateway/config/source-names.ts";
 import { lockFileOf } from "../../gateway/sources/mcp-source.ts";
@@ -8,7 +9,6 @@ import { readTarget } from "../session.ts";
 import { spelledCommand } from "../spelled-command.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
 import { withProgress } from "../terminal/progress.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 import { askToApprove } from "./ask-to-approve.ts";
 import {
   type LockedServer,

@@ -1,6 +1,6 @@
+import type { ToolDifference } from "../../gateway/lock/readable-diff.ts";
+import { findHunks, type TextHunk } from "../../gateway/lock/text-hunks.ts";
 import type { Style } from "../terminal/style.ts";
-import type { ToolDifference } from "./lock-state.ts";
-import { findHunks, type TextHunk } from "./text-hunks.ts";
 
 /** Characters of one side that are shown in one piece; of longer ones, the places where they differ. */
 const WHOLE = 300;

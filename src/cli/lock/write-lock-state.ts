@@ -1,5 +1,5 @@
+import { safeLine } from "../../core/text/safe-text.ts";
 import { counted } from "../terminal/counted.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 import { createStyle, type Style } from "../terminal/style.ts";
 import type { ServerLockState, ToolState } from "./lock-state.ts";
 import { type DifferenceStyle, toDifferenceLines } from "./write-difference.ts";

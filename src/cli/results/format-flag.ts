@@ -1,7 +1,7 @@
 import { nearestName } from "../../core/options/check-options.ts";
 import { FORMAT_NAMES, type FormatName } from "../../core/result/tool-result.ts";
+import { safeLine } from "../../core/text/safe-text.ts";
 import { CommandError } from "../io.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 
 /** Reads the name of a format, or says which there are. */
 export function parseFormat(text: string, flag: string): FormatName {

@@ -1,8 +1,8 @@
+import { safeLine } from "../../core/text/safe-text.ts";
 import { readGivenFile, textOfBytes } from "../call/given-file.ts";
 import { readStdin } from "../call/read-stdin.ts";
 import { CommandError, type Io } from "../io.ts";
 import { spelledCommand } from "../spelled-command.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 
 /** A text that was given, and what to call it in messages. */
 export interface GivenText {

@@ -1,8 +1,9 @@
+import { describeResult, type ResultReport } from "../../formats/report/describe-result.ts";
+import { findResults } from "../../formats/report/find-results.ts";
 import { CommandError, EXIT, type Io } from "../io.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
 import { createStyle } from "../terminal/style.ts";
-import { describeResult, type ResultReport } from "./describe-result.ts";
-import { findResults } from "./find-results.ts";
+import { orCommandError } from "./or-command-error.ts";
 import { readGiven } from "./read-given.ts";
 import { writeJson } from "./write-json.ts";
 import { writeResultReport } from "./write-result-report.ts";
@@ -22,11 +23,11 @@ export async function runDecode(io: Io, file: string | undefined, flags: DecodeF
   if (flags.data && flags.json) throw new CommandError("--data and --json exclude each other; choose one.");
   const { text, what } = await readGiven(io, file, "decode");
   const { lenient, recoverJson, losses = flags.json } = flags;
-  const found = findResults(text, what);
+  const found = orCommandError(what, () => findResults(text, what));
   const reports = found.map((one, at) => {
     const place =
       one.line === undefined ? (found.length > 1 ? `Result ${at + 1}` : what) : `Line ${one.line}`;
-    return describeResult(one, place, { lenient, recoverJson, losses });
+    return orCommandError(place, () => describeResult(one, place, { lenient, recoverJson, losses }));
   });
   for (const [at, report] of reports.entries()) write(io, report, flags, at);
   const isOdd = reports.some(

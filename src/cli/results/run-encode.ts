@@ -4,8 +4,8 @@ import { encodeResult, FORMATS } from "../../formats/index.ts";
 import { parseGivenJson } from "../call/parse-json.ts";
 import { checkChoice, parseWholeNumber } from "../flags.ts";
 import { CommandError, EXIT, type Io } from "../io.ts";
-import { refusal } from "./describe-result.ts";
 import { parseFormat } from "./format-flag.ts";
+import { orCommandError } from "./or-command-error.ts";
 import { readGiven } from "./read-given.ts";
 import { lossText } from "./run-transcode.ts";
 import { writeJson } from "./write-json.ts";
@@ -38,15 +38,13 @@ export async function runEncode(io: Io, given: string | undefined, flags: Encode
   const described = resultOf(flags);
   const data = await readData(io, given, described.error !== undefined);
   const result: ToolResult = { ...described, ...(data !== undefined && { data: data.value }) };
-  try {
+  orCommandError("The result", () => {
     const written = encodeResult(result, to, { residual });
     const lost = FORMATS[to].losses(result);
     writeJson(io, written);
     if (lost.length > 0 && !io.quiet && !residual)
       io.stderr.write(`waybill: ${lossText(lost, to, residual)}\n`);
-  } catch (thrown) {
-    throw refusal(thrown, "The result");
-  }
+  });
   return EXIT.ok;
 }
 

@@ -1,10 +1,10 @@
 import type { FormatName, ToolResult } from "../../core/result/tool-result.ts";
+import { safeLine } from "../../core/text/safe-text.ts";
 import { decodeToolResult, FORMATS, transcode } from "../../formats/index.ts";
+import { findResults } from "../../formats/report/find-results.ts";
 import { CommandError, EXIT, type Io } from "../io.ts";
-import { safeLine } from "../terminal/safe-text.ts";
-import { refusal } from "./describe-result.ts";
-import { findResults } from "./find-results.ts";
 import { parseFormat } from "./format-flag.ts";
+import { orCommandError } from "./or-command-error.ts";
 import { readGiven } from "./read-given.ts";
 import { writeJson } from "./write-json.ts";
 
@@ -23,18 +23,16 @@ export async function runTranscode(io: Io, file: string | undefined, flags: Tran
   const { text, what } = await readGiven(io, file, "transcode --to mcp");
   const { lenient, residual = true } = flags;
   const lost = new Set<string>();
-  for (const found of findResults(text, what)) {
+  for (const found of orCommandError(what, () => findResults(text, what))) {
     const place = found.line === undefined ? what : `Line ${found.line}`;
     if ("rpcError" in found) {
       throw new CommandError(`${place} is a JSON-RPC error, and no result; there is nothing to write.`);
     }
-    try {
+    orCommandError(place, () => {
       const written = transcode(found.value, to, { from, residual, lenient });
       for (const pointer of lossesOf(found.value, to, { from, lenient })) lost.add(pointer);
       writeJson(io, written);
-    } catch (thrown) {
-      throw refusal(thrown, place);
-    }
+    });
   }
   if (lost.size > 0 && !io.quiet) io.stderr.write(`waybill: ${lossText(lost, to, residual)}\n`);
   return EXIT.ok;

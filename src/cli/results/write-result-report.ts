@@ -1,7 +1,7 @@
+import { safeLine, safeText } from "../../core/text/safe-text.ts";
+import type { ResultReport } from "../../formats/report/describe-result.ts";
 import { paintJson, toSafeJson } from "../terminal/json-output.ts";
-import { safeLine, safeText } from "../terminal/safe-text.ts";
 import type { Style } from "../terminal/style.ts";
-import type { ResultReport } from "./describe-result.ts";
 
 const FORMAT_TITLES: Readonly<Record<ResultReport["format"], string>> = {
   "tool-envelope": "ToolEnvelope V1",

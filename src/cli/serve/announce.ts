@@ -1,17 +1,18 @@
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { PACKAGE_VERSION } from "../../core/package-version.ts";
+import { safeLine } from "../../core/text/safe-text.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
+import { schemaOf } from "../../gateway/schema-of.ts";
 import type { LogFields } from "../../gateway/serve/observe/logger.ts";
 import { isAuthOn } from "../../gateway/serve/serve-settings.ts";
 import type { SourceReport } from "../../gateway/sources/source.ts";
-import { membersOf, partsOf, schemaOf } from "../call/input-schema.ts";
+import { membersOf, partsOf } from "../call/input-schema.ts";
 import type { Io } from "../io.ts";
 import { shellWord } from "../list/example-call.ts";
 import { downLines, sourceTable } from "../list/source-table.ts";
 import { sourceWords } from "../list/source-words.ts";
 import type { ReadTarget, SourceFlags } from "../session.ts";
 import { spelledCommand } from "../spelled-command.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 import { createStyle } from "../terminal/style.ts";
 
 /** What is announced. */
@@ -22,6 +23,7 @@ export interface Announcement {
   readonly gateway: Gateway;
   /** Where it listens; nothing over stdio. */
   readonly url: string | undefined;
+  readonly isInspected: boolean;
 }
 
 /** Says what is mounted from where, where it is served, and what to try next. */
@@ -50,7 +52,8 @@ export function servedFacts({
   target,
   gateway,
   url,
-}: Pick<Announcement, "target" | "gateway" | "url">): LogFields {
+  isInspected,
+}: Omit<Announcement, "io" | "flags">): LogFields {
   const reports = gateway.reports();
   return {
     from: target.kind === "config" ? target.loaded.path : target.kind,
@@ -62,7 +65,7 @@ export function servedFacts({
       operations,
       ...(state.status === "down" && { reason: state.reason }),
     })),
-    ...(url !== undefined && { paths: servedPaths(target).map(([, path]) => path), url }),
+    ...(url !== undefined && { paths: servedPaths(target, isInspected).map(([, path]) => path), url }),
   };
 }
 
@@ -80,16 +83,17 @@ function origin(io: Io, { kind, loaded, stateFile }: ReadTarget): string {
   return kind === "target" ? "the command line" : safeLine(loaded.path ?? "a config", 500);
 }
 
-function places({ target }: Announcement, url: string, paint: (text: string) => string): string {
-  return servedPaths(target)
+function places({ target, isInspected }: Announcement, url: string, paint: (text: string) => string): string {
+  return servedPaths(target, isInspected)
     .map(([name, path]) => `  ${name.padEnd(10)}${paint(`${url}${path}`)}`)
     .join("\n");
 }
 
-function servedPaths(target: ReadTarget): readonly (readonly [string, string])[] {
+function servedPaths(target: ReadTarget, isInspected: boolean): readonly (readonly [string, string])[] {
   const { mcp = true, http = true, metrics = true } = target.loaded.config.serve ?? {};
   const hasDocs = http !== false && (http === true || http.docs !== false);
   const rows: readonly (readonly [boolean, string, string])[] = [
+    [isInspected, "inspector", "/inspect"],
     [mcp !== false, "MCP", "/mcp"],
     [http !== false, "HTTP", "/api"],
     [http !== false, "document", "/openapi.json"],

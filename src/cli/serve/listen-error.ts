@@ -1,5 +1,5 @@
+import { safeLine } from "../../core/text/safe-text.ts";
 import { CommandError, EXIT } from "../io.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 
 /** Where a gateway listens unless it is told otherwise. */
 export { DEFAULT_PORT } from "../../gateway/serve/serve-settings.ts";

@@ -3,12 +3,19 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { createMemoryIo, type MemoryIo } from "../memory-io.ts";
 import { runWaybill } from "../run-waybill.ts";
 
 const operation = (name: string) =>
   `export const ${name} = { id: "shop.${name}", namespace: "shop", name: "${name}", version: "1.0.0", type: "query", description: "Says ${name}.", handler: () => "${name}" };\n`;
+
+const SLOW = `export const slow = { id: "shop.slow", namespace: "shop", name: "slow", version: "1.0.0", type: "query", description: "Sleeps.",
+  handler: ({ ms }, { signal }) => new Promise((resolve, reject) => {
+    setTimeout(() => resolve("slept"), ms);
+    signal.addEventListener("abort", () => reject(signal.reason));
+  }) };\n`;
 
 function makeFolder(config: object = {}): string {
   const folder = mkdtempSync(join(tmpdir(), "waybill-serve-"));
@@ -141,6 +148,61 @@ export const count_up = { id: "shop.count", namespace: "shop", name: "count", ve
     const start = performance.now();
     expect(await stop()).toBe(0);
     expect(performance.now() - start).toBeLessThan(4_000);
+  });
+
+  it("serves the inspector as the config says, follows that, and ends open feeds", async () => {
+    const folder = makeFolder({ serve: { port: 0, inspect: true } });
+    const { io, url, stop } = await serve(folder);
+    expect(io.err()).toMatch(/\n {2}inspector http:\S+\/inspect\n {2}MCP /);
+    expect(await (await fetch(url)).json()).toMatchObject({ inspect: "/inspect" });
+    const feed = await fetch(`${url}/inspect/api/live`);
+    const ended = feed.text().then(
+      () => true,
+      () => true,
+    );
+    writeConfig(folder, { operations: "*.mjs", serve: { port: 0 } });
+    await until(async () => (await fetch(`${url}/inspect/api/hello`)).status === 404);
+    expect(await ended).toBe(true);
+    writeConfig(folder, { operations: "*.mjs", serve: { port: 0, inspect: true } });
+    await until(async () => (await fetch(`${url}/inspect/api/hello`)).status === 200);
+    const start = performance.now();
+    const another = await fetch(`${url}/inspect/api/live`);
+    expect(await stop()).toBe(0);
+    expect(performance.now() - start).toBeLessThan(4_000);
+    await another.text().catch(() => "");
+  });
+
+  it("lets calls of the inspector's page end when it is turned off, and when the gateway stops", async () => {
+    const folder = makeFolder({ serve: { port: 0, inspect: true } });
+    writeFileSync(join(folder, "slow.mjs"), SLOW);
+    const { url, stop } = await serve(folder);
+    const run = async (ms: number): Promise<string> => {
+      const body = JSON.stringify({ operation: "shop.slow", input: { ms } });
+      const headers = { "content-type": "application/json" };
+      return (await fetch(`${url}/inspect/api/run`, { method: "POST", headers, body })).text();
+    };
+    const first = run(2_500);
+    await sleep(200);
+    writeConfig(folder, { operations: "*.mjs", serve: { port: 0 } });
+    await until(async () => (await fetch(`${url}/inspect/api/hello`)).status === 404);
+    expect(await first).toContain('"data":"slept"');
+    writeConfig(folder, { operations: "*.mjs", serve: { port: 0, inspect: true } });
+    await until(async () => (await fetch(`${url}/inspect/api/hello`)).status === 200);
+    const second = run(1_000);
+    await sleep(200);
+    expect(await stop()).toBe(0);
+    expect(await second).toContain('"data":"slept"');
+  });
+
+  it.each([
+    [["--inspect"], false, 200],
+    [["--no-inspect"], true, 404],
+    [[], false, 404],
+  ])("serves the inspector with %j where the config says %j: %i", async (args, inspect, status) => {
+    const { io, url, stop } = await serve(makeFolder({ serve: { port: 0, inspect } }), [...args]);
+    expect((await fetch(`${url}/inspect/api/hello`)).status).toBe(status);
+    expect(io.err().includes("/inspect\n")).toBe(status === 200);
+    expect(await stop()).toBe(0);
   });
 
   it("says that a port is in use, with exit code 2", async () => {

@@ -12,7 +12,7 @@ import { rememberNames } from "../name-cache.ts";
 import { type ReadTarget, readTarget, type SourceFlags } from "../session.ts";
 import { announce, servedFacts } from "./announce.ts";
 import { followSources } from "./follow-sources.ts";
-import { ServedPlaces } from "./served-places.ts";
+import { type PersonalPlace, ServedPlaces } from "./served-places.ts";
 import { untilStopped } from "./stop-on-signals.ts";
 
 /** Flags of `waybill serve`. */
@@ -20,6 +20,8 @@ export interface ServeFlags extends SourceFlags {
   readonly port?: number;
   readonly host?: string;
   readonly stdio?: boolean;
+  /** False with `--no-inspect`. @default `serve.inspect` of the config */
+  readonly inspect?: boolean;
   /** False with `--no-watch`. */
   readonly watch?: boolean;
   readonly logLevel?: NonNullable<LogConfig["level"]>;
@@ -41,19 +43,35 @@ interface Serving {
   readonly log: GatewayLogger;
   readonly telemetry: Telemetry | undefined;
   readonly places: ServedPlaces;
+  readonly isPersonal: boolean;
   readonly releaseFaults: () => void;
   loaded: LoadedConfig;
 }
 
 /** Runs `waybill serve`, until a signal or the end of stdin. */
-export async function runServe(io: Io, flags: ServeFlags): Promise<number> {
+export function runServe(io: Io, flags: ServeFlags): Promise<number> {
+  return serveTarget(io, flags, { read: () => readTarget(io, flags) });
+}
+
+/** What is served, and for whom. */
+export interface ServeTargetOptions {
+  /** Reads it. */
+  read(): Promise<ReadTarget>;
+  /** @default it is for all whom the config lets in */
+  readonly personal?: PersonalPlace | undefined;
+}
+
+/** Serves something, until a signal or the end of stdin. */
+export async function serveTarget(io: Io, flags: ServeFlags, options: ServeTargetOptions): Promise<number> {
   const signals = untilStopped((code) => process.exit(code));
   try {
-    const target = withWatching(await readTarget(io, flags), flags);
-    const serving = await start(io, flags, target).catch(async (thrown: unknown) => {
-      await target.close();
-      throw thrown;
-    });
+    const target = withWatching(await options.read(), flags);
+    const serving = await start(io, flags, { target, personal: options.personal }).catch(
+      async (thrown: unknown) => {
+        await target.close();
+        throw thrown;
+      },
+    );
     const ends = [signals.stopped, serving.places.ended, aborted(io.signal)];
     const watch = await follow(serving);
     const introduced = introduce(serving);
@@ -78,13 +96,11 @@ function aborted(signal: AbortSignal | undefined): Promise<undefined> {
   });
 }
 
-async function start(io: Io, flags: ServeFlags, target: ReadTarget): Promise<Serving> {
-  const [{ createLogger }, { createObserver }, { Metrics }, { createTelemetry }] = await Promise.all([
-    import("../../gateway/serve/observe/logger.ts"),
-    import("../../gateway/serve/observe/observer.ts"),
-    import("../../gateway/serve/observe/metrics.ts"),
-    import("../../gateway/serve/observe/telemetry.ts"),
-  ]);
+/** What is started, read by now. */
+type Started = Omit<ServeTargetOptions, "read"> & { readonly target: ReadTarget };
+
+async function start(io: Io, flags: ServeFlags, { target, personal }: Started): Promise<Serving> {
+  const { createLogger, createObserver, Metrics, createTelemetry } = await loadObserving();
   const { loaded } = target;
   const { env } = io;
   const isTerminal = io.stderr.isTTY === true;
@@ -107,7 +123,8 @@ async function start(io: Io, flags: ServeFlags, target: ReadTarget): Promise<Ser
   const observer = createObserver({ log, metrics, telemetry, sourceOf });
   gateway = await createGateway(loaded, { observers: [observer], onWarning });
   const onRead = (record: ReadRecord): void => log.info(record.event, { ...record });
-  const places = new ServedPlaces(gateway, { io, flags, metrics, telemetry, onRead, onWarning });
+  const around = { metrics, observer, telemetry, personal, onRead, onWarning };
+  const places = new ServedPlaces(gateway, { io, flags, ...around });
   try {
     await places.open(loaded, target.kind);
   } catch (thrown) {
@@ -118,7 +135,18 @@ async function start(io: Io, flags: ServeFlags, target: ReadTarget): Promise<Ser
     throw thrown;
   }
   followSources(gateway, log);
-  return { io, flags, target, gateway, log, telemetry, places, releaseFaults, loaded };
+  const isPersonal = personal !== undefined;
+  return { io, flags, target, gateway, log, telemetry, places, isPersonal, releaseFaults, loaded };
+}
+
+async function loadObserving() {
+  const [{ createLogger }, { createObserver }, { Metrics }, { createTelemetry }] = await Promise.all([
+    import("../../gateway/serve/observe/logger.ts"),
+    import("../../gateway/serve/observe/observer.ts"),
+    import("../../gateway/serve/observe/metrics.ts"),
+    import("../../gateway/serve/observe/telemetry.ts"),
+  ]);
+  return { createLogger, createObserver, Metrics, createTelemetry };
 }
 
 function faultFields(thrown: unknown): Readonly<Record<string, string>> {
@@ -150,16 +178,24 @@ async function introduce(serving: Serving): Promise<void> {
   const notice = setTimeout(() => isShown && io.stderr.write("Starting sources…\n"), NOTICE_AFTER_MS);
   await ready.finally(() => clearTimeout(notice));
   if (places.isStopping) return;
-  const { url } = places;
+  const { url, isInspected } = places;
   if (isForPeople(serving)) {
     if (url !== undefined) log.info("listening", { url });
-    if (!io.quiet) io.stderr.write(await announce({ io, flags, target, gateway, url }));
+    if (!io.quiet) io.stderr.write(await announce({ io, flags, target, gateway, url, isInspected }));
   } else {
     for (const warning of serving.loaded.warnings) log.warn(warning);
-    log.info(url === undefined ? "serving over stdio" : "listening", servedFacts({ target, gateway, url }));
+    const facts = servedFacts({ target, gateway, url, isInspected });
+    log.info(url === undefined ? "serving over stdio" : "listening", facts);
   }
+  await finishMounting(serving);
+}
+
+/** Says which patterns fit nothing, and keeps the names for completion; a person may look at a part of the config, which proves neither. */
+async function finishMounting(serving: Serving): Promise<void> {
+  const { io, flags, target, gateway, loaded, isPersonal } = serving;
+  if (isPersonal) return;
   warnUnused(serving);
-  await rememberNames(io, flags, { ...target, gateway });
+  await rememberNames(io, flags, { ...target, loaded, gateway });
 }
 
 /** A pattern that matches nothing leaves open what it was to close. */
@@ -209,7 +245,7 @@ async function reload(serving: Serving): Promise<void> {
 }
 
 async function finishReload(serving: Serving, mounting: Promise<void>): Promise<void> {
-  const { io, flags, target, gateway, log, places, loaded } = serving;
+  const { gateway, log, places, loaded } = serving;
   let timer: NodeJS.Timeout | undefined;
   const patience = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, TAKEN_OVER_MS);
@@ -219,8 +255,7 @@ async function finishReload(serving: Serving, mounting: Promise<void>): Promise<
   for (const warning of loaded.warnings) log.warn(warning);
   log.info("config taken over", { operations: [...gateway.executor.operations].length, url: places.url });
   await mounting;
-  if (!places.isStopping) warnUnused(serving);
-  if (!places.isStopping) await rememberNames(io, flags, { ...target, loaded, gateway });
+  if (!places.isStopping) await finishMounting(serving);
 }
 
 function tellUnusable({ log }: Serving, thrown: unknown): void {

@@ -1,6 +1,6 @@
+import { safeLine } from "../../core/text/safe-text.ts";
 import type { Io } from "../io.ts";
 import { cutToWidth } from "./display-width.ts";
-import { safeLine } from "./safe-text.ts";
 import { createStyle } from "./style.ts";
 
 /** Work that ends sooner shows nothing. */

@@ -1,5 +1,5 @@
+import { safeLine } from "../../core/text/safe-text.ts";
 import { cutToWidth, displayWidth, padToWidth } from "./display-width.ts";
-import { safeLine } from "./safe-text.ts";
 import { createStyle } from "./style.ts";
 
 /** One cell: a text, or a text and how it is painted where there are colours. */

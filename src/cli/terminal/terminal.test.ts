@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { safeLine, safeText } from "../../core/text/safe-text.ts";
 import { cutToWidth, displayWidth, padToWidth } from "./display-width.ts";
 import { paintJson, toSafeJson } from "./json-output.ts";
-import { safeLine, safeText } from "./safe-text.ts";
 import { createStyle, wantsColors } from "./style.ts";
 import { renderTable } from "./table.ts";
 

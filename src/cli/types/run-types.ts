@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import { safeLine } from "../../core/text/safe-text.ts";
 import { CommandError, EXIT, type Io } from "../io.ts";
 import { openSession, type Session, type SourceFlags } from "../session.ts";
 import { spelledCommand } from "../spelled-command.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 import { writeOut } from "../terminal/write-out.ts";
 import { holdsTypes, writeTypesFile } from "./types-file.ts";
 import { writeTypes } from "./write-types.ts";

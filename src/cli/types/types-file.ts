@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
 import { open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { safeLine } from "../../core/text/safe-text.ts";
 import { CommandError } from "../io.ts";
-import { safeLine } from "../terminal/safe-text.ts";
 
 /** Text is handed to the file system in pieces of about this length. */
 const PIECE = 65_536;
