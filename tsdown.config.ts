@@ -5,8 +5,8 @@ import { defineConfig } from "tsdown";
 /** Copied into `dist` instead of being loaded from `node_modules`; docs/dependencies.md says why. */
 const BUNDLED = ["typebox", "re2js", "tokenx"];
 
-/** Licence texts that travel with the bundled code. */
-const LICENCES = ["typebox/license", "re2js/LICENSE", "tokenx/LICENSE"];
+/** Licence texts that travel with the bundled code; `preact` is in the inspector's page. */
+const LICENCES = ["typebox/license", "re2js/LICENSE", "tokenx/LICENSE", "preact/LICENSE"];
 
 /** One entry for each subpath of the package. */
 const SUBPATHS = {

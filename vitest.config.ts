@@ -16,12 +16,15 @@ const INSTALLED_HARDENED = [
 export default defineConfig(({ mode }) => {
   const hardened = mode === "hardened";
   const shared = { mode, pool: "forks", execArgv: hardened ? [...HARDENED_FLAGS] : [] } as const;
+  // Files side by side where nothing is measured; those that start many processes and measure time come after, one by one.
+  const quick = { ...shared, maxWorkers: 2, sequence: { groupOrder: 0 } } as const;
+  const slow = { ...shared, maxWorkers: 1, sequence: { groupOrder: 1 } } as const;
   return {
     test: {
       projects: [
         {
           test: {
-            ...shared,
+            ...quick,
             name: "core",
             include: ["src/{core,formats,call}/**/*.test.ts"],
             typecheck: { enabled: !hardened, include: ["src/{core,formats,call}/**/*.test-d.ts"] },
@@ -29,7 +32,7 @@ export default defineConfig(({ mode }) => {
         },
         {
           test: {
-            ...shared,
+            ...quick,
             name: "mcp",
             include: ["src/{http,mcp}/**/*.test.ts"],
             // Many of these start a process and wait for it to end.
@@ -38,7 +41,7 @@ export default defineConfig(({ mode }) => {
         },
         {
           test: {
-            ...shared,
+            ...quick,
             name: "openapi",
             include: ["src/openapi/**/*.test.ts"],
             // Many of these talk to servers, some of which are slow on purpose.
@@ -47,16 +50,16 @@ export default defineConfig(({ mode }) => {
         },
         {
           test: {
-            ...shared,
+            ...slow,
             name: "command",
-            include: ["src/{gateway,cli}/**/*.test.ts"],
+            include: ["src/{gateway,cli,inspector}/**/*.test.ts"],
             // Many of these start a process, some a broker.
             testTimeout: 60_000,
           },
         },
         {
           test: {
-            ...shared,
+            ...quick,
             name: "package",
             include: ["src/*.test.ts", "src/{lint,tour}/**/*.test.ts", "test/**/*.test.ts"],
             exclude: [FAULTS, INSTALLED],
@@ -68,7 +71,7 @@ export default defineConfig(({ mode }) => {
         },
         {
           test: {
-            ...shared,
+            ...slow,
             name: "installed",
             include: hardened ? INSTALLED_HARDENED : [INSTALLED],
             globalSetup: ["test/install-once.ts"],
@@ -83,7 +86,7 @@ export default defineConfig(({ mode }) => {
             include: [FAULTS],
             testTimeout: 1_200_000,
             // Alone, after everything else: it keeps all cores busy, and others measure time.
-            sequence: { groupOrder: 1 },
+            sequence: { groupOrder: 2 },
           },
         },
       ],

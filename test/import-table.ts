@@ -20,9 +20,15 @@ const RUNTIME: Layer = {
   packages: "any",
   node: true,
 };
-const APP: Layer = { ...RUNTIME, below: [...RUNTIME.below, "gateway", "tour", "inspector"] };
+const APP: Layer = { ...RUNTIME, below: [...RUNTIME.below, "gateway", "tour", "inspector/server"] };
 
-/** The import table: a layer is a folder of `src`, or a file directly in it. Anything else is refused. */
+/** What stands between the gateway and the command. */
+const INSPECTOR: Layer = {
+  ...RUNTIME,
+  below: ["core", "http", "mcp", "openapi", "formats", "gateway", "inspector/protocol"],
+};
+
+/** The import table: a layer is a folder of `src`, a file directly in it, or a part of the inspector. Anything else is refused. */
 const IMPORT_TABLE: Readonly<Record<string, Layer>> = {
   core: {
     below: [],
@@ -38,7 +44,13 @@ const IMPORT_TABLE: Readonly<Record<string, Layer>> = {
   lint: EDGE,
   gateway: RUNTIME,
   tour: APP,
-  inspector: APP,
+  /** What the page and its server say to each other. */
+  "inspector/protocol": { below: ["core"], packages: [], node: false },
+  "inspector/server": INSPECTOR,
+  /** Runs in browsers. */
+  "inspector/page": { below: ["inspector/protocol"], packages: ["preact"], node: false },
+  /** How the page is built; no part of it. */
+  "inspector/page-build": { below: [], packages: ["vite"], node: true },
   cli: APP,
 };
 
@@ -68,6 +80,8 @@ export function importViolations(file: SourceFile): string[] {
   walk(file, (node) => {
     const wanted = importedBy(node);
     if (wanted !== undefined) found.push(...specifierViolations(file.path, name, layer, wanted));
+    if (name === "inspector/protocol" && !isTypeOnly(node))
+      found.push(`${file.path} imports more than types`);
     if (!layer.node && isDynamicImport(node)) found.push(`${file.path} loads a module at run time`);
     const used = layer.node ? undefined : nodeGlobalUsedBy(node);
     if (used !== undefined) found.push(`${file.path} uses the Node global ${used}`);
@@ -75,10 +89,13 @@ export function importViolations(file: SourceFile): string[] {
   return found;
 }
 
-/** The layer a path under `src` belongs to: its folder, or its own name without the ending. */
+const PAGE_BUILD = "src/inspector/page/vite.config.ts";
+
+/** The layer a path under `src` belongs to: its folder, or its own name without the ending; the inspector is several. */
 function layerOf(path: string): string {
-  const [first = "", ...rest] = posix.relative("src", path).split("/");
-  return rest.length > 0 ? first : first.replace(/\.ts$/, "");
+  if (path === PAGE_BUILD) return "inspector/page-build";
+  const [first = "", second = "", ...rest] = posix.relative("src", path).replace(/\.ts$/, "").split("/");
+  return first === "inspector" && (rest.length > 0 || second === "protocol") ? `${first}/${second}` : first;
 }
 
 /** The specifier a node imports, or `null` when it is computed and cannot be checked. */
@@ -108,6 +125,7 @@ function specifierViolations(path: string, from: string, layer: Layer, wanted: s
   if (wanted === null && path === LOADS_ANYTHING) return [];
   if (wanted === null) return [`${path} imports a computed name, which cannot be checked`];
   if (wanted.startsWith("node:")) return layer.node ? [] : [`${path} imports ${wanted}`];
+  if (wanted.startsWith(".") && wanted.endsWith(".css")) return styleViolations(path, from, wanted);
   if (wanted.startsWith(".")) {
     const to = layerOf(posix.join(posix.dirname(path), wanted));
     const allowed = to === from || layer.below.includes(to);
@@ -116,6 +134,18 @@ function specifierViolations(path: string, from: string, layer: Layer, wanted: s
   const name = wanted.split("/", wanted.startsWith("@") ? 2 : 1).join("/");
   const allowed = layer.packages === "any" || layer.packages.includes(name);
   return allowed ? [] : [`${path} imports the package ${name}`];
+}
+
+/** Styles are the page's alone. */
+function styleViolations(path: string, from: string, wanted: string): string[] {
+  const isOwn = from === "inspector/page" && layerOf(posix.join(posix.dirname(path), wanted)) === from;
+  return isOwn ? [] : [`${path} imports the style ${wanted}`];
+}
+
+/** Checks that a file which both ends of a protocol import leaves nothing behind at run time. */
+function isTypeOnly(node: ts.Node): boolean {
+  if (ts.isImportDeclaration(node)) return node.importClause?.isTypeOnly === true;
+  return !ts.isExportDeclaration(node) || node.moduleSpecifier === undefined || node.isTypeOnly;
 }
 
 function nodeGlobalUsedBy(node: ts.Node): string | undefined {

@@ -13,14 +13,14 @@ export interface SourceFile {
 export function readSourceFiles(folder: string): SourceFile[] {
   const names = readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" });
   const paths = names
-    .filter((name) => name.endsWith(".ts"))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => `${folder}/${name.replaceAll("\\", "/")}`);
   return paths.sort().map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
 }
 
 /** True for unit tests and type tests, which are not part of the package. */
 export function isTestFile(path: string): boolean {
-  return /\.test(-d)?\.ts$/.test(path);
+  return /\.test(-d)?\.tsx?$/.test(path);
 }
 
 /** Calls `visit` for every node of a parsed file, parents first. */
