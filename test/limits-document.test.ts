@@ -6,6 +6,7 @@ import { readDurableOptions } from "../src/call/nats/durable/durable-options.ts"
 import { SCHEMA_LIMITS } from "../src/core/schema/limits.ts";
 import { CONFIG_LIMITS } from "../src/gateway/config/config-limits.ts";
 import { PARCEL_LIMITS } from "../src/gateway/embedded/parcel.ts";
+import { CHANGED_TOOL_LIMITS } from "../src/gateway/lock/changed-tools.ts";
 import { LOG_LIMITS } from "../src/gateway/serve/observe/log-fields.ts";
 import { MCP_LIMITS } from "../src/mcp/client/mcp-limits.ts";
 import { ROOT } from "./run-node.ts";
@@ -19,6 +20,8 @@ const within = (group: string, limits: Limits): Limits =>
 
 const { keepMs, duplicateWindowMs } = readDurableOptions();
 const DURABLE = { keepMs, duplicateWindowMs };
+
+const inspectorLimit = (name: string): number => constantOf("src/inspector/server/inspector-limits.ts", name);
 
 /** What the code says, by heading and first column of the page. */
 const STATED: Readonly<Record<string, Limits>> = {
@@ -129,7 +132,40 @@ const STATED: Readonly<Record<string, Limits>> = {
     "sources in metrics": constantOf("src/gateway/serve/observe/metrics.ts", "MOST_SOURCES"),
     "an operation in a record": constantOf("src/gateway/serve/observe/observer.ts", "MOST_ID_CHARACTERS"),
     "sending telemetry at the end": constantOf("src/gateway/serve/observe/telemetry.ts", "FLUSH_MS"),
+    ...within("changed", CHANGED_TOOL_LIMITS),
     ...within("log", LOG_LIMITS),
+  },
+  "The inspector": {
+    "calls remembered": inspectorLimit("KEPT_CALLS"),
+    "characters of one value": inspectorLimit("KEPT_CHARACTERS_EACH"),
+    "characters remembered": inspectorLimit("KEPT_CHARACTERS"),
+    "a name in the list": inspectorLimit("KEPT_NAME_CHARACTERS"),
+    "a subject": inspectorLimit("KEPT_SUBJECT_CHARACTERS"),
+    "values of a subscription": inspectorLimit("KEPT_VALUES"),
+    pages: inspectorLimit("MOST_PAGES"),
+    "pages of one subject": inspectorLimit("MOST_PAGES_EACH"),
+    "following at a stretch": inspectorLimit("LONGEST_FEED_MS"),
+    "calls in an event": inspectorLimit("ROWS_PER_EVENT"),
+    "calls that wait": inspectorLimit("MOST_WAITING_ROWS"),
+    "between events": inspectorLimit("FEED_INTERVAL_MS"),
+    silence: inspectorLimit("PING_MS"),
+    runs: inspectorLimit("MOST_RUNS"),
+    "runs of one caller": inspectorLimit("MOST_RUNS_EACH"),
+    "a run": inspectorLimit("RUN_TIMEOUT_MS"),
+    "a result": inspectorLimit("MOST_RESULT_CHARACTERS"),
+    "reading an answer": inspectorLimit("WRITE_TIMEOUT_MS"),
+    "between looks at access": inspectorLimit("ACCESS_INTERVAL_MS"),
+    "a message of an error": inspectorLimit("MOST_MESSAGE_CHARACTERS"),
+    "progress that waits": inspectorLimit("MOST_WAITING_BYTES"),
+    questions: inspectorLimit("MOST_QUESTIONS"),
+    "a large request": inspectorLimit("LARGE_BODY_BYTES"),
+    "a request to look at something": inspectorLimit("LOOKED_BODY_BYTES"),
+    "values looked at": inspectorLimit("MOST_LOOKED_VALUES"),
+    "looks that wait": inspectorLimit("MOST_LOOKS_WAITING"),
+    "an operation id": inspectorLimit("MOST_ID_CHARACTERS"),
+    "any other request": inspectorLimit("SMALL_BODY_BYTES"),
+    "results of a text": inspectorLimit("MOST_DECODED"),
+    "calls in the page": constantOf("src/inspector/page/connection/live.ts", "MOST_ROWS"),
   },
   "The config": {
     ...CONFIG_LIMITS,

@@ -35,11 +35,11 @@ describe("the embedded default", () => {
   it("RE-30 says what it mounted, from where, and where it serves it", () => {
     const said = served.stderr();
     expect(served.stdout()).toBe("");
-    expect(said).toContain("12 operations of 3 sources, from the embedded default");
+    expect(said).toContain("13 operations of 3 sources, from the embedded default");
     expect(said).toContain(`state is kept in ${folder.state}`);
     expect(said).toMatch(/depot +up +mcp +3 .*depot-server\.js/);
     expect(said).toMatch(/tariff +up +openapi +4 .*http:\/\/127\.0\.0\.1:\d+\/openapi\.json/);
-    expect(said).toMatch(/local +up +local +5 .*this process/);
+    expect(said).toMatch(/local +up +local +6 .*this process/);
     for (const path of ["/mcp", "/api", "/openapi.json", "/docs", "/metrics"])
       expect(said).toContain(`${served.url}${path}\n`);
   });
@@ -107,6 +107,12 @@ describe("the embedded default", () => {
       [true, 200, { stock: [expect.objectContaining({ item: "tape" })] }],
       [true, 200, expect.objectContaining({ zone: "europe" })],
     ]);
+  });
+
+  it("RE-30 has an operation that asks an HTTP API and an MCP server, here and where nothing runs yet", async () => {
+    const planned = { days: 5, box: { item: "box-large", boxes: 40, shelf: "A2" } };
+    expect(await callOverHttp("parcel.plan", { zone: "europe", kg: 6 })).toMatchObject(planned);
+    expect(await folder.json(["call", "parcel.plan", "zone=europe", "kg=6"])).toMatchObject(planned);
   });
 
   it("RE-30 has a page of its API, tells how it is doing, and counts calls", async () => {

@@ -1,0 +1,176 @@
+import { readFileSync } from "node:fs";
+import type { Client } from "@modelcontextprotocol/client";
+import type { Browser, Locator, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { callTool, connectClient } from "../gateway-process.ts";
+import { type InspectorPage, openInspector, soon } from "../inspector-page.ts";
+import { callOverHttp, type InspectorProject, openInspectorProject } from "../inspector-project.ts";
+import type { ServedFolder } from "../installed-folder.ts";
+import { browserSuite, openBrowser } from "../open-browser.ts";
+
+browserSuite("the calls of a gateway in the inspector", () => {
+  let browser: Browser;
+  let project: InspectorProject;
+  let served: ServedFolder;
+  let client: Client;
+  let inspector: InspectorPage;
+  let page: Page;
+  beforeAll(async () => {
+    project = openInspectorProject();
+    [browser, served] = await Promise.all([openBrowser(), project.open()]);
+    client = await connectClient("SDK 2, 2026", served);
+  });
+  afterAll(async () => {
+    await client?.close();
+    await browser?.close();
+    await project?.remove();
+  });
+  beforeEach(async () => {
+    inspector = await openInspector(browser, served.url, { path: "/inspect/#/calls" });
+    page = inspector.page;
+    await page.getByText("live", { exact: false }).first().waitFor();
+  });
+  afterEach(() => inspector?.close());
+
+  const list = (): Locator => page.getByRole("listbox", { name: "Calls, newest first" });
+  const lines = (words: RegExp): Locator => list().getByRole("option", { name: words });
+  const line = (words: RegExp): Locator => lines(words).first();
+  const detail = (): Locator => page.getByRole("region", { name: "The chosen call" });
+
+  /** Makes a call over HTTP and opens it once it is listed. */
+  const openCall = async (operation: string, input: object = {}): Promise<void> => {
+    const first = list().getByRole("option").first();
+    const before = await first.getAttribute("id");
+    await callOverHttp(served.url, operation, input);
+    await soon(() => first.getAttribute("id")).not.toBe(before);
+    await first.click();
+  };
+
+  it("RE-30 says how to make a call while there was none", async () => {
+    await page.getByText("No calls yet.").waitFor();
+    await page.getByText(`${served.url}/mcp`).waitFor();
+    expect(await page.getByText(/curl/).count()).toBeGreaterThan(0);
+  });
+
+  it("RE-30 shows calls of other clients as they happen, with the way they came in and how they ended", async () => {
+    await callOverHttp(served.url, "post.echo", { text: "over http" });
+    await line(/post\.echo\s*ok/).waitFor();
+    await callTool(client, "post.echo", { text: "over mcp" });
+    await callOverHttp(served.url, "post.refuse");
+    await callOverHttp(served.url, "post.fail");
+    await line(/post\.fail\s*failed/).waitFor();
+    await line(/post\.refuse\s*said no/).waitFor();
+    await soon(() => lines(/post\.echo\s*ok.*MCP/).count()).toBe(1);
+    await soon(() => lines(/post\.echo\s*ok.*HTTP/).count()).toBe(1);
+    expect(inspector.faults).toEqual([]);
+  });
+
+  it("RE-30 filters calls by text, outcome and way in", async () => {
+    await line(/post\.fail/).waitFor();
+    const options = list().getByRole("option");
+    const names = async (): Promise<string[]> =>
+      Promise.all((await options.all()).map(async (one) => (await one.textContent()) ?? ""));
+    await page.getByLabel(/Find calls/).fill("echo");
+    await soon(async () => (await names()).every((name) => name.includes("post.echo"))).toBe(true);
+    await page.getByLabel("Way in").selectOption("MCP");
+    await soon(() => options.count()).toBe(1);
+    await page.getByRole("button", { name: "Clear filters" }).click();
+    await page.getByLabel("Outcome").selectOption("failed");
+    await soon(names).toEqual([expect.stringContaining("post.fail")]);
+    await page.getByLabel(/Find calls/).fill("no such call");
+    await page.getByText("None of the calls held matches the filters.").waitFor();
+    await page.getByRole("button", { name: "Show all calls" }).click();
+    await soon(() => options.count()).toBeGreaterThan(3);
+  });
+
+  it("RE-30 shows who called whom, each with the time it took, and leads from one to the other", async () => {
+    await callOverHttp(served.url, "post.tour");
+    await line(/post\.tour\s*ok/).click();
+    const waterfall = detail().getByRole("region", { name: "Waterfall" });
+    const hops = waterfall.getByRole("link");
+    await soon(() => hops.count()).toBe(4);
+    for (const [at, name] of [
+      "1, ok: post.tour",
+      "2, ok: post.hop",
+      "3, ok: post.leaf",
+      "2, ok: post.leaf",
+    ].entries())
+      expect(await hops.nth(at).ariaSnapshot()).toContain(`Level ${name}`);
+    const widths = await Promise.all(
+      (await waterfall.locator(".hop").all()).map(async (bar) => (await bar.boundingBox())?.width ?? 0),
+    );
+    expect(widths[0]).toBeGreaterThan(widths[1] ?? 0);
+    expect(widths[1]).toBeGreaterThan(widths[2] ?? 0);
+    expect(widths[2]).toBeGreaterThan(0);
+    await hops.nth(1).click();
+    await detail().getByRole("heading", { name: "post.hop" }).waitFor();
+    await page.keyboard.press("Escape");
+    await detail().waitFor({ state: "hidden" });
+  });
+
+  it("RE-30 opens a call with its input and result, and saves it as a fixture", async () => {
+    await openCall("post.echo", { text: "for a test" });
+    await detail().getByRole("tree", { name: "Input" }).getByText("for a test").waitFor();
+    await detail().getByRole("tree", { name: "Data" }).getByText("for a test").waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      detail().getByRole("button", { name: "Export as fixture" }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe("post.echo.fixture.json");
+    const fixture = JSON.parse(readFileSync(await download.path(), "utf8")) as object;
+    expect(fixture).toMatchObject({
+      waybill: "fixture/1",
+      operation: "post.echo",
+      input: { text: "for a test" },
+      outcome: "ok",
+      envelope: { data: { text: "for a test" }, meta: { source: "local", operationId: "post.echo" } },
+    });
+    expect(inspector.faults).toEqual([]);
+  });
+
+  it("RE-30 makes a call again with the same input", async () => {
+    await openCall("post.echo", { text: "once more" });
+    await detail().getByText("once more").first().waitFor();
+    await detail().getByRole("button", { name: "Run again" }).click();
+    await soon(() => page.getByRole("textbox", { name: /^Text/ }).inputValue()).toBe("once more");
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await page.getByRole("region", { name: "Result" }).getByText("once more").first().waitFor();
+    await inspector.view("Calls");
+    await soon(() => lines(/post\.echo\s*ok.*Inspector/).count()).toBe(1);
+  });
+
+  it("RE-30 counts calls by operation, and lists those of one", async () => {
+    await line(/post\.echo/).waitFor();
+    await page.getByRole("tab", { name: "By operation" }).click();
+    const row = page.getByRole("row", { name: /post\.leaf/ });
+    await soon(() => row.textContent()).toMatch(/post\.leaf2/);
+    await row.getByRole("button").click();
+    await soon(() => list().getByRole("option").count()).toBe(2);
+    expect(inspector.elsewhere).toEqual([]);
+  });
+
+  it("RE-30 stands still while it is paused, and goes on with what came meanwhile", async () => {
+    await line(/post\.echo/).waitFor();
+    const first = await list().getByRole("option").first().getAttribute("id");
+    await page.getByRole("button", { name: "Pause" }).click();
+    await callOverHttp(served.url, "post.rows");
+    await callOverHttp(served.url, "post.rows");
+    await page.getByRole("button", { name: /2 new calls/ }).waitFor();
+    expect(await list().getByRole("option").first().getAttribute("id")).toBe(first);
+    await page.getByRole("button", { name: "Resume" }).click();
+    await line(/post\.rows/).waitFor();
+  });
+
+  it("RE-30 shows a call while it runs, and takes it up when it has ended", async () => {
+    const stop = new AbortController();
+    const body = JSON.stringify({ operation: "post.slow", input: {} });
+    const headers = { "content-type": "application/json" };
+    const slow = fetch(`${served.url}/call`, { method: "POST", headers, body, signal: stop.signal });
+    await line(/post\.slow\s*running/).click();
+    await detail().getByText("nothing came back yet").waitFor();
+    stop.abort();
+    await slow.catch(() => {});
+    await line(/post\.slow\s*cancelled/).waitFor();
+    await detail().getByText("ABORTED").first().waitFor();
+  });
+});

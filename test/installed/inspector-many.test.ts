@@ -1,0 +1,147 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { runOpenLoop } from "../../bench/inspector/open-loop.js";
+import { readWatch, watchPage } from "../../bench/inspector/watch-page.js";
+import { manyOperationsModule } from "../inspector-operations.ts";
+import { openInspector, soon } from "../inspector-page.ts";
+import { callOverHttp, type InspectorProject, openInspectorProject } from "../inspector-project.ts";
+import type { ServedFolder } from "../installed-folder.ts";
+import { browserSuite, openBrowser } from "../open-browser.ts";
+
+const OPERATIONS = 10_000;
+/** Of a page that draws only what is seen. */
+const MOST_ELEMENTS = 3_000;
+/** Calls that the server and the page remember. */
+const KEPT = 5_000;
+
+browserSuite("an inspector with a lot to show", () => {
+  let browser: Browser;
+  let project: InspectorProject;
+  let served: ServedFolder;
+  beforeAll(async () => {
+    project = openInspectorProject();
+    project.write("ops/many.mjs", manyOperationsModule(OPERATIONS));
+    [browser, served] = await Promise.all([openBrowser(), project.open()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await project?.remove();
+  });
+
+  const request = (): string => {
+    const { port } = new URL(served.url);
+    const head = [
+      "GET /api/post/echo?text=x HTTP/1.1",
+      `host: 127.0.0.1:${port}`,
+      "accept: application/json",
+    ];
+    return [...head, "", ""].join("\r\n");
+  };
+  const load = (perSecond: number, seconds: number) =>
+    runOpenLoop(Number(new URL(served.url).port), request(), { perSecond, seconds, connections: 8 });
+
+  it("RE-30 lists 10,000 operations at once, and finds one while it is typed without a stutter", async () => {
+    const inspector = await openInspector(browser, served.url, { path: "/inspect/#/decode" });
+    const { page } = inspector;
+    await page.getByRole("textbox", { name: "Tool result" }).waitFor();
+    const shownMs = await page.evaluate(async () => {
+      const started = performance.now();
+      location.hash = "#/operations";
+      while (document.querySelector("[role=listbox] [role=option]") === null) {
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+      }
+      return performance.now() - started;
+    });
+    await page.getByText("10,016 operations").waitFor();
+    await page.evaluate(watchPage);
+    const search = page.getByRole("combobox", { name: "Search operations" });
+    await search.pressSequentially("number 9876", { delay: 30 });
+    const found = page.getByRole("listbox", { name: "Operations" }).getByRole("option");
+    await soon(() => found.count()).toBe(1);
+    for (let back = 0; back < 11; back += 1) await page.keyboard.press("Backspace");
+    await search.pressSequentially("operation", { delay: 30 });
+    for (let step = 0; step < 30; step += 1) await page.keyboard.press("ArrowDown");
+    await page.evaluate(async () => {
+      const list = document.querySelector("[role=listbox]");
+      for (let turn = 0; turn < 20; turn += 1) {
+        list?.scrollTo({ top: turn * 20_000 });
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+      }
+    });
+    const { longestTask, p95Frame } = await page.evaluate(readWatch);
+    const elements = await page.evaluate(() => document.querySelectorAll("*").length);
+    console.log(
+      `10,000 operations: listed after ${shownMs.toFixed(0)} ms; longest task while typing and scrolling ${longestTask.toFixed(0)} ms, p95 between frames ${p95Frame.toFixed(0)} ms, ${elements} elements`,
+    );
+    expect(shownMs).toBeLessThan(2_000);
+    expect(longestTask).toBeLessThan(200);
+    expect(elements).toBeLessThan(MOST_ELEMENTS);
+    await found.first().waitFor();
+    await inspector.choose("big.operation_09999");
+    expect(inspector.faults).toEqual([]);
+    await inspector.close();
+  });
+
+  it("RE-30 answers a click while 1,000 calls a second pass by, and shows them", async () => {
+    const inspector = await openInspector(browser, served.url, { path: "/inspect/#/calls" });
+    const { page } = inspector;
+    await callOverHttp(served.url, "post.echo", { text: "first" });
+    await page.getByRole("listbox", { name: "Calls, newest first" }).waitFor();
+    await page.evaluate(watchPage);
+    const loading = load(1_000, 2);
+    const clicks: number[] = [];
+    for (const tab of ["By operation", "Calls", "By operation", "Calls"]) {
+      await page.waitForTimeout(300);
+      clicks.push(
+        await page.evaluate(async (name) => {
+          const started = performance.now();
+          const button = [...document.querySelectorAll<HTMLElement>("[role=tab]")].find(
+            ({ textContent }) => textContent === name,
+          );
+          button?.click();
+          while (button?.getAttribute("aria-selected") !== "true") {
+            await new Promise((resolve) => requestAnimationFrame(resolve));
+          }
+          return performance.now() - started;
+        }, tab),
+      );
+    }
+    const { perSecond, p95 } = await loading;
+    const { longestTask } = await page.evaluate(readWatch);
+    console.log(
+      `${perSecond.toFixed(0)} calls a second, p95 ${p95.toFixed(0)} ms; longest task ${longestTask.toFixed(0)} ms, slowest click ${Math.max(...clicks).toFixed(0)} ms`,
+    );
+    expect(Math.max(...clicks)).toBeLessThan(500);
+    await soon(() => page.getByText(/^2,0\d\d calls$/).count()).toBe(1);
+    expect(await page.evaluate(() => document.querySelectorAll("*").length)).toBeLessThan(MOST_ELEMENTS);
+    expect(inspector.faults).toEqual([]);
+    await inspector.close();
+  });
+
+  it("RE-30 remembers no more than it says after 20,000 calls, in the page and in the gateway", async () => {
+    const inspector = await openInspector(browser, served.url, { path: "/inspect/#/calls" });
+    const { page } = inspector;
+    const heap = async (): Promise<number> => {
+      const text = await (await fetch(`${served.url}/metrics`)).text();
+      return Number(/^nodejs_heap_size_used_bytes (\d+)/m.exec(text)?.[1]);
+    };
+    await load(1_500, 4);
+    await soon(() => page.getByText(/^5,000 calls$/).count()).toBe(1);
+    const before = await heap();
+    await load(1_500, 8);
+    const first = page.getByRole("listbox", { name: "Calls, newest first" }).getByRole("option").first();
+    await first.waitFor();
+    await soon(() => page.getByText(/^5,000 calls$/).count()).toBe(1);
+    const after = await heap();
+    console.log(
+      `heap of the gateway: ${(before / 2 ** 20).toFixed(0)} MB, then ${(after / 2 ** 20).toFixed(0)} MB`,
+    );
+    expect(after - before).toBeLessThan(80 * 2 ** 20);
+    const fresh = await openInspector(browser, served.url, { path: "/inspect/#/calls" });
+    await soon(() => fresh.page.getByText(/^[\d,]+ calls$/).textContent()).toBe(
+      `${KEPT.toLocaleString("en")} calls`,
+    );
+    expect(await page.evaluate(() => document.querySelectorAll("*").length)).toBeLessThan(MOST_ELEMENTS);
+    await Promise.all([fresh.close(), inspector.close()]);
+  });
+});
