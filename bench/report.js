@@ -57,7 +57,7 @@ export function printTable(title, comparison, base) {
  * @param {boolean} passed
  * @returns {Verdict}
  */
-function verdict(bench, target, measured, passed) {
+export function verdict(bench, target, measured, passed) {
   console.log(`  ${passed ? "PASS" : "LOST ****"}  ${target}: ${measured}`);
   return { bench, target, measured, passed };
 }

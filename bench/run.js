@@ -14,6 +14,7 @@ const BENCHES = [
   "mcp",
   "openapi",
   "gateway",
+  "inspector",
 ];
 
 const options = readOptions();
