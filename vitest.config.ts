@@ -4,6 +4,9 @@ import { HARDENED_FLAGS } from "./test/run-node.ts";
 /** Processes that are killed under load. */
 const FAULTS = "test/call-faults.test.ts";
 
+/** A broker of their own, which some of them stop and start again. */
+const BROKERS = "src/call/nats/**/*.test.ts";
+
 /** The package as users have it: packed, and installed into an empty folder. */
 const INSTALLED = "test/installed/**/*.test.ts";
 
@@ -16,7 +19,7 @@ const INSTALLED_HARDENED = [
 export default defineConfig(({ mode }) => {
   const hardened = mode === "hardened";
   const shared = { mode, pool: "forks", execArgv: hardened ? [...HARDENED_FLAGS] : [] } as const;
-  // Files side by side where nothing is measured; those that start many processes and measure time come after, one by one.
+  // Files side by side where they bring all they need; those that restart a broker at its port, or start many processes, come after, one by one.
   const quick = { ...shared, maxWorkers: 2, sequence: { groupOrder: 0 } } as const;
   const slow = { ...shared, maxWorkers: 1, sequence: { groupOrder: 1 } } as const;
   return {
@@ -27,6 +30,7 @@ export default defineConfig(({ mode }) => {
             ...quick,
             name: "core",
             include: ["src/{core,formats,call}/**/*.test.ts"],
+            exclude: [BROKERS],
             typecheck: { enabled: !hardened, include: ["src/{core,formats,call}/**/*.test-d.ts"] },
           },
         },
@@ -51,6 +55,13 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             ...slow,
+            name: "brokers",
+            include: [BROKERS],
+          },
+        },
+        {
+          test: {
+            ...slow,
             name: "command",
             include: ["src/{gateway,cli,inspector}/**/*.test.ts"],
             // Many of these start a process, some a broker.
@@ -59,7 +70,7 @@ export default defineConfig(({ mode }) => {
         },
         {
           test: {
-            ...quick,
+            ...slow,
             name: "package",
             include: ["src/*.test.ts", "src/{lint,tour}/**/*.test.ts", "test/**/*.test.ts"],
             exclude: [FAULTS, INSTALLED],
