@@ -42,7 +42,7 @@ describe("the command", () => {
     expect([code, stderr]).toEqual([0, ""]);
     const names = [...stdout.matchAll(/^ {2}([a-z]+) {2,}\S/gm)].map(([, name]) => name as string);
     expect(names).toEqual(
-      "serve init doctor list describe call types decode encode transcode check lock completion tour".split(
+      "serve inspect init doctor list describe call types decode encode transcode check lock completion tour".split(
         " ",
       ),
     );
