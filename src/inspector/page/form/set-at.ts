@@ -20,7 +20,7 @@ function withMember(container: unknown, name: string, value: unknown): unknown {
     const index = Number(name);
     return value === undefined ? container.toSpliced(index, 1) : container.with(index, value);
   }
-  const { [name]: _old, ...rest } = isObject(container) ? container : {};
-  if (value === undefined) return rest;
-  return isObject(container) ? { ...container, [name]: value } : { [name]: value };
+  const members = isObject(container) ? container : {};
+  if (value === undefined) return Object.fromEntries(Object.entries(members).filter(([key]) => key !== name));
+  return { ...members, [name]: value };
 }
