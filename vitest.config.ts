@@ -4,9 +4,6 @@ import { HARDENED_FLAGS } from "./test/run-node.ts";
 /** Processes that are killed under load. */
 const FAULTS = "test/call-faults.test.ts";
 
-/** A broker of their own, which some of them stop and start again. */
-const BROKERS = "src/call/nats/**/*.test.ts";
-
 /** The package as users have it: packed, and installed into an empty folder. */
 const INSTALLED = "test/installed/**/*.test.ts";
 
@@ -19,24 +16,20 @@ const INSTALLED_HARDENED = [
 export default defineConfig(({ mode }) => {
   const hardened = mode === "hardened";
   const shared = { mode, pool: "forks", execArgv: hardened ? [...HARDENED_FLAGS] : [] } as const;
-  // Files side by side where they bring all they need; those that restart a broker at its port, or start many processes, come after, one by one.
-  const quick = { ...shared, maxWorkers: 2, sequence: { groupOrder: 0 } } as const;
-  const slow = { ...shared, maxWorkers: 1, sequence: { groupOrder: 1 } } as const;
   return {
     test: {
       projects: [
         {
           test: {
-            ...quick,
+            ...shared,
             name: "core",
             include: ["src/{core,formats,call}/**/*.test.ts"],
-            exclude: [BROKERS],
             typecheck: { enabled: !hardened, include: ["src/{core,formats,call}/**/*.test-d.ts"] },
           },
         },
         {
           test: {
-            ...quick,
+            ...shared,
             name: "mcp",
             include: ["src/{http,mcp}/**/*.test.ts"],
             // Many of these start a process and wait for it to end.
@@ -45,7 +38,7 @@ export default defineConfig(({ mode }) => {
         },
         {
           test: {
-            ...quick,
+            ...shared,
             name: "openapi",
             include: ["src/openapi/**/*.test.ts"],
             // Many of these talk to servers, some of which are slow on purpose.
@@ -54,14 +47,7 @@ export default defineConfig(({ mode }) => {
         },
         {
           test: {
-            ...slow,
-            name: "brokers",
-            include: [BROKERS],
-          },
-        },
-        {
-          test: {
-            ...slow,
+            ...shared,
             name: "command",
             include: ["src/{gateway,cli,inspector}/**/*.test.ts"],
             // Many of these start a process, some a broker.
@@ -70,7 +56,7 @@ export default defineConfig(({ mode }) => {
         },
         {
           test: {
-            ...slow,
+            ...shared,
             name: "package",
             include: ["src/*.test.ts", "src/{lint,tour}/**/*.test.ts", "test/**/*.test.ts"],
             exclude: [FAULTS, INSTALLED],
@@ -82,7 +68,7 @@ export default defineConfig(({ mode }) => {
         },
         {
           test: {
-            ...slow,
+            ...shared,
             name: "installed",
             include: hardened ? INSTALLED_HARDENED : [INSTALLED],
             globalSetup: ["test/install-once.ts"],
@@ -97,7 +83,7 @@ export default defineConfig(({ mode }) => {
             include: [FAULTS],
             testTimeout: 1_200_000,
             // Alone, after everything else: it keeps all cores busy, and others measure time.
-            sequence: { groupOrder: 2 },
+            sequence: { groupOrder: 1 },
           },
         },
       ],
