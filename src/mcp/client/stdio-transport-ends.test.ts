@@ -90,6 +90,26 @@ describe("createStdioTransport: ends", () => {
     await transport.close();
   });
 
+  it("Mcp: a process that is killed is told of before the messages it did not read", async () => {
+    const { transport, next, order } = createStdioChild("deaf.js", [], {
+      limits: { ...SHORT.limits, unsentChars: 2_000_000 },
+    });
+    const ready = next();
+    await transport.start();
+    await ready;
+    const text = "x".repeat(1_000_000);
+    const unread = transport
+      .send({ ...request, params: { text } })
+      .catch(({ message }: Error) => order.push(message));
+    process.kill(transport.pid as number, "SIGKILL");
+    await unread;
+    expect(order).toEqual([
+      "message",
+      "close with SIGKILL",
+      "The message was not sent: the process has ended.",
+    ]);
+  });
+
   it("Mcp: a process that never reads holds back senders, until it is closed", async () => {
     const { transport, next } = createStdioChild("deaf.js", [], {
       limits: { ...SHORT.limits, unsentChars: 2_000_000 },

@@ -134,7 +134,7 @@ class ProcessTransport implements StdioTransport {
     child.stdin.on("error", (error) => {
       const cause = new Error("The message was not sent: the process does not read.", { cause: error });
       // Mostly it has ended, which is heard of a moment later and says more.
-      void atMost(HEARD_WITHIN_MS, exited).then(() => writer.fail(cause));
+      void atMost(HEARD_WITHIN_MS, exited).then(() => this.exit === undefined && writer.fail(cause));
       this.#report(error);
     });
     child.stdout.on("error", (error) => this.#report(error));
@@ -156,17 +156,17 @@ class ProcessTransport implements StdioTransport {
   /** The process ended by itself: what is left of its group has lost its reason. */
   async #lose(): Promise<void> {
     const running = this.#running as Running;
-    running.writer.fail(ended());
     const killed = running.group.kill();
     await this.#drain(running);
     this.#finish();
+    // Behind its last words: whoever waits for a message to be sent should hear why it was not.
+    running.writer.fail(ended());
     await killed;
   }
 
-  async #drain({ child, drained, writer }: Running): Promise<void> {
+  async #drain({ child, drained }: Running): Promise<void> {
     await atMost(DRAIN_MS, drained);
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
-    writer.fail(ended());
     this.#stderr.end();
   }
 
