@@ -38,6 +38,8 @@ interface Served {
 }
 
 async function serve(folder: string, args: string[] = []): Promise<Served> {
+  // As long as a process takes to start: what is written as the reading begins counts as changed since.
+  await sleep(50);
   const controller = new AbortController();
   const env = { WAYBILL_STATE_DIR: join(folder, "state") };
   const io = createMemoryIo({ cwd: folder, env, signal: controller.signal });

@@ -65,6 +65,7 @@ export interface ServeTargetOptions {
 export async function serveTarget(io: Io, flags: ServeFlags, options: ServeTargetOptions): Promise<number> {
   const signals = untilStopped((code) => process.exit(code));
   try {
+    const readAt = Date.now();
     const target = withWatching(await options.read(), flags);
     const serving = await start(io, flags, { target, personal: options.personal }).catch(
       async (thrown: unknown) => {
@@ -73,7 +74,7 @@ export async function serveTarget(io: Io, flags: ServeFlags, options: ServeTarge
       },
     );
     const ends = [signals.stopped, serving.places.ended, aborted(io.signal)];
-    const watch = await follow(serving);
+    const watch = await follow(serving, readAt);
     const introduced = introduce(serving);
     introduced.catch((thrown: unknown) => serving.log.error(messageOf(thrown)));
     const why = await Promise.race(ends);
@@ -210,7 +211,7 @@ function isForPeople({ loaded, flags }: Serving): boolean {
 }
 
 /** Follows changes of the config; where it came from no file, or nobody wants it, nothing is watched. */
-async function follow(serving: Serving) {
+async function follow(serving: Serving, readAt: number) {
   const { target, flags, log } = serving;
   if (target.reload === undefined || flags.watch === false) return undefined;
   const { watchConfig } = await import("./watch-config.ts");
@@ -218,10 +219,11 @@ async function follow(serving: Serving) {
     log.error("the config is not followed any more", { cause: cause instanceof Error ? cause.message : "" });
   };
   const watch = watchConfig(async () => {
+    const now = Date.now();
     await reload(serving);
-    await watch.follow(serving.loaded);
+    await watch.follow(serving.loaded, now);
   }, onFault);
-  await watch.follow(serving.loaded);
+  await watch.follow(serving.loaded, readAt);
   return watch;
 }
 

@@ -34,7 +34,8 @@ export function createMcpSource(name: string, server: McpServerConfig, around: S
     reconnect,
     provider,
     warn: around.warnerOf(name),
-    open: (signal, watcher) => openServer({ name, server, around, provider, watcher }, signal),
+    open: (signal, watcher) =>
+      openServer({ name, server, around, provider, watcher, readAt: Date.now() }, signal),
     onState: ({ status }) => provider.setUp(status === "up"),
   });
   return source;
@@ -46,6 +47,8 @@ interface ServerPlan {
   readonly around: Surroundings;
   readonly provider: SwitchedProvider;
   readonly watcher: BackingWatcher;
+  /** When it began, in milliseconds since 1970: whatever is read is read after that. */
+  readonly readAt: number;
 }
 
 /** Connects and lists. The parts of `fromMcp`, so that closing ends an attempt at once and states are heard of. */
@@ -160,11 +163,14 @@ class McpBacking implements Backing {
     this.#changed = new ChangedTools((text) => plan.around.loaded.secrets.mask(text));
     this.#stop = connection.onEvent((event) => event.type === "state" && this.#mirror(event.state));
     plan.provider.put(source);
-    const lockFile = lockPath(plan.around.loaded, plan.server);
+    const { readAt } = plan;
+    const path = lockPath(plan.around.loaded, plan.server);
     const warn = plan.around.warnerOf(plan.name);
     // What is approved elsewhere holds here as well.
-    const reread = () => source.refresh().catch((cause) => warn("What was approved is not known.", cause));
-    this.#stopWatching = lockFile === undefined ? undefined : watchFile(lockFile, () => void reread());
+    const listener = (): void => {
+      source.refresh().catch((cause) => warn("What was approved is not known.", cause));
+    };
+    this.#stopWatching = path === undefined ? undefined : watchFile({ path, readAt, listener });
     this.#mirror(connection.state);
   }
 

@@ -36,9 +36,10 @@ export function createOpenApiSource(name: string, api: OpenApiConfig, around: Su
       const document = toDocument(api.document, loaded.baseDir);
       const options = { ...toApiOptions(api), namespace: name, onWarning: warn };
       asFault(() => checkOpenApiOptions(document, options));
+      const readAt = Date.now();
       const reading = fromOpenApi(document, options);
       const source = await unlessAborted(reading, signal, (late) => late.close());
-      return new OpenApiBacking(source, { document, around, warn });
+      return new OpenApiBacking(source, { document, readAt, around, warn });
     },
   });
 }
@@ -66,6 +67,8 @@ export function toApiOptions(api: OpenApiConfig): Omit<OpenApiOptions, "namespac
 
 interface DocumentPlan {
   readonly document: string;
+  /** When its reading began. */
+  readonly readAt: number;
   readonly around: Surroundings;
   warn(message: string, cause?: unknown): void;
 }
@@ -83,8 +86,10 @@ class OpenApiBacking implements Backing {
     source.onChange(() => {
       this.#notes = undefined;
     });
-    const isWatched = isAbsolute(plan.document) && plan.around.loaded.watchDocuments !== false;
-    this.#stopWatching = isWatched ? watchFile(plan.document, () => this.#reread()) : () => {};
+    const { document: path, readAt, around } = plan;
+    const isWatched = isAbsolute(path) && around.loaded.watchDocuments !== false;
+    const listener = (): void => this.#reread();
+    this.#stopWatching = isWatched ? watchFile({ path, readAt, listener }) : () => {};
   }
 
   get operations() {
