@@ -31,8 +31,10 @@ const CAPABILITIES = {
 export function createRawMcpServer(answers: Readonly<Record<string, RawAnswer>>): RawMcpServer {
   const received: { method: string; params: Readonly<Record<string, unknown>> }[] = [];
   const ends = new Set<InMemoryTransport>();
-  const send = (to: InMemoryTransport, message: object) =>
-    void to.send(JSON.parse(JSON.stringify({ jsonrpc: "2.0", ...message })) as JSONRPCMessage);
+  const send = (to: InMemoryTransport, message: object) => {
+    // Whoever has left meanwhile hears nothing.
+    to.send(JSON.parse(JSON.stringify({ jsonrpc: "2.0", ...message })) as JSONRPCMessage).catch(() => {});
+  };
   const answer = async (to: InMemoryTransport, request: RawRequest) => {
     const { id, method, params } = request;
     const handler = method === "initialize" ? initialize : answers[method];

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../test/cpu-ms.ts";
 import { envelope, refusal, STATUS, TIERED, text, withMeta } from "../../test/sample-results.ts";
 import {
   CallError,
@@ -158,9 +159,9 @@ describe("base64 and text", () => {
 
   it("X-2 thousands of different envelope blocks are answered at once", () => {
     const content = Array.from({ length: 20_000 }, (_, i) => envelope(i).content[1]);
-    const before = performance.now();
+    const before = cpuMs();
     expect(decodeToolResult({ content }).format).toBe("ambiguous");
-    expect(performance.now() - before).toBeLessThan(2_000);
+    expect(cpuMs() - before).toBeLessThan(2_000);
   });
 
   it("TE-6 people's text leaves out what is for the machine, and nothing else", () => {

@@ -1,6 +1,7 @@
 // @ts-check
 // Keeps a gateway busy for a while, hurts what stands behind it, and looks for what should not be there afterwards:
 // `node test/soak/run-soak.js --minutes 10 [--cli dist/cli.js]`. Tells how it goes on stderr; a table and what is wrong on stdout.
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { findFaults, writeSummary } from "./soak-report.js";
@@ -12,7 +13,7 @@ const minutes = Number(values.minutes ?? 10);
 if (!(minutes > 0)) throw new TypeError("--minutes must be a number above 0.");
 
 const say = (/** @type {string} */ text) => process.stderr.write(`soak: ${text}\n`);
-const world = await openWorld(values.cli);
+const world = await openWorld(values.cli && resolve(values.cli));
 const workload = new Workload(world.url);
 /** @type {import("./soak-world.js").Sample[]} */
 const samples = [];

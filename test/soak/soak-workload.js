@@ -109,6 +109,8 @@ export class Workload {
       this.#work(isOver, "mcp", () => this.#callMcp(client)),
     );
     await Promise.all(lanes);
+    // A session that nobody ends is kept for its client to come back, which is no leak.
+    await transport.terminateSession();
     await client.close();
   }
 

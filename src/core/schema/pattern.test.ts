@@ -1,5 +1,6 @@
 import { RE2JS } from "re2js";
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
 import { compileSchema } from "./compile-schema.ts";
 import { MAX_PATTERN_WORK, SCHEMA_LIMITS } from "./limits.ts";
 import { withoutNeedlessEscapes } from "./needless-escapes.ts";
@@ -41,9 +42,9 @@ describe("which engine runs a pattern", () => {
     ["^(?=a)(a+)+$", `${LONG}!`, false],
   ])("RE-32 answers %s on 50,000 characters in bounded time", (pattern, text, expected) => {
     const compiled = compileSchema({ pattern });
-    const start = performance.now();
+    const start = cpuMs();
     expect(compiled.check(text)).toBe(expected);
-    expect(performance.now() - start).toBeLessThan(2_000);
+    expect(cpuMs() - start).toBeLessThan(2_000);
   });
 
   it.each(["a{4000}b", "a{50000}b", "[ab]{30000}c"])(
@@ -65,12 +66,12 @@ describe("which engine runs a pattern", () => {
     ["a fan of optional letters", "(a?){30}a{30}"],
   ])("RE-32 refuses a long text for a large program: %s", (_, pattern) => {
     const compiled = compileSchema({ pattern });
-    const start = performance.now();
+    const start = cpuMs();
     expect(compiled.check(LONG)).toBe(false);
     expect(compiled.errors(LONG)).toEqual([
       { pointer: "", expected: TOO_LONG_TEXT, found: "string of 50000 characters" },
     ]);
-    expect(performance.now() - start).toBeLessThan(2_000);
+    expect(cpuMs() - start).toBeLessThan(2_000);
   });
 
   it("RE-32 tries a text up to the work allowed for its pattern, and none beyond", () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
 import { compileSchema } from "../../core/schema/compile-schema.ts";
 import { CUT_DATA_LIMITS, cutData } from "./cut-data.ts";
 
@@ -56,8 +57,8 @@ describe("the work of cutting data", () => {
   ])("TR-6 handles %s in linear time", (_, make) => {
     const data = make();
     const schema = compileSchema({ type: ["array", "object"], minProperties: 2 });
-    const start = performance.now();
+    const start = cpuMs();
     expect(cutData(data, { schema }).truncated).toBe(true);
-    expect(performance.now() - start).toBeLessThan(3_000);
+    expect(cpuMs() - start).toBeLessThan(3_000);
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
 import { type CutText, type CutTextOptions, cutText } from "./cut-text.ts";
 import { estimateTokens } from "./estimate-tokens.ts";
 
@@ -186,9 +187,9 @@ describe("cutting text", () => {
     "TR-6 cuts 10 MB of %j well under a second",
     (unit) => {
       const text = `x${unit.repeat(10_000_000 / unit.length)}`;
-      const start = performance.now();
+      const start = cpuMs();
       cutText(text);
-      expect(performance.now() - start).toBeLessThan(500);
+      expect(cpuMs() - start).toBeLessThan(500);
     },
   );
 });

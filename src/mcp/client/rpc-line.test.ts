@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
 import { readAnswerId, readRpcLine, toLostAnswer } from "./rpc-line.ts";
 
 const read = (text: string) => readRpcLine(Buffer.from(text));
@@ -50,9 +51,9 @@ describe("readRpcLine", () => {
   });
 
   it("Mcp: refuses millions of levels in no time", () => {
-    const start = performance.now();
+    const start = cpuMs();
     expect(read(`${"[".repeat(8_000_000)}${"]".repeat(8_000_000)}`).odd).toBe("is nested too deeply");
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(cpuMs() - start).toBeLessThan(1_000);
   });
 
   it("Mcp: brackets in strings are no levels", () => {
@@ -98,7 +99,7 @@ describe("readAnswerId", () => {
   });
 
   it("Mcp: is linear in what it looks at", () => {
-    const start = performance.now();
+    const start = cpuMs();
     for (const text of [
       `{"result":${",".repeat(190)}`,
       `{"result":${" ".repeat(400)}}`,
@@ -106,7 +107,7 @@ describe("readAnswerId", () => {
     ]) {
       for (let i = 0; i < 1_000; i++) idOf(text);
     }
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(cpuMs() - start).toBeLessThan(1_000);
   });
 });
 

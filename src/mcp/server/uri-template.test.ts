@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
 import { mayMatch, parseUriTemplate } from "./uri-template.ts";
 
 describe("parseUriTemplate", () => {
@@ -28,9 +29,9 @@ describe("parseUriTemplate", () => {
 
   it("Mcp: takes one pass, whatever the template", () => {
     const matcher = parseUriTemplate(`x:${Array.from({ length: 200 }, (_, i) => `{+a${i}}-`).join("")}!`);
-    const started = performance.now();
+    const started = cpuMs();
     expect(matcher.match(`x:${"-a".repeat(30_000)}`)).toBeUndefined();
-    expect(performance.now() - started).toBeLessThan(500);
+    expect(cpuMs() - started).toBeLessThan(500);
   });
 
   it("Mcp: guesses by the beginning where a template is of a higher level", () => {
