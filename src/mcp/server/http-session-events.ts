@@ -147,9 +147,10 @@ export class SessionEvents implements EventStore {
    * Keeps a message, or the JSON of it if that is at hand, and gives the id it is sent under. The empty one with which the SDK opens
    * a stream only marks a place.
    */
-  async storeEvent(stream: string, message: JSONRPCMessage, json?: string): Promise<string> {
+  async storeEvent(name: string, message: JSONRPCMessage, json?: string): Promise<string> {
     this.#place += 1;
     const place = this.#place;
+    const stream = inOnePiece(name);
     this.#open.add(stream);
     if (isAnswer(message)) this.markAnswered(stream);
     if ("jsonrpc" in message) this.#keep({ place, stream }, json ?? JSON.stringify(message));
@@ -160,7 +161,7 @@ export class SessionEvents implements EventStore {
   markAnswered(stream: string): void {
     if (!this.#open.delete(stream)) return;
     this.#answered.delete(stream);
-    this.#answered.add(stream);
+    this.#answered.add(inOnePiece(stream));
     for (const oldest of this.#answered) {
       if (this.#answered.size <= this.#bounds.events) return;
       this.#answered.delete(oldest);
@@ -225,6 +226,11 @@ export class WorthwhileEvents extends SessionEvents {
     this.markAnswered(stream);
     return "";
   }
+}
+
+/** The same text, of which no more is kept than its characters: a UUID of Node is made of fourteen strings, ten times as large. */
+function inOnePiece(text: string): string {
+  return Buffer.from(text).toString();
 }
 
 /** Tells whether a message ends a request. */
