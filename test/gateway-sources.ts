@@ -25,7 +25,7 @@ const QUICK = { initialMs: 30, maxMs: 120 } as const;
 /** A config as if it had been read. */
 export function loadedConfig(config: GatewayConfig, extra: Partial<LoadedConfig> = {}): LoadedConfig {
   const secrets = new SecretMask();
-  return { config, baseDir: process.cwd(), files: [], faults: {}, warnings: [], secrets, ...extra };
+  return { config, baseDir: process.cwd(), files: new Map(), faults: {}, warnings: [], secrets, ...extra };
 }
 
 /** Makes the sources of a config, which end with the test. */

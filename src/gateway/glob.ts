@@ -55,12 +55,8 @@ export async function findFiles(patterns: readonly string[], baseDir: string): P
 
 /** Tells which paths patterns are about, without looking for files. */
 export interface PathMatcher {
-  /** Folders that the patterns begin with. */
-  readonly roots: readonly string[];
   /** Whether an absolute path is that of a file `findFiles` would find. */
   matches(path: string): boolean;
-  /** Whether files may be found below a folder, given by its absolute path. */
-  mayHold(folder: string): boolean;
 }
 
 /** Makes a matcher of the patterns that `findFiles` takes. */
@@ -70,19 +66,14 @@ export function createPathMatcher(patterns: readonly string[], baseDir: string):
   const includes = patterns
     .filter((pattern) => !isExclude(pattern))
     .map((pattern) => toPathPattern(pattern, baseDir));
-  const fits = (path: string, isRight: (rest: GlobPattern, below: string) => boolean): boolean =>
-    !isExcluded(path, excludes) &&
+  const isIncluded = (path: string): boolean =>
     includes.some(({ root, rest, isPlain }) => {
       const below = belowOf(path, root);
       if (below === undefined) return false;
       const isSkipped = below.split("/").some((name) => name.startsWith(".") || name === "node_modules");
-      return (isPlain || !isSkipped) && isRight(rest, below);
+      return (isPlain || !isSkipped) && rest.matches(below);
     });
-  return {
-    roots: [...new Set(includes.map(({ root }) => root))],
-    matches: (path) => fits(path, (rest, below) => rest.matches(below)),
-    mayHold: (folder) => fits(folder, (rest, below) => rest.mayBegin(`${below}/`)),
-  };
+  return { matches: (path) => !isExcluded(path, excludes) && isIncluded(path) };
 }
 
 /** The part of a path below a folder, with slashes; nothing for one that lies elsewhere. */

@@ -25,13 +25,15 @@ let loads = 0;
  * none is installed gets this package; TypeScript always does, since another copy could not tell our envelopes from data.
  */
 export async function loadModule(file: string): Promise<Readonly<Record<string, unknown>>> {
+  // Node remembers where a link led the first time.
+  const real = await realpath(file).catch(() => file);
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     const end = (): void => reject(new Error(`It was not loaded within ${LOAD_MS / 1_000} s.`));
     timer = setTimeout(end, LOAD_MS);
   });
   try {
-    const loading = /\.[cm]?tsx?$/.test(file) ? loadWithJiti(file) : loadNatively(file);
+    const loading = /\.[cm]?tsx?$/.test(file) ? loadWithJiti(real) : loadNatively(real);
     return (await Promise.race([loading, late])) as Readonly<Record<string, unknown>>;
   } finally {
     clearTimeout(timer);
@@ -46,7 +48,6 @@ async function loadNatively(file: string): Promise<unknown> {
   // CommonJS is kept by the name of its file, whatever it is asked for with.
   const { cache } = createRequire(import.meta.url);
   delete cache[file];
-  delete cache[await realpath(file).catch(() => file)];
   try {
     return await import(/* @vite-ignore */ specifier);
   } catch (thrown) {

@@ -93,7 +93,6 @@ describe("the packed package", () => {
       "@nats-io",
       "@scalar",
       "@standard-schema",
-      "chokidar",
       "cli-table3",
       "cockatiel",
       "commander",
@@ -128,13 +127,7 @@ describe("the packed package", () => {
       "pino-abstract-transport",
       "pino-std-serializers",
     ];
-    const streams = [
-      "process-warning",
-      "quick-format-unescaped",
-      "readdirp",
-      "real-require",
-      "safe-stable-stringify",
-    ];
+    const streams = ["process-warning", "quick-format-unescaped", "real-require", "safe-stable-stringify"];
     const last = ["sonic-boom", "split2", "thread-stream"];
     const all = [
       ...ours,

@@ -1,6 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { type FileStamps, stampOf } from "../file-stamps.ts";
 import type { ConfigIssue } from "./check-shape.ts";
 import { quote } from "./config-path.ts";
 import { MOST_ENV_FILE_BYTES, parseEnvFile } from "./env-file.ts";
@@ -9,7 +10,8 @@ import { MOST_ENV_FILE_BYTES, parseEnvFile } from "./env-file.ts";
 export interface EnvFiles {
   /** Later files win. */
   readonly values: ReadonlyMap<string, string>;
-  readonly paths: readonly string[];
+  /** The files, as they were before they were read. */
+  readonly files: FileStamps;
   readonly issues: readonly ConfigIssue[];
   readonly warnings: readonly ConfigIssue[];
 }
@@ -25,11 +27,12 @@ export async function readEnvFiles(
 ): Promise<EnvFiles> {
   const given = isPlainObject(config) ? config["envFile"] : undefined;
   const values = new Map<string, string>();
-  const found = { values, paths: [] as string[], issues: [] as ConfigIssue[], warnings: [] as ConfigIssue[] };
+  const files = new Map<string, string>();
+  const found = { values, files, issues: [] as ConfigIssue[], warnings: [] as ConfigIssue[] };
   for (const [index, name] of (Array.isArray(given) ? given : [given]).entries()) {
     if (typeof name !== "string" || name === "") continue;
     const path = resolve(baseDir, withVariables(name, env));
-    found.paths.push(path);
+    files.set(path, stampOf(path));
     const place = Array.isArray(given) ? (["envFile", index] as const) : (["envFile"] as const);
     const facts = await stat(path).catch(() => undefined);
     const report = (list: ConfigIssue[], what: string): unknown =>

@@ -1,4 +1,5 @@
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import type { FileStamps } from "../file-stamps.ts";
 import type { GatewayConfig } from "./gateway-config.ts";
 import type { SecretMask } from "./secret-mask.ts";
 
@@ -9,8 +10,8 @@ export interface LoadedConfig {
   readonly path?: string;
   /** What relative paths of the config start from. */
   readonly baseDir: string;
-  /** Files that a change of makes reading again worthwhile: the config and its env files. */
-  readonly files: readonly string[];
+  /** Files whose change makes reading again worthwhile, as they were before it: the config, its env files and what it refers to. */
+  readonly files: FileStamps;
   /**
    * Sources that cannot be started because a reference in them leads nowhere: `mcpServers.github`, and what is wrong and where. They
    * are mounted as down, so that one broken source never stops the rest.
@@ -19,6 +20,8 @@ export interface LoadedConfig {
   /** What is odd and was left alone, one sentence each, with its place. */
   readonly warnings: readonly string[];
   readonly secrets: SecretMask;
+  /** Environment variables that tokens of `serve.auth` are taken from, by who holds them. @default none is known */
+  readonly tokenVariables?: ReadonlyMap<string, string>;
   /** Operations of this process that are mounted besides those of the config's modules. */
   readonly localOperations?: readonly AnyOperation[];
   /** What to do where an HTTP API refuses for want of credentials, for a config that nobody wrote. @default names the fields of the config */
@@ -33,9 +36,12 @@ export interface LoadedConfig {
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly issues: readonly string[];
+  /** What it is made of besides its own file, as far as that was looked for: a change there may mend it. */
+  readonly files: FileStamps;
 
-  constructor(issues: readonly string[]) {
+  constructor(issues: readonly string[], files: FileStamps = new Map()) {
     super(issues.join("\n"));
     this.issues = issues;
+    this.files = files;
   }
 }

@@ -42,7 +42,7 @@ describe("kinds of config", () => {
     expect(plain.config).toEqual(expected);
     expect(plain.path).toBe(join(folder, "waybill.config.json"));
     expect(plain.baseDir).toBe(folder);
-    expect(plain.files).toEqual([join(folder, "waybill.config.json")]);
+    expect([...plain.files.keys()]).toEqual([join(folder, "waybill.config.json")]);
     const lenient =
       '\uFEFF// a comment\n{ "name": "depot", /* another */ "serve": { "port": 4200, }, "mcpServers": { "files": { "command": "node", "args": ["x.js",], }, }, }\n';
     expect((await load("waybill.config.json", lenient)).config).toEqual(expected);
@@ -122,6 +122,14 @@ describe("mistakes", () => {
     ['{ "name": /* ', "c.json:1:11  This comment is not closed."],
     ['{ "args": [1', 'c.json:1:13  The text ends where "]" is missing.'],
     ['{ "name": , }', "c.json:1:11  A value should stand here."],
+    [
+      '{ "name": "a",\n  "name": "b" }',
+      'c.json:2:3  The name "name" stands in this object already; remove one of the two.',
+    ],
+    [
+      '{ "serve": { "port": 1, /* twice */ "\\u0070ort": 2 } }',
+      'c.json:1:37  The name "port" stands in this object already; remove one of the two.',
+    ],
   ])("points at what is wrong with %j", async (text, issue) => {
     expect(await issuesOf(load("c.json", text))).toEqual([issue]);
   });
@@ -133,6 +141,15 @@ describe("mistakes", () => {
     expect(await issuesOf(load("c.yaml", "name: a\nname: b\n"))).toEqual([
       "c.yaml:2:1  Map keys must be unique.",
     ]);
+  });
+
+  it.each([
+    ["mcpServers:\n  a: { url: x, bearer: ${A_TOKEN} }\n", "c.yaml:2:24", "${A_TOKEN}"],
+    ["operations: [${A:-b c}]\n", "c.yaml:1:14", "${A:-b c}"],
+    ["serve: { host: a ${\n", "c.yaml:1:18", "${NAME}"],
+  ])("says that the reference in %j stands in quotes", async (text, place, reference) => {
+    const said = "Within braces or brackets a value with a reference stands in quotes";
+    expect(await issuesOf(load("c.yaml", text))).toEqual([`${place}  ${said}; write "${reference}".`]);
   });
 
   it("lists every mistake with its line, its column and what is right", async () => {

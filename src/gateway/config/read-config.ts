@@ -2,6 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, relative, resolve } from "node:path";
 import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
+import { stampOf } from "../file-stamps.ts";
 import { checkMeaning } from "./check-meaning.ts";
 import { type ConfigIssue, checkShape, type Findings } from "./check-shape.ts";
 import { CONFIG_LIMITS } from "./config-limits.ts";
@@ -14,6 +15,7 @@ import { locateInModule } from "./locate-in-module.ts";
 import { type ResolvedConfig, resolveConfig } from "./resolve-config.ts";
 import { SecretMask } from "./secret-mask.ts";
 import { URL_SPELLINGS } from "./source-schemas.ts";
+import { tokenVariables } from "./token-variables.ts";
 
 /** Variables by name. */
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -40,9 +42,10 @@ export async function loadConfig(
   const full = resolve(cwd, path);
   const near = relative(cwd, full);
   const name = near.startsWith("..") || isAbsolute(near) ? full : near;
+  const own = new Map([[full, stampOf(full)]]);
   const read = /\.(?:json|ya?ml)$/.test(full) ? await readText(full, name) : await runModule(full, name);
   const loaded = await load(read, { baseDir: dirname(full), env });
-  return { ...loaded, path: full, files: [full, ...loaded.files] };
+  return { ...loaded, path: full, files: new Map([...own, ...loaded.files]) };
 }
 
 /** Checks and resolves a config that came from no file. */
@@ -110,23 +113,28 @@ interface Surroundings {
 
 async function load(text: ConfigText, { baseDir, env }: Surroundings): Promise<LoadedConfig> {
   const secrets = new SecretMask();
-  const files = await readEnvFiles(text.value, baseDir, env);
+  const envFiles = await readEnvFiles(text.value, baseDir, env);
   const variable = (name: string): string | undefined =>
-    Object.hasOwn(env, name) ? env[name] : files.values.get(name);
+    Object.hasOwn(env, name) ? env[name] : envFiles.values.get(name);
   const resolved = resolveConfig(text.value, { baseDir, variable, secrets });
-  const findings: Findings = { issues: [...files.issues, ...resolved.issues], warnings: [...files.warnings] };
+  const files = new Map([...envFiles.files, ...resolved.files]);
+  const findings: Findings = {
+    issues: [...envFiles.issues, ...resolved.issues],
+    warnings: [...envFiles.warnings],
+  };
   const config = checkShape(withUsualSpellings(resolved.value), resolved, findings);
   checkMeaning(config, resolved, findings);
   const places = new Places(text);
   const faults = sortMissing(resolved, config, findings, places);
-  if (findings.issues.length > 0) throw toConfigError(findings.issues, places);
+  if (findings.issues.length > 0) throw new ConfigError(toLines(findings.issues, places), files);
   return {
     config: withUrls(config) as GatewayConfig,
     baseDir,
-    files: [...files.paths, ...resolved.files],
+    files,
     faults,
     warnings: [...text.warnings, ...findings.warnings.map((warning) => places.line(warning))],
     secrets,
+    tokenVariables: tokenVariables(text.value),
   };
 }
 
@@ -150,11 +158,11 @@ class Places {
   }
 }
 
-function toConfigError(issues: readonly ConfigIssue[], places: Places): ConfigError {
+function toLines(issues: readonly ConfigIssue[], places: Places): readonly string[] {
   const lines = [...new Set(issues.map((issue) => places.line(issue)))];
-  if (lines.length <= CONFIG_LIMITS.issues) return new ConfigError(lines);
+  if (lines.length <= CONFIG_LIMITS.issues) return lines;
   const rest = lines.length - CONFIG_LIMITS.issues;
-  return new ConfigError([...lines.slice(0, CONFIG_LIMITS.issues), `… and ${rest} more.`]);
+  return [...lines.slice(0, CONFIG_LIMITS.issues), `… and ${rest} more.`];
 }
 
 /** A reference that leads nowhere is the fault of its source, and a mistake anywhere else; of a source that is off it is nothing. */

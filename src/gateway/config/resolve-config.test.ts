@@ -47,7 +47,7 @@ describe("references", () => {
       mcpServers: { a: { url: "https://a", bearer: "${file:key}", headers: { x: "${file:long}" } } },
     });
     expect(loaded.config.mcpServers?.["a"]?.bearer).toBe("file-secret-1");
-    expect(loaded.files).toEqual([join(folder, "key"), join(folder, "long")]);
+    expect([...loaded.files.keys()]).toEqual([join(folder, "key"), join(folder, "long")]);
     await writeFile(join(folder, "long"), "x".repeat(CONFIG_LIMITS.referencedBytes + 1));
     const { faults } = await load({
       mcpServers: { a: { command: "${file:long}" }, b: { command: "${file:none}" } },
@@ -101,7 +101,7 @@ describe("references", () => {
       { C: "3" },
     );
     expect(loaded.config.name).toBe("123");
-    expect(loaded.files).toEqual([".env", ".env.b", "none"].map((name) => join(folder, name)));
+    expect([...loaded.files.keys()]).toEqual([".env", ".env.b", "none"].map((name) => join(folder, name)));
     expect(loaded.warnings).toEqual(['The env file "none" does not exist.']);
     await expect(load({ envFile: "." })).rejects.toThrow('The env file "." is no file.');
   });
@@ -158,6 +158,32 @@ describe("secrets of a config", () => {
     ["the bus", "natspw", { bus: { nats: "nats://h", password: "natspw" } }],
   ])("are literal values of %s", async (_, value, config) => {
     expect(await isMasked(value, config)).toBe(true);
+  });
+
+  it.each([
+    ["a name and a password", { username: "ada", password: "w0" }, "ada:w0"],
+    ["a name and a common password", { username: "ada", password: "admin" }, "ada:admin"],
+    ["references", { username: "${NAME_OF}", password: "${WORD_OF}" }, "ada:w0?>"],
+    ["a key without a password", { username: "plain-key", password: "" }, "plain-key:"],
+  ])("are %s as a header has them", async (_, basic, login) => {
+    const config = { openapi: { p: { document: "x", auth: { basic } } } };
+    const env = { NAME_OF: "ada", WORD_OF: "w0?>" };
+    for (const form of ["base64", "base64url"] as const) {
+      const sent = Buffer.from(login).toString(form);
+      expect((await load(config, env)).secrets.mask(`Basic ${sent}`)).toMatch(/^Basic \*\*\*=*$/);
+    }
+  });
+
+  it("are the login of an address as a header has it, and a key in place of a name", async () => {
+    const { secrets } = await load({
+      mcpServers: {
+        a: { url: "https://ada:h%C3%BCsh@a/" },
+        b: { url: "https://A9fk20dKq81mZpQx7Lw2@b/" },
+        c: { url: "https://postgres@c/" },
+      },
+    });
+    expect(secrets.mask(Buffer.from("ada:hüsh").toString("base64"))).toMatch(/^\*\*\*=*$/);
+    expect(secrets.mask("A9fk20dKq81mZpQx7Lw2 is not postgres of ada")).toBe("*** is not postgres of ada");
   });
 
   it.each([

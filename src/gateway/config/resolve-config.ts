@@ -1,8 +1,14 @@
 import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
+import { type FileStamps, stampOf } from "../file-stamps.ts";
 import type { ConfigIssue, ValueFacts } from "./check-shape.ts";
-import { collectArgumentSecrets, collectSecrets, type ReferencedValue } from "./collect-secrets.ts";
+import {
+  collectArgumentSecrets,
+  collectLoginSecrets,
+  collectSecrets,
+  type ReferencedValue,
+} from "./collect-secrets.ts";
 import { CONFIG_LIMITS } from "./config-limits.ts";
 import { type ConfigPath, pathKey, quote, showPath } from "./config-path.ts";
 import { parseReferences, ReferenceMistake, type TextPart } from "./references.ts";
@@ -24,7 +30,7 @@ export interface ResolvedConfig extends ValueFacts {
   /** References that lead nowhere. */
   readonly missing: readonly ConfigIssue[];
   /** Files that were referred to. */
-  readonly files: readonly string[];
+  readonly files: FileStamps;
 }
 
 /** Copies a config and replaces its references by what they refer to; never throws. */
@@ -43,7 +49,7 @@ class Resolving {
     unresolved: new Set<string>(),
     issues: [] as ConfigIssue[],
     missing: [] as ConfigIssue[],
-    files: [] as string[],
+    files: new Map<string, string>(),
   };
   readonly #targets: ReferenceTargets;
 
@@ -78,6 +84,9 @@ class Resolving {
     const copied: Record<string, unknown> = {};
     for (const [name, member] of Object.entries(members)) {
       if (member !== undefined) setOwn(copied, name, this.copy(member, [...path, name]));
+    }
+    if (path[0] === "openapi" && path[2] === "auth" && path.length === 4) {
+      collectLoginSecrets(copied, this.#targets.secrets);
     }
     return copied;
   }
@@ -124,7 +133,7 @@ class Resolving {
 
   #readFile(name: string): Target {
     const path = resolve(this.#targets.baseDir, name);
-    if (!this.found.files.includes(path)) this.found.files.push(path);
+    if (!this.found.files.has(path)) this.found.files.set(path, stampOf(path));
     try {
       const facts = statSync(path);
       if (!facts.isFile()) return { reason: `The file ${quote(name)} is no file` };

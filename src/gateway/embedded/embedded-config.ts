@@ -47,7 +47,7 @@ export async function openEmbedded(options: EmbeddedOptions = {}): Promise<Embed
   const loaded: LoadedConfig = {
     config,
     baseDir: process.cwd(),
-    files: [],
+    files: new Map(),
     faults: {},
     warnings: [],
     secrets: new SecretMask(),

@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { loadedConfig, makeFolder, makeSource } from "../../../test/gateway-sources.ts";
@@ -99,7 +99,7 @@ describe("modules of operations as a source", () => {
     await source.start();
     expect(source.state.status).toBe("up");
     expect(source.report().notes).toEqual([
-      { name: "ops/**/*.{js,mjs,ts}, !**/lib/**", note: "No file is found by it." },
+      { name: "ops/**/*.{js,mjs,ts}", note: "No file is found by it." },
     ]);
   });
 
@@ -129,6 +129,37 @@ describe("modules of operations as a source", () => {
     expect((await registry.execute("a.x")).data).toBe("new");
     expect((await registry.execute("b.x")).data).toBe("new");
     expect((await registry.execute("c.x")).data).toBe("new");
+  });
+
+  it.each(["mjs", "js", "ts"])("RE-30 loads what a link leads to by then (%s)", async (ending) => {
+    const text = (answer: string) => `export const one = ${plain("a.one", answer)};`;
+    const { folder, source, registry } = local({
+      [`first/a.${ending}`]: text("1"),
+      [`second/a.${ending}`]: text("2"),
+      "package.json": '{ "type": "module" }',
+    });
+    symlinkSync("first", join(folder, "ops"));
+    await source.start();
+    expect((await registry.execute("a.one")).data).toBe(1);
+    rmSync(join(folder, "ops"));
+    symlinkSync("second", join(folder, "ops"));
+    await source.retry();
+    expect((await registry.execute("a.one")).data).toBe(2);
+  });
+
+  it("RE-30 loads a module anew that changed while it was loaded for the first time", async () => {
+    const slow = (answer: string) => `import { existsSync, writeFileSync } from "node:fs";
+      writeFileSync(new URL("../begun", import.meta.url), "");
+      while (!existsSync(new URL("../gate", import.meta.url))) await new Promise((done) => setTimeout(done, 5));
+      export const one = ${plain("a.one", answer)};`;
+    const { folder, source, registry } = local({ "ops/a.mjs": slow("1") });
+    const started = source.start();
+    await vi.waitFor(() => expect(existsSync(join(folder, "begun"))).toBe(true), 5_000);
+    writeFileSync(join(folder, "ops/a.mjs"), slow("2"));
+    const again = [source.retry(), source.retry()];
+    writeFileSync(join(folder, "gate"), "");
+    await Promise.all([started, ...again]);
+    expect((await registry.execute("a.one")).data).toBe(2);
   });
 
   it("RE-30 calls the close of modules: of old ones once their calls have ended, of all when it closes", async () => {
@@ -182,6 +213,30 @@ describe("modules of operations as a source", () => {
     expect(source.operations[0]).toBe(before);
     await source.close();
     expect(shared.closed).toBe(true);
+  });
+
+  it("RE-30 listens once to a source of a module that stays because its new text is broken, however often that is loaded", async () => {
+    const shared: { listeners: (() => void)[]; operations: unknown[] } = { listeners: [], operations: [] };
+    (globalThis as Record<string, unknown>)["waybillTestKept"] = shared;
+    const { folder, source } = local({
+      "ops/a.mjs": `const shared = globalThis.waybillTestKept;
+        shared.operations.push(${plain("a.x", "1")});
+        export const live = {
+          operations: shared.operations,
+          onChange(listener) { shared.listeners.push(listener); },
+        };`,
+    });
+    await source.start();
+    writeFileSync(join(folder, "ops/a.mjs"), "export const = 1;");
+    for (let times = 0; times < 3; times += 1) await source.retry();
+    expect(source.report().unusable[0]?.reason).toContain("the old one stays");
+    expect(shared.listeners).toHaveLength(1);
+    const changes = vi.fn();
+    source.onChange(changes);
+    shared.operations.push({ ...query("a.y", () => 2) });
+    for (const listener of shared.listeners) listener();
+    expect(changes).toHaveBeenCalledTimes(1);
+    expect(source.operations.map(({ id }) => id)).toEqual(["a.x", "a.y"]);
   });
 
   it("RE-30 mounts the operations of this process besides those of modules, which do not take their ids", async () => {

@@ -1,6 +1,6 @@
 import { relative } from "node:path";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
-import { findFiles } from "../glob.ts";
+import { createPathMatcher, findFiles } from "../glob.ts";
 import type { Backing, BackingFacts, BackingWatcher } from "./backing.ts";
 import { LocalModule } from "./local-module.ts";
 import { RetriedSource } from "./retried-source.ts";
@@ -11,6 +11,9 @@ import { unlessAborted } from "./unless-aborted.ts";
 
 /** Milliseconds that calls of modules have to end once others have taken their place. */
 const DRAIN_MS = 30_000;
+
+/** What is noted of a pattern of modules that leads to none. */
+export const NO_FILE_NOTE = "No file is found by it.";
 
 /** Makes a source of the operations of this process, and of modules by patterns; `retry()` loads the modules anew. */
 export function createLocalSource(name: string, patterns: readonly string[], around: Surroundings): Source {
@@ -56,6 +59,8 @@ class LocalBacking implements Backing {
   readonly #retired = new Set<readonly LocalModule[]>();
   #modules: readonly LocalModule[] = [];
   #failed: readonly Unusable[] = [];
+  /** Patterns that find no file. */
+  #empty: readonly string[] = [];
   #facts: BackingFacts = { unusable: [], notes: [] };
   #operations: readonly AnyOperation[] = [];
   #turn: Promise<void> = Promise.resolve();
@@ -110,9 +115,11 @@ class LocalBacking implements Backing {
       }
     }
     const before = this.#modules.filter((module) => !modules.includes(module));
+    const fresh = modules.filter((module) => !this.#modules.includes(module));
     this.#modules = modules;
     this.#failed = failed;
-    for (const module of modules) module.onChange(() => this.#modules === modules && this.#read());
+    this.#empty = patterns.filter((pattern) => findsNone(pattern, files, around.loaded.baseDir));
+    for (const module of fresh) module.onChange(() => this.#modules.includes(module) && this.#read());
     this.#read();
     this.#retired.add(before);
     void watcher.idle(DRAIN_MS).then(async () => {
@@ -123,7 +130,7 @@ class LocalBacking implements Backing {
   /** Looks at what the modules hold now. */
   #read(): void {
     if (this.#isClosed) return;
-    const { operations, around, patterns } = this.#plan;
+    const { operations, around } = this.#plan;
     const unusable = [...this.#failed];
     const notes: { name: string; note: string }[] = [];
     const found = new Map<string, { readonly operation: AnyOperation; readonly file: string | undefined }>();
@@ -138,9 +145,7 @@ class LocalBacking implements Backing {
       }
       this.#take(module, read.operations, found, unusable);
     }
-    if (this.#modules.length + this.#failed.length === 0 && patterns.length > 0) {
-      notes.push({ name: around.shown(patterns.join(", ")), note: "No file is found by it." });
-    }
+    for (const pattern of this.#empty) notes.push({ name: around.shown(pattern), note: NO_FILE_NOTE });
     this.#operations = Array.from(found.values(), ({ operation }) => operation).sort((a, b) =>
       a.id < b.id ? -1 : 1,
     );
@@ -183,6 +188,13 @@ class LocalBacking implements Backing {
     const { shown, loaded } = this.#plan.around;
     return shown(relative(loaded.baseDir, file));
   }
+}
+
+/** Whether a pattern has no part in what was found; one that excludes needs none. */
+function findsNone(pattern: string, files: readonly string[], baseDir: string): boolean {
+  if (pattern.startsWith("!")) return false;
+  const { matches } = createPathMatcher([pattern], baseDir);
+  return !files.some((file) => matches(file));
 }
 
 /** Syntax errors of Node say where in the first line of their stack only. */

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { OpenApiOptions, OpenApiSource } from "../../openapi/index.ts";
 import type { OpenApiConfig } from "../config/gateway-config.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
+import { stampOf } from "../file-stamps.ts";
 import type { Backing, BackingFacts } from "./backing.ts";
 import { RetriedSource } from "./retried-source.ts";
 import { describeAddress } from "./shown-target.ts";
@@ -36,10 +37,10 @@ export function createOpenApiSource(name: string, api: OpenApiConfig, around: Su
       const document = toDocument(api.document, loaded.baseDir);
       const options = { ...toApiOptions(api), namespace: name, onWarning: warn };
       asFault(() => checkOpenApiOptions(document, options));
-      const readAt = Date.now();
+      const stamp = stampOf(document);
       const reading = fromOpenApi(document, options);
       const source = await unlessAborted(reading, signal, (late) => late.close());
-      return new OpenApiBacking(source, { document, readAt, around, warn });
+      return new OpenApiBacking(source, { document, stamp, around, warn });
     },
   });
 }
@@ -67,8 +68,8 @@ export function toApiOptions(api: OpenApiConfig): Omit<OpenApiOptions, "namespac
 
 interface DocumentPlan {
   readonly document: string;
-  /** When its reading began. */
-  readonly readAt: number;
+  /** Its stamp from before it was read. */
+  readonly stamp: string;
   readonly around: Surroundings;
   warn(message: string, cause?: unknown): void;
 }
@@ -86,10 +87,10 @@ class OpenApiBacking implements Backing {
     source.onChange(() => {
       this.#notes = undefined;
     });
-    const { document: path, readAt, around } = plan;
+    const { document: path, stamp, around } = plan;
     const isWatched = isAbsolute(path) && around.loaded.watchDocuments !== false;
     const listener = (): void => this.#reread();
-    this.#stopWatching = isWatched ? watchFile({ path, readAt, listener }) : () => {};
+    this.#stopWatching = isWatched ? watchFile({ path, stamp, listener }) : () => {};
   }
 
   get operations() {
