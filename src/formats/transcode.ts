@@ -48,15 +48,15 @@ export function encodeResult<F extends FormatName>(
   return encodeWithLosses(result, to, () => codec.losses(result));
 }
 
-/** The same for whoever knows what the format's `losses` says of the result: finding out costs more than writing it. */
+/** The same for whoever finds out from what was written what the format's `losses` says: that costs more than writing it. */
 export function encodeWithLosses<F extends FormatName>(
   result: ToolResult,
   to: F,
-  lossesOf: () => readonly string[],
+  lossesOf: (carrier: unknown) => readonly string[],
 ): CarrierOf<F> {
   const codec: CodecOf<FormatName> = codecOf(to);
   const carrier = codec.encode(result);
-  const losses = lossesOf();
+  const losses = lossesOf(carrier);
   if (losses.length === 0 && isFoundAs(carrier, to)) return carrier as CarrierOf<F>;
   return withResidual(carrier, { ...toResidual(to, result, losses) }) as CarrierOf<F>;
 }

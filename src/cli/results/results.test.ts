@@ -1,53 +1,14 @@
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable, Writable } from "node:stream";
-import { Command } from "commander";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CARRIERS } from "../../../test/arbitrary-result.ts";
 import { runs } from "../../../test/arbitrary-schema.ts";
+import { runResults as run } from "../../../test/run-results.ts";
 import { envelope, STATUS, TIERED, text } from "../../../test/sample-results.ts";
 import { isPlainJson } from "../../core/json/json-text.ts";
 import { decodeToolResult, FORMAT_NAMES, transcode } from "../../formats/index.ts";
-import { addDecodeCommand } from "../commands/decode.ts";
-import { addEncodeCommand } from "../commands/encode.ts";
-import { addTranscodeCommand } from "../commands/transcode.ts";
-import type { Io } from "../io.ts";
-import { runProgram } from "../run-command.ts";
-
-interface Ran {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-function sink(): { readonly stream: NodeJS.WriteStream; readonly text: () => string } {
-  const chunks: Buffer[] = [];
-  const stream = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      chunks.push(chunk);
-      done();
-    },
-  });
-  return { stream: stream as unknown as NodeJS.WriteStream, text: () => Buffer.concat(chunks).toString() };
-}
-
-/** Runs one of the three commands with something on stdin; nothing for a terminal. */
-async function run(args: readonly string[], stdin?: string, cwd = process.cwd()): Promise<Ran> {
-  const [out, err] = [sink(), sink()];
-  const input = Readable.from(stdin === undefined ? [] : [Buffer.from(stdin)]);
-  if (stdin === undefined) Object.assign(input, { isTTY: true });
-  const io = { stdin: input, stdout: out.stream, stderr: err.stream, env: {}, cwd } as unknown as Io;
-  const program = new Command("waybill")
-    .exitOverride()
-    .configureOutput({ writeOut: () => {}, writeErr: () => {} });
-  for (const add of [addDecodeCommand, addEncodeCommand, addTranscodeCommand]) add(program, io);
-  for (const command of program.commands)
-    command.exitOverride().configureOutput({ writeOut: () => {}, writeErr: () => {} });
-  const code = await runProgram(program, io, args);
-  return { code, out: out.text(), err: err.text() };
-}
 
 const json = (value: unknown): string => JSON.stringify(value);
 const decode = async (stdin: string, ...flags: string[]) => {
@@ -158,7 +119,9 @@ describe("waybill decode", () => {
     ["broken JSON", '{\n  "content": [}', "line 2, column 15"],
     ["JSON that ends too early", '{"content":[', "ends too early"],
     ["HTML", "<!doctype html><p>502", "looks like HTML"],
-    ["a stream of events", "event: message\ndata: {}", "looks like a stream of events"],
+    ["a stream of events without data", "event: message\nid: 1", "looks like a stream of events"],
+    ["a stream of events without a result", "event: message\ndata: hello", "without a tool result"],
+    ["a fixture without a result", '{"waybill":"fixture/1","outcome":"ok"}', "nothing came back"],
     ["base64 without its prefix", "eyJwYXlsb2FkIjp7ImhpdHMiOjJ9fQ==", "looks like base64"],
     ["a number", "42", "holds a number"],
     ["an object of another kind", '{"hits":2}', "an object with hits"],

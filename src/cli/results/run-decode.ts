@@ -6,7 +6,7 @@ import { createStyle } from "../terminal/style.ts";
 import { orCommandError } from "./or-command-error.ts";
 import { readGiven } from "./read-given.ts";
 import { writeJson } from "./write-json.ts";
-import { writeResultReport } from "./write-result-report.ts";
+import { isFailure, writeResultReport } from "./write-result-report.ts";
 
 /** The flags of `waybill decode`. */
 export interface DecodeFlags {
@@ -31,7 +31,7 @@ export async function runDecode(io: Io, file: string | undefined, flags: DecodeF
   });
   for (const [at, report] of reports.entries()) write(io, report, flags, at);
   const isOdd = reports.some(
-    ({ odd, format }) => odd.length > 0 || format === "ambiguous" || format === "json-rpc-error",
+    (report) => report.odd.length > 0 || report.format === "ambiguous" || isFailure(report),
   );
   return flags.strict && isOdd ? EXIT.toolError : EXIT.ok;
 }

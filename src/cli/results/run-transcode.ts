@@ -2,6 +2,7 @@ import type { FormatName, ToolResult } from "../../core/result/tool-result.ts";
 import { safeLine } from "../../core/text/safe-text.ts";
 import { decodeToolResult, FORMATS, transcode } from "../../formats/index.ts";
 import { findResults } from "../../formats/report/find-results.ts";
+import type { FailureKind } from "../../formats/report/found-result.ts";
 import { CommandError, EXIT, type Io } from "../io.ts";
 import { parseFormat } from "./format-flag.ts";
 import { orCommandError } from "./or-command-error.ts";
@@ -16,6 +17,12 @@ export interface TranscodeFlags {
   readonly lenient?: boolean;
 }
 
+const FAILURES: Readonly<Record<FailureKind, string>> = {
+  "json-rpc-error": "a JSON-RPC error",
+  problem: "a problem of an HTTP API",
+  "call-error": "the fixture of a call that failed",
+};
+
 /** Writes the results in a file or on stdin in another format. */
 export async function runTranscode(io: Io, file: string | undefined, flags: TranscodeFlags): Promise<number> {
   const to = parseFormat(flags.to, "--to");
@@ -25,8 +32,10 @@ export async function runTranscode(io: Io, file: string | undefined, flags: Tran
   const lost = new Set<string>();
   for (const found of orCommandError(what, () => findResults(text, what))) {
     const place = found.line === undefined ? what : `Line ${found.line}`;
-    if ("rpcError" in found) {
-      throw new CommandError(`${place} is a JSON-RPC error, and no result; there is nothing to write.`);
+    if ("failure" in found) {
+      throw new CommandError(
+        `${place} is ${FAILURES[found.failure]}, and no result; there is nothing to write.`,
+      );
     }
     orCommandError(place, () => {
       const written = transcode(found.value, to, { from, residual, lenient });

@@ -10,6 +10,8 @@ const FORMAT_TITLES: Readonly<Record<ResultReport["format"], string>> = {
   mcp: "MCP's own result",
   "response-envelope": "Waybill's ResponseEnvelope",
   "json-rpc-error": "the call failed: there is no result",
+  problem: "an HTTP API said no: there is no result",
+  "call-error": "a fixture of a call that failed: there is no result",
   ambiguous: "more than one format fits",
 };
 
@@ -25,6 +27,8 @@ const OBTAINED: Readonly<Record<string, string>> = {
 
 const WRAPPINGS: Readonly<Partial<Record<ResultReport["wrapping"], string>>> = {
   "json-rpc": "a JSON-RPC response",
+  "event-stream": "a stream of events",
+  fixture: "a fixture that the inspector exported",
   "bare-envelope": "nothing: an envelope without a tool result around it",
   "envelope-line": "nothing: the envelope block alone",
   "content-block": "nothing: one content block",
@@ -40,6 +44,7 @@ export function writeResultReport(report: ResultReport, style: Style): string {
   const rows: [string, string][] = [
     ["format", `${style.bold(report.format)} (${FORMAT_TITLES[report.format]})`],
     ["wrapped in", WRAPPINGS[report.wrapping] ?? ""],
+    ...(report.notes ?? []).map((note): [string, string] => ["note", safeLine(note)]),
     ["tool", safeLine(report.tool ?? "")],
     ["outcome", outcomeText(report, style)],
     ...report.odd.map(({ code, message }): [string, string] => [
@@ -60,9 +65,17 @@ function indented(text: string, columns: number): string {
   return text.replace(/\n/g, `\n${" ".repeat(columns)}`);
 }
 
-function outcomeText({ isError, error, format }: ResultReport, style: Style): string {
-  if (format === "json-rpc-error") return style.red(`call error ${errorText(error)}`);
+const FAILURES: ReadonlySet<ResultReport["format"]> = new Set(["json-rpc-error", "problem", "call-error"]);
+
+/** Tells whether what was given holds an error in place of a result. */
+export function isFailure({ format }: Pick<ResultReport, "format">): boolean {
+  return FAILURES.has(format);
+}
+
+function outcomeText(report: ResultReport, style: Style): string {
+  const { isError, error } = report;
   if (!isError) return style.green("ok");
+  const word = isFailure(report) ? "call" : "tool";
   const advice = [
     ...(error?.retryable === undefined
       ? []
@@ -71,7 +84,7 @@ function outcomeText({ isError, error, format }: ResultReport, style: Style): st
   ];
   const hint = error?.suggestedAction === undefined ? "" : `\nsuggestion: ${safeText(error.suggestedAction)}`;
   const rest = advice.length === 0 ? "" : ` (${advice.join("; ")})`;
-  return `${style.red(`tool error ${errorText(error)}`)}${rest}${hint}`;
+  return `${style.red(`${word} error ${errorText(error)}`)}${rest}${hint}`;
 }
 
 function errorText(error: ResultReport["error"]): string {
@@ -81,9 +94,12 @@ function errorText(error: ResultReport["error"]): string {
 
 function sections(report: ResultReport, style: Style): readonly string[] {
   const lines: string[] = [];
-  if (report.text !== "" && report.obtained !== "content")
+  // Of a failure, the text is why it failed, which is told already.
+  if (report.text !== "" && report.obtained !== "content" && !isFailure(report))
     lines.push(style.dim("text"), ...textLines(report.text));
   if (report.data !== undefined) lines.push(style.dim("data"), jsonText(report.data, style));
+  else if (report.error?.details !== undefined)
+    lines.push(style.dim("details"), jsonText(report.error.details, style));
   for (const { format, data, obtained } of report.candidates ?? []) {
     lines.push(
       `${style.dim("as")} ${style.bold(format)}, from ${OBTAINED[obtained] ?? obtained}`,
