@@ -168,7 +168,7 @@ export class CallContext implements OperationContext {
   }
 
   async #ask<A>(
-    what: keyof CallerSide,
+    what: "elicit" | "sample" | "roots",
     ask: (caller: CallerSide, signal: AbortSignal) => Promise<A> | undefined,
   ): Promise<A> {
     const { caller } = this.#scope;

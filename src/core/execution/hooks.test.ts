@@ -297,6 +297,7 @@ describe("hooks around calls", () => {
     expect(Object.keys(waybill ?? {})).toEqual(["durationMs"]);
     expect(waybill?.durationMs).toBeGreaterThan(15);
     expect(waybill?.durationMs).toBeLessThan(5000);
+    expect(String(waybill?.durationMs)).toMatch(/^\d+(\.\d{1,3})?$/);
   });
 });
 

@@ -51,6 +51,8 @@ export interface AskOptions {
  * call, and with a key where the handler gave it one.
  */
 export interface CallerSide {
+  /** Who this is over several calls, compared by `===`: calls of sides with the same one are of one caller. @default each side is a caller of its own */
+  readonly party?: object | string | undefined;
   elicit?(request: ElicitRequest, signal: AbortSignal, key?: string): Promise<ElicitAnswer>;
   sample?(request: SampleRequest, signal: AbortSignal, key?: string): Promise<SampleAnswer>;
   roots?(signal: AbortSignal, key?: string): Promise<readonly Root[]>;

@@ -13,17 +13,23 @@ const CALLS: ReadonlySet<string> = new Set([
 export const GIVEN_UP_LIMITS = {
   /** Calls; with one more, no question is anybody's for a while. */
   calls: 1_000,
-  /** Milliseconds; a server that has not answered by then is taken to have stopped. */
-  rememberMs: 600_000,
+  /** Milliseconds of silence after which a server is taken to have stopped; as many as the call had run, where that is more. */
+  rememberMs: 60_000,
+  /** Milliseconds of silence that are enough for any call. */
+  longestMs: 600_000,
 } as const;
 
 /** Whose question it must be: the 2025 revisions do not say, so only what all calls in flight agree on is certain. */
 export type CallerInFlight =
   | { readonly kind: "one"; readonly caller: CallerSide | undefined }
   | { readonly kind: "none" }
-  | { readonly kind: "several" };
+  /** With how long it takes at most until a call that was given up is forgotten, where no other stands in the way. */
+  | { readonly kind: "several"; readonly waitMs?: number };
 
 type Caller = CallerSide | undefined;
+
+/** Who stays the same over several calls. */
+type Party = CallerSide["party"];
 
 /** The id of a request. */
 type Id = number | string;
@@ -31,14 +37,21 @@ type Id = number | string;
 /** Counts a call out; one given up before it was answered goes on at the server, and stays remembered under its id. */
 export type Leave = (givenUpAs?: Id) => void;
 
+/** A call that nobody waits for, and how long the server must have said nothing of it. */
+interface GivenUp {
+  readonly party: Party;
+  readonly silenceMs: number;
+  until: number;
+}
+
 /** The calls in flight over one connection, by caller, and those nobody waits for that the server may still be busy with. */
 export class CallersInFlight {
   readonly #now: () => number;
+  /** Whoever made the latest call comes last. */
   readonly #running = new Map<Caller, number>();
-  /** In the order in which they were given up. */
-  readonly #givenUp = new Map<Id, { readonly caller: Caller; readonly until: number }>();
-  /** How many of those are of each caller. */
-  readonly #waitedFor = new Map<Caller, number>();
+  /** How many of those calls are of each party. */
+  readonly #parties = new Map<Party, number>();
+  readonly #givenUp = new Map<Id, GivenUp>();
   #unclearUntil = Number.NEGATIVE_INFINITY;
 
   /** The clock is one that never goes back, in milliseconds. */
@@ -49,13 +62,19 @@ export class CallersInFlight {
   /** Returns how to take the call out again. */
   enter(method: string, caller: Caller): Leave {
     if (!CALLS.has(method)) return () => {};
-    add(this.#running, caller);
+    const party = caller?.party ?? caller;
+    const startedAt = this.#now();
+    const count = this.#running.get(caller) ?? 0;
+    this.#running.delete(caller);
+    this.#running.set(caller, count + 1);
+    this.#parties.set(party, (this.#parties.get(party) ?? 0) + 1);
     let left = false;
     return (givenUpAs) => {
       if (left) return;
       left = true;
       take(this.#running, caller);
-      if (givenUpAs !== undefined) this.#giveUp(givenUpAs, caller);
+      take(this.#parties, party);
+      if (givenUpAs !== undefined) this.#giveUp(givenUpAs, party, startedAt);
     };
   }
 
@@ -66,50 +85,51 @@ export class CallersInFlight {
 
   /** The server has answered a call that was given up: it asks no more about it. */
   answered(id: Id): void {
-    const known = this.#givenUp.get(id);
-    if (known === undefined) return;
     this.#givenUp.delete(id);
-    take(this.#waitedFor, known.caller);
   }
 
-  /** Finds the one whom a question of the server must be for. */
+  /** The server goes on with a call that was given up: it may still ask about it. */
+  progressed(id: Id): void {
+    const known = this.#givenUp.get(id);
+    if (known !== undefined) known.until = this.#now() + known.silenceMs;
+  }
+
+  /** Finds the one whom a question of the server must be for: the latest call of the only caller there is. */
   find(): CallerInFlight {
     if (this.#running.size === 0) return { kind: "none" };
+    if (this.#parties.size > 1) return { kind: "several" };
+    const [party] = this.#parties.keys();
     this.#forgetOld();
-    const [caller] = this.#running.keys();
-    const others = this.#waitedFor.size - (this.#waitedFor.has(caller) ? 1 : 0);
-    if (this.#running.size > 1 || others > 0 || this.#now() < this.#unclearUntil) return { kind: "several" };
-    return { kind: "one", caller };
+    const now = this.#now();
+    let until = this.#unclearUntil;
+    for (const other of this.#givenUp.values()) {
+      if (other.party !== party) until = Math.max(until, other.until);
+    }
+    if (until > now) return { kind: "several", waitMs: until - now };
+    return { kind: "one", caller: [...this.#running.keys()].at(-1) };
   }
 
-  #giveUp(id: Id, caller: Caller): void {
-    this.answered(id);
+  #giveUp(id: Id, party: Party, startedAt: number): void {
     this.#forgetOld();
-    const until = this.#now() + GIVEN_UP_LIMITS.rememberMs;
-    if (this.#givenUp.size >= GIVEN_UP_LIMITS.calls) {
-      // Nobody is taken for the only one because another was forgotten.
-      this.#unclearUntil = until;
-      return;
-    }
-    this.#givenUp.set(id, { caller, until });
-    add(this.#waitedFor, caller);
+    const now = this.#now();
+    const { calls, rememberMs, longestMs } = GIVEN_UP_LIMITS;
+    const silenceMs = Math.min(Math.max(now - startedAt, rememberMs), longestMs);
+    const until = now + silenceMs;
+    // Nobody is taken for the only one because another was forgotten.
+    if (this.#givenUp.size >= calls) this.#unclearUntil = Math.max(this.#unclearUntil, until);
+    else this.#givenUp.set(id, { party, silenceMs, until });
   }
 
   #forgetOld(): void {
     const now = this.#now();
     for (const [id, { until }] of this.#givenUp) {
-      if (until > now) return;
-      this.answered(id);
+      if (until <= now) this.#givenUp.delete(id);
     }
   }
 }
 
-function add(counts: Map<Caller, number>, caller: Caller): void {
-  counts.set(caller, (counts.get(caller) ?? 0) + 1);
-}
-
-function take(counts: Map<Caller, number>, caller: Caller): void {
-  const count = (counts.get(caller) ?? 1) - 1;
-  if (count > 0) counts.set(caller, count);
-  else counts.delete(caller);
+function take<K>(counts: Map<K, number>, key: K): void {
+  const count = (counts.get(key) ?? 1) - 1;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
 }

@@ -15,6 +15,8 @@ export interface ImportLimits {
   readonly definitionBytes: number;
   /** UTF-8 bytes of one list, over all pages, written as JSON. @default 67_108_864 */
   readonly listBytes: number;
+  /** Objects and lists in the definitions of all tools; those that do not fit any more are unusable. @default 1_000_000 */
+  readonly listObjects: number;
   /** Values of a subscription that wait for a slow reader. @default 10_000 */
   readonly waitingValues: number;
 }
@@ -25,6 +27,7 @@ const IMPORT_LIMITS: ImportLimits = {
   pages: 1_000,
   definitionBytes: 1_048_576,
   listBytes: 67_108_864,
+  listObjects: 1_000_000,
   waitingValues: 10_000,
 };
 

@@ -10,10 +10,11 @@ import { McpSource } from "./mcp-source.ts";
 import { toPlainLine } from "./plain-line.ts";
 import { ToolSet } from "./tool-set.ts";
 
-/** Imports the tools of a server that is connected already; the connection is the source's from then on. */
+/** Imports the tools of a server that is connected already, until the signal; the connection is the source's from then on. */
 export async function importServer(
   connection: McpConnection,
   options: ImportOptions & { readonly timeoutMs?: number | undefined },
+  signal?: AbortSignal,
 ): Promise<McpSource> {
   checkImportOptions(options);
   const { namespace = "" } = options;
@@ -27,7 +28,14 @@ export async function importServer(
     provider.onEvent((event) => event.type === "log" && onLog(event));
   }
   const source = new McpSource({ connection, tools, provider, pin, warn });
-  await source.refresh();
+  const stop = (): void => tools.stop();
+  signal?.addEventListener("abort", stop);
+  if (signal?.aborted) stop();
+  try {
+    await source.refresh();
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
   warnOfUnlisted(tools, options, warn);
   return source;
 }

@@ -50,6 +50,8 @@ export interface ToolImport {
   readonly mirrorsParams?: boolean | undefined;
   /** Tools imported before, by name: one that is the same stays the same. @default none */
   readonly known?: ReadonlyMap<string, ImportedTool> | undefined;
+  /** Ends the import of a list. @default nothing does */
+  readonly signal?: AbortSignal | undefined;
   handlerFor(plan: ToolPlan): AnyOperation["handler"];
 }
 

@@ -4,7 +4,7 @@ import { importTools } from "./import-tools.ts";
 
 const importing: ToolImport = {
   options: { namespace: "many" },
-  limits: { definitionBytes: 100_000 } as ToolImport["limits"],
+  limits: { definitionBytes: 100_000, listObjects: 100_000 } as ToolImport["limits"],
   version: "1.0.0",
   handlerFor: () => () => 1,
 };
@@ -23,6 +23,40 @@ describe("importTools", () => {
     clearInterval(others);
     expect(tools.size).toBe(4_000);
     expect(turns).toBeGreaterThan(3);
+  });
+
+  it("Mcp: stops between two tools when the signal says so", async () => {
+    const stopping = new AbortController();
+    let imported = 0;
+    const handlerFor = () => {
+      imported += 1;
+      if (imported === 3) stopping.abort(new Error("Enough."));
+      return () => 1;
+    };
+    const { signal } = stopping;
+    await expect(importTools(listed(100), { ...importing, signal, handlerFor })).rejects.toThrow("Enough.");
+    expect(imported).toBe(3);
+  });
+
+  it("Mcp: is left when others say so in their turn, however many tools there are", async () => {
+    const stopping = new AbortController();
+    setImmediate(() => stopping.abort(new Error("Enough.")));
+    const { signal } = stopping;
+    await expect(importTools(listed(4_000), { ...importing, signal })).rejects.toThrow("Enough.");
+  });
+
+  it("Mcp: takes as many objects as allowed in all definitions, and leaves out tools with which there would be more", async () => {
+    // Each of these has six: itself, its schema, its properties, two of them, and a list.
+    const within = async (listObjects: number, count: number) => {
+      const limits = { ...importing.limits, listObjects };
+      const small = { name: "small", inputSchema: { type: "object" } };
+      return await importTools([...listed(count), small], { ...importing, limits });
+    };
+    expect((await within(20, 3)).tools.size).toBe(4);
+    const { tools, unusable } = await within(19, 3);
+    expect([...tools.keys()]).toEqual(["tool0", "tool1", "tool2"]);
+    expect(unusable).toEqual([{ tool: "small", reason: expect.stringContaining("more than 19 objects") }]);
+    expect([...(await within(17, 3)).tools.keys()]).toEqual(["tool0", "tool1", "small"]);
   });
 
   it("Mcp: keeps a tool that is the same as before, and imports one that is not anew", async () => {

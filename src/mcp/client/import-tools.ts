@@ -31,39 +31,81 @@ export interface ImportedTools {
 /** Milliseconds that tools are imported in a row while others wait. */
 const SLICE_MS = 10;
 
-/** Imports each tool by itself: what is wrong with one never hides another. Thousands are imported bit by bit. */
+/** Imports each tool by itself: what is wrong with one never hides another. Thousands are imported bit by bit, until the signal. */
 export async function importTools(listed: readonly unknown[], importing: ToolImport): Promise<ImportedTools> {
-  const tools = new Map<string, ImportedTool>();
-  const filtered = new Set<string>();
-  const ids = new Set<string>();
-  const unusable: UnusableTool[] = [];
-  const notes: ToolNote[] = [];
+  const list = new ToolList(importing);
   let until = monotonicNow() + SLICE_MS;
   for (const [place, entry] of listed.entries()) {
     if (monotonicNow() >= until) {
       await setImmediate();
       until = monotonicNow() + SLICE_MS;
     }
+    importing.signal?.throwIfAborted();
+    list.add(entry, place);
+  }
+  return list;
+}
+
+/** Tools as they are imported one after the other. */
+class ToolList implements ImportedTools {
+  readonly tools = new Map<string, ImportedTool>();
+  readonly filtered = new Set<string>();
+  readonly unusable: UnusableTool[] = [];
+  readonly notes: ToolNote[] = [];
+  readonly #importing: ToolImport;
+  readonly #ids = new Set<string>();
+  #objects = 0;
+
+  constructor(importing: ToolImport) {
+    this.#importing = importing;
+  }
+
+  add(entry: unknown, place: number): void {
     const tool = nameForPeople(entry, place);
     try {
-      const imported = importTool(entry, importing);
+      this.#makeRoom(entry);
+      const imported = importTool(entry, this.#importing);
       const { name, operation } = imported;
-      if (tools.has(name) || filtered.has(name))
+      if (this.tools.has(name) || this.filtered.has(name))
         throw new TypeError("Another tool before it has the same name.");
-      if (ids.has(operation.id))
+      if (this.#ids.has(operation.id))
         throw new TypeError(`Another tool before it is operation "${operation.id}" already.`);
-      if (importing.options.filter?.(name, operation) === false) {
-        filtered.add(name);
-        continue;
+      if (this.#importing.options.filter?.(name, operation) === false) {
+        this.filtered.add(name);
+        return;
       }
-      ids.add(operation.id);
-      tools.set(name, imported);
-      notes.push(...imported.notes.map((note) => ({ tool, note })));
+      this.#ids.add(operation.id);
+      this.tools.set(name, imported);
+      for (const note of imported.notes) this.notes.push({ tool, note });
     } catch (cause) {
-      unusable.push({ tool, reason: cause instanceof Error ? cause.message : String(cause) });
+      this.unusable.push({ tool, reason: cause instanceof Error ? cause.message : String(cause) });
     }
   }
-  return { tools, filtered, unusable, notes };
+
+  /** Every object of a definition may be a schema, and each takes its time; tools that still fit are taken all the same. */
+  #makeRoom(entry: unknown): void {
+    const { listObjects } = this.#importing.limits;
+    const objects = countObjects(entry, listObjects - this.#objects);
+    if (this.#objects + objects > listObjects) {
+      throw new TypeError(
+        `With it, the definitions of all tools would hold more than ${listObjects} objects and lists.`,
+      );
+    }
+    this.#objects += objects;
+  }
+}
+
+/** Counts the objects and lists of a definition, itself included; stops beyond `most`. */
+function countObjects(entry: unknown, most: number): number {
+  const left: unknown[] = [entry];
+  let count = 0;
+  while (left.length > 0 && count <= most) {
+    const next = left.pop();
+    if (typeof next !== "object" || next === null) continue;
+    count += 1;
+    for (const member of Object.values(next)) if (typeof member === "object") left.push(member);
+  }
+  return count;
 }
 
 function nameForPeople(tool: unknown, place: number): string {

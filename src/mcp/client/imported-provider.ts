@@ -22,6 +22,7 @@ import type { ToolNote } from "./import-tools.ts";
 import { listPages } from "./list-pages.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 import { toPlainLine } from "./plain-line.ts";
+import { warnOfFirst } from "./warn-of-first.ts";
 
 /** What an imported provider depends on. */
 export interface ImportedProviderOptions {
@@ -161,9 +162,9 @@ export class ImportedProvider implements McpProvider {
     const notes = entries.flatMap((entry) => noteOn(`${kind} ${nameOf(entry)}`, entry) ?? []);
     const before = new Set(this.#notes.get(kind)?.map(({ tool, note }) => `${tool} ${note}`));
     this.#notes.set(kind, notes);
-    for (const { tool, note } of notes) {
-      if (!before.has(`${tool} ${note}`)) this.#options.warn(`The ${tool} is to be looked at. ${note}`);
-    }
+    const fresh = notes.filter(({ tool, note }) => !before.has(`${tool} ${note}`));
+    const messages = fresh.map(({ tool, note }) => `The ${tool} is to be looked at. ${note}`);
+    warnOfFirst(messages, (message) => this.#options.warn(message));
   }
 
   #isWanted(event: McpProviderEvent): boolean {

@@ -65,6 +65,7 @@ export class McpSession {
     this.isModern = parts.raw.handshake?.method === "server/discover";
     this.facts = toFacts(parts, this.isModern);
     parts.raw.onLateAnswer = (id) => parts.questions.answered(id);
+    parts.raw.onLateProgress = (id) => parts.questions.progressed(id);
   }
 
   get client(): Client {

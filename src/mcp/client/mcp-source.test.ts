@@ -108,4 +108,38 @@ describe("McpSource", () => {
     ]);
     expect(warnings).toHaveLength(2);
   });
+
+  it("X-6 warns of the first tools that are odd, and counts the rest", async () => {
+    const odd = (from: number, count: number) =>
+      Array.from({ length: count }, (_, at) => ({
+        name: `t${from + at}`,
+        inputSchema: OBJECT,
+        description: "a\u200bb",
+      }));
+    let tools = odd(0, 500);
+    const { source, warnings } = await imported(serverOf(() => tools));
+    expect(source.notes).toHaveLength(500);
+    expect(warnings).toHaveLength(21);
+    expect(warnings.at(-1)).toMatch(/^480 more such warnings are left out/);
+    tools = [...tools, ...odd(500, 2)];
+    await source.refresh();
+    expect(warnings).toHaveLength(23);
+  });
+
+  it("X-6 leaves the import of a list under way when it is closed", async () => {
+    let length = 1;
+    const server = serverOf(() =>
+      Array.from({ length }, (_, at) => ({ name: `t${at}`, inputSchema: OBJECT })),
+    );
+    let isClosing: Promise<void> | undefined;
+    const close = (name: string): boolean => {
+      if (name === "t5") isClosing = source.close();
+      return true;
+    };
+    const { source } = await imported(server, { filter: close } as Extra);
+    length = 100;
+    await expect(source.refresh()).rejects.toMatchObject({ code: "ABORTED" });
+    await isClosing;
+    expect(source.operations).toHaveLength(1);
+  });
 });

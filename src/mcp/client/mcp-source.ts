@@ -199,6 +199,7 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
   async close(): Promise<void> {
     this.#closed = true;
     this.#turns.stop();
+    this.#parts.tools.stop();
     this.#stopListening();
     await this.#parts.connection.close();
     this.#listeners.clear();

@@ -1,7 +1,10 @@
 import { InMemoryTransport, type JSONRPCMessage } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
+import { CallError } from "../../core/errors/errors.ts";
 import { openMcpConnection } from "./connect.ts";
+import { RawRequest } from "./raw-request.ts";
+import { RawTransport } from "./raw-transport.ts";
 
 const HANDSHAKE = {
   initialize: { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "both", version: "1" } },
@@ -51,5 +54,50 @@ describe.each([
     for (const method of ["tools/call", handshake]) {
       expect(await call(protocol, method, { error: null })).toMatchObject({ content: [] });
     }
+  });
+});
+
+describe("a request that was dropped", () => {
+  it("Mcp: is heard of when it goes on and when it is answered, and others are not", async () => {
+    const [here, there] = InMemoryTransport.createLinkedPair();
+    const heard: unknown[] = [];
+    const ignore = () => {};
+    const raw = new RawTransport(here, {
+      onNotification: ignore,
+      onServerRequest: () => false,
+      onServerCancelled: ignore,
+      onOddity: (message) => heard.push(message),
+      onClose: ignore,
+    });
+    raw.onLateAnswer = (id) => heard.push(["answer", id]);
+    raw.onLateProgress = (id) => heard.push(["progress", id]);
+    await raw.start();
+    await there.start();
+    const progress = (progressToken: unknown) =>
+      there.send({
+        jsonrpc: "2.0",
+        method: "notifications/progress",
+        params: { progressToken, progress: 1 },
+      } as JSONRPCMessage);
+    const told: unknown[] = [];
+    const request = new RawRequest("tools/call", (value) => told.push(value));
+    const asked = raw.ask(request, { name: "slow" });
+    const id = request.id as number;
+    await progress(id);
+    expect([told.length, heard]).toEqual([1, []]);
+    request.fail(new CallError("ABORTED"));
+    await asked;
+    raw.forget(request);
+    for (const token of [id, String(id), id + 1, -1, "x", undefined, {}]) await progress(token);
+    expect([told.length, heard.splice(0)]).toEqual([
+      1,
+      [
+        ["progress", id],
+        ["progress", id],
+      ],
+    ]);
+    await there.send({ jsonrpc: "2.0", id, result: {} });
+    expect(heard).toEqual([["answer", id]]);
+    await raw.close();
   });
 });

@@ -36,6 +36,8 @@ export class RawTransport implements Transport {
   handshake: { readonly method: string; readonly result: Message } | undefined;
   /** Hears which request was answered after it had been dropped. */
   onLateAnswer: ((id: Id) => void) | undefined;
+  /** Hears which request goes on after it had been dropped. */
+  onLateProgress: ((id: Id) => void) | undefined;
   /** Whether the channel closed while the probe had no answer. */
   closedOnProbe = false;
   readonly #inner: Transport;
@@ -190,6 +192,8 @@ export class RawTransport implements Transport {
     const { progressToken, ...progress } = params;
     const id = this.#knownId(progressToken);
     const request = id === undefined ? undefined : this.#pending.get(id)?.request;
+    const late = id === undefined ? this.#droppedId(progressToken) : undefined;
+    if (late !== undefined) this.onLateProgress?.(late);
     if (request?.outcome !== undefined) return;
     try {
       request?.onProgress?.(progress);
@@ -241,13 +245,20 @@ export class RawTransport implements Transport {
 
   /** Answers to what was given up are expected; answers to what was never asked are not. */
   #strayAnswer(message: Message): void {
-    const id = toNumber(message["id"]);
-    if (id !== undefined && id >= 0 && (isOwn(id) ? id < this.#nextOwnId : id <= this.#lastId)) {
+    const id = this.#droppedId(message["id"]);
+    if (id !== undefined) {
       this.onLateAnswer?.(id);
       return;
     }
     const said = toPlainLine((message["error"] as { message?: unknown } | undefined)?.message, 200);
     this.#watcher.onOddity(`An answer belongs to no request${said === "" ? "." : `: ${said}`}`);
+  }
+
+  /** The id of a request that was sent, and that nobody waits for. */
+  #droppedId(given: unknown): number | undefined {
+    const id = toNumber(given);
+    if (id === undefined || id < 0) return undefined;
+    return (isOwn(id) ? id < this.#nextOwnId : id <= this.#lastId) ? id : undefined;
   }
 
   /** Some servers send numbers back as text. */

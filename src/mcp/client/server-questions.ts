@@ -50,6 +50,11 @@ export class ServerQuestions {
     this.#callers.answered(id);
   }
 
+  /** A call that was given up goes on. */
+  progressed(id: Id): void {
+    this.#callers.progressed(id);
+  }
+
   /** Takes a question and answers it in its own time; false if it is none. */
   take(id: Id, method: string, params: Params | undefined): boolean {
     if (!isQuestion(method)) return false;
@@ -108,12 +113,21 @@ export class ServerQuestions {
       case "none":
         throw new QuestionRefused(REFUSALS.unable, "No call is running that this could be asked for.");
       case "several":
-        throw new QuestionRefused(
-          REFUSALS.unclear,
-          "Calls of several callers are running, or were given up unanswered: it cannot be told whose question this is.",
-        );
+        throw new QuestionRefused(REFUSALS.unclear, describeDoubt(found.waitMs));
     }
   }
+}
+
+/** Why it cannot be told whom to ask, and what helps. */
+function describeDoubt(waitMs: number | undefined): string {
+  const [why, then] =
+    waitMs === undefined
+      ? ["Calls of several callers are running", "Try again when the others have ended."]
+      : [
+          "A call of another caller was given up unanswered and may still run",
+          `Wait ${Math.ceil(waitMs / 1_000)} s, or reconnect the source.`,
+        ];
+  return `${why}: it cannot be told whose question this is. ${then}`;
 }
 
 /** What a server is told for somebody who has left. */

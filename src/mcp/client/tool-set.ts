@@ -15,6 +15,7 @@ import type { ToolPin } from "./lock/tool-pin.ts";
 import type { McpConnection, McpRequestOptions } from "./mcp-connection.ts";
 import { readToolResult } from "./read-tool-result.ts";
 import { ToolStream } from "./stream-tool.ts";
+import { warnOfFirst } from "./warn-of-first.ts";
 import { withWhole } from "./whole-result.ts";
 
 /** What a call of a tool by its exact name may be told. */
@@ -45,6 +46,7 @@ export class ToolSet {
   readonly #given: ToolSetOptions;
   readonly #onDefinitionChange: NonNullable<ImportOptions["onDefinitionChange"]>;
   readonly #warned = new Set<string>();
+  readonly #stopping = new AbortController();
   #now = NOTHING;
 
   constructor(given: ToolSetOptions) {
@@ -70,12 +72,20 @@ export class ToolSet {
       version: connection.server.serverInfo?.["version"],
       mirrorsParams: "url" in options && connection.server.protocolVersion >= "2026",
       known: before.tools,
+      signal: this.#stopping.signal,
       handlerFor: (plan) => this.#handlerFor(plan),
     });
     const tooLarge = oversized.map(({ name, reason }) => ({ tool: name || "without a name", reason }));
     this.#now = { ...imported, unusable: [...imported.unusable, ...tooLarge] };
     this.#report(this.#now);
     return changesBetween(before.tools, imported.tools);
+  }
+
+  /** Imports no more: what is being imported is left, and nothing is listed again. */
+  stop(): void {
+    this.#stopping.abort(
+      new CallError("ABORTED", "The source was closed while its tools were imported.", { stack: false }),
+    );
   }
 
   /** Calls a tool by its exact name, listed or not, and reads its answer; nothing is checked against schemas. */
@@ -146,21 +156,24 @@ export class ToolSet {
     return readToolResult(await withWhole(connection, result, fetching), reading);
   }
 
-  /** Says once what is wrong with a tool, however often it is listed. */
+  /** Says once what is wrong with a tool, however often it is listed; of many, with the first ones. */
   #report({ tools, unusable, notes }: ImportedTools): void {
-    const { pin } = this.#given;
-    for (const { tool, reason } of unusable) this.#warnOnce(`The tool "${tool}" cannot be used. ${reason}`);
-    for (const { tool, note } of notes) this.#warnOnce(`The tool "${tool}" is not taken over whole. ${note}`);
+    const { pin, warn } = this.#given;
+    const fresh = [
+      ...unusable.map(({ tool, reason }) => `The tool "${tool}" cannot be used. ${reason}`),
+      ...notes.map(({ tool, note }) => `The tool "${tool}" is not taken over whole. ${note}`),
+    ].filter((message) => this.#isNew(message));
+    warnOfFirst(fresh, (message) => warn(message));
     for (const { definition } of tools.values()) {
       const change = pin?.changeOf(definition);
       if (change !== undefined) this.#onDefinitionChange(change);
     }
   }
 
-  #warnOnce(message: string): void {
-    if (this.#warned.has(message) || this.#warned.size >= this.#given.limits.tools) return;
+  #isNew(message: string): boolean {
+    if (this.#warned.has(message) || this.#warned.size >= this.#given.limits.tools) return false;
     this.#warned.add(message);
-    this.#given.warn(message);
+    return true;
   }
 }
 

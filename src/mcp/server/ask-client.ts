@@ -18,16 +18,22 @@ import {
   readSampleAnswer,
 } from "./caller-answers.ts";
 
+/** Who is asked by `toCallerSide`, and how long they may take. */
+export interface AskClientOptions {
+  readonly party: CallerSide["party"];
+  readonly timeoutMs: number;
+}
+
 /** What a 2025 client may be asked while its request runs, by requests to it; nothing where it offers nothing. */
 export function toCallerSide(
   server: Server,
   context: ServerContext,
-  timeoutMs: number,
+  { party, timeoutMs }: AskClientOptions,
 ): CallerSide | undefined {
   const can = readCapabilities(server.getClientCapabilities());
   const ask = (method: string, params: object, signal: AbortSignal): Promise<unknown> =>
     send(context, method, params, { signal, timeout: timeoutMs });
-  const caller: CallerSide = {};
+  const caller: CallerSide = { party };
   if (can.form || can.url) {
     caller.elicit = async (request, signal) => {
       assertAskable(request.mode ?? "form", can);
@@ -42,7 +48,7 @@ export function toCallerSide(
   if (can.roots) {
     caller.roots = async (signal) => readRoots(await ask("roots/list", {}, signal)) ?? noAnswer();
   }
-  return Object.keys(caller).length > 0 ? caller : undefined;
+  return can.form || can.url || can.sampling || can.roots ? caller : undefined;
 }
 
 function noAnswer(): never {

@@ -7,6 +7,7 @@ import {
   textOf,
 } from "../../core/result/call-tool-result.ts";
 import type { ResultEntry, ResultStore, StoredResult } from "../../core/result/result-store.ts";
+import { cutText } from "../../core/text/cut-text.ts";
 import { withFacts } from "./outcome-meta.ts";
 
 /** Characters of a result that is too long to send, shown in its place. */
@@ -92,11 +93,4 @@ function toNote({ uri, characters, mimeType }: StoredResult): string {
 
 function toLink({ uri, name, mimeType, size }: StoredResult): ContentBlock {
   return { type: "resource_link", uri, name, mimeType, size };
-}
-
-/** The beginning of a text, without half a surrogate pair at its end. */
-export function cutText(text: string, max: number): string {
-  if (text.length <= max) return text;
-  const last = text.charCodeAt(max - 1);
-  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max);
 }

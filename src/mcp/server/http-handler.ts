@@ -31,6 +31,8 @@ export interface McpRequestInfo {
    * it is nobody: then the identity of the server's options is not used either.
    */
   readonly identity?: Identity | undefined;
+  /** Tells whether they are still let in once their body has arrived. @default they are */
+  readonly isCurrent?: (() => boolean) | undefined;
 }
 
 /** An MCP endpoint as a function from request to response, for 2025 and 2026-07-28 clients alike. */
@@ -142,15 +144,20 @@ class HttpHandler implements McpHandler {
     const identity: McpPeer["identity"] = isAnonymous ? "anonymous" : who.identity;
     const authInfo = isAnonymous ? NOBODY : who.identity && this.#toAuthInfo(who.identity);
     const asked = { request: withoutCredentials(request), identity, authInfo };
-    return request.method === "POST" ? this.#post(request, asked) : this.#session(asked);
+    return request.method === "POST" ? this.#post(request, asked, info) : this.#session(asked);
   }
 
-  async #post(posted: Request, { request, ...who }: Asked): Promise<Response> {
+  async #post(posted: Request, { request, ...who }: Asked, info: McpRequestInfo): Promise<Response> {
     if (!isJsonContentType(request.headers.get("content-type"))) {
       return createRefusal(415, "The body must be JSON, and the Content-Type application/json.");
     }
     const read = await readPostedBody(posted, this.#bounds.bodyBytes);
     if ("refusal" in read) return read.refusal;
+    if (info.isCurrent?.() === false) {
+      return createRefusal(401, "Who may call has changed meanwhile; ask again.", {
+        headers: { "www-authenticate": "Bearer" },
+      });
+    }
     const asked = { request, body: read.value, ...who };
     return isLegacy(request, read.value) ? this.#session(asked) : this.#modern(asked);
   }

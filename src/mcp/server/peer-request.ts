@@ -101,7 +101,7 @@ export class PeerRequest {
     const exchange = this.#exchange();
     exchange.attach(context);
     const { signal } = context.mcpReq;
-    const caller = peer.era === "legacy" ? toCallerSide(peer.server, context, this.#waitingMs) : NOBODY;
+    const caller = peer.era === "legacy" ? this.#legacyCaller() : NOBODY;
     return await start({ signal, caller }, exchange);
   }
 
@@ -116,6 +116,15 @@ export class PeerRequest {
   /** Brings a result into the form the revision in use wants. */
   project(result: CallToolResult, schema: JsonSchemaObject | undefined): CallToolResult {
     return this.peer.server.projectCallToolResult(result as SdkCallToolResult, schema) as CallToolResult;
+  }
+
+  /**
+   * All calls of a session are those of one caller: a 2025 client knows that a question does not say which of them it is about. To a
+   * 2026-07-28 client it does, and such a client may be a gateway with many callers of its own.
+   */
+  #legacyCaller(): CallerSide | undefined {
+    const { peer, context } = this;
+    return toCallerSide(peer.server, context, { party: peer, timeoutMs: this.#waitingMs });
   }
 
   /** A client that can be asked nothing, and answers nothing, needs no more than a plain call. */
