@@ -1,5 +1,11 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { httpEnvelope, localEnvelope, withFacts } from "../src/core/envelope/envelope.ts";
+import {
+  httpEnvelope,
+  localEnvelope,
+  mcpEnvelope,
+  toolError,
+  withFacts,
+} from "../src/core/envelope/envelope.ts";
 import { ERROR_CODES, type ErrorCode } from "../src/core/errors/error-codes.ts";
 import { CallError } from "../src/core/errors/errors.ts";
 import type { OperationContext } from "../src/core/operation/operation-context.ts";
@@ -34,6 +40,12 @@ let runs = 0;
 function registry(): OperationRegistry {
   return new OperationRegistry([
     ...roundTripOperations(),
+    query("fail.blocks", () =>
+      toolError(["No such file.", "Try another."].map((text) => ({ type: "text", text }))),
+    ),
+    query("fail.both", () =>
+      mcpEnvelope({ code: 2 }, { isError: true, content: [{ type: "text", text: "No such file." }] }),
+    ),
     query("see.context", (_, context) => {
       seen = context;
       runs += 1;
@@ -274,6 +286,10 @@ describe.each(WAYS)("an API over %s", (_, openWay) => {
       details: { floor: 3 },
       waybill: { outcome: "tool-error", code: "NO_ROOM", message: "There is no room.", wire: { a: [1] } },
     });
+    const blocks = await api.send("/api/fail/blocks", { method: "POST" });
+    expect(blocks.json).toMatchObject({ detail: "No such file.\nTry another." });
+    const both = await api.send("/api/fail/both", { method: "POST" });
+    expect(both.json).toMatchObject({ detail: "No such file.", waybill: { wire: { code: 2 } } });
     const bare = await api.send("/api/fail/plain", { method: "POST" });
     expect([bare.status, bare.json]).toMatchObject([422, { waybill: { outcome: "tool-error", wire: null } }]);
     const whole = await api.send("/api/fail/tool?waybill-format=envelope", { body: 1 });

@@ -77,7 +77,8 @@ async function send(
     return await transport.send(request, { signal, repeatable: true });
   } catch (thrown) {
     if (!(thrown instanceof CallError)) throw thrown;
-    const message = `The document cannot be read from ${request.origin}. ${thrown.message}`;
+    const shown = `${request.origin}${request.path.split("?", 1)[0]}`;
+    const message = `The document ${shown} cannot be read: ${thrown.message}`;
     const { code, details, retryable } = thrown;
     throw new CallError(code, message, { cause: thrown, details, retryable });
   }

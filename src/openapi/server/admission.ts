@@ -40,6 +40,7 @@ const CORS: CorsRules = {
 
 /** What a refusal is called in its problem, by its status. */
 export const REFUSAL_CODES: Readonly<Record<number, ErrorCode>> = {
+  400: "VALIDATION_ERROR",
   401: "UNAUTHENTICATED",
   403: "ACCESS_DENIED",
   404: "NOT_FOUND",

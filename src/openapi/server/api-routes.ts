@@ -11,18 +11,19 @@ import { CallSlots } from "./call-slots.ts";
 import { type HttpHandlerBounds, readHandlerBounds } from "./check-handler-options.ts";
 import { createDocsPage, pageCredentials } from "./docs-page.ts";
 import type { OpenApiDocument } from "./document/openapi-document.ts";
-import { EventStreams, headOfStream } from "./event-streams.ts";
 import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer, HttpRequest } from "./http-exchange.ts";
 import type { HttpHandlerOptions } from "./http-handler-options.ts";
 import { fingerprint, readIdempotencyKey } from "./idempotency.ts";
 import { idOfPath, type QueryParameter, readQuery } from "./input-place.ts";
 import { nothingThere } from "./nothing-there.ts";
 import { readPatience } from "./patience.ts";
+import { PostedBodies } from "./posted-bodies.ts";
 import { refuseMethod } from "./problem-answer.ts";
-import { type PostedInput, readPosted } from "./read-input.ts";
+import type { PostedInput } from "./read-input.ts";
 import { readReserved } from "./reserved-query.ts";
 import { type Route, RouteTable } from "./route-table.ts";
 import { ServedDocument } from "./served-document.ts";
+import { StreamRoutes } from "./stream-routes.ts";
 import type { Warn } from "./warnings.ts";
 import { nextPageLink, withEntityTag } from "./write-answer.ts";
 
@@ -35,9 +36,9 @@ export class ApiRoutes {
   readonly #bounds: HttpHandlerBounds;
   readonly #negotiation: Negotiation;
   readonly #table: RouteTable;
-  readonly #slots: CallSlots;
   readonly #runner: CallRunner;
-  readonly #streams: EventStreams;
+  readonly #streams: StreamRoutes;
+  readonly #bodies: PostedBodies;
   readonly #document: ServedDocument;
   readonly #docs: ReturnType<typeof createDocsPage> | undefined;
   readonly #explainMissing: HttpHandlerOptions["explainMissing"];
@@ -54,10 +55,21 @@ export class ApiRoutes {
     this.#bounds = readHandlerBounds(options.limits);
     this.#negotiation = createNegotiation(options.formats ?? [], options.formatOf);
     this.#table = new RouteTable(executor, options.basePath ?? "/api");
-    this.#slots = new CallSlots(this.#bounds.calls);
-    const running = { bounds: this.#bounds, slots: this.#slots, challenge, isShared: decides, warn };
+    const { isCurrent = () => true, onReplay } = options;
+    const { bodyBytes } = this.#bounds;
+    const slots = new CallSlots(this.#bounds, decides);
+    const running = { bounds: this.#bounds, slots, challenge, isShared: decides, onReplay, warn };
     this.#runner = new CallRunner(executor, running);
-    this.#streams = new EventStreams(executor, this.#bounds, warn);
+    this.#bodies = new PostedBodies({ slots, bodyBytes, isCurrent });
+    this.#streams = new StreamRoutes({
+      executor,
+      limits: this.#bounds,
+      negotiation: this.#negotiation,
+      runner: this.#runner,
+      bodies: this.#bodies,
+      isCurrent,
+      warn,
+    });
     this.#document = new ServedDocument(executor, options);
     const title = options.info?.title ?? "Waybill";
     const page = { title, documentPath: "/openapi.json", credentials: pageCredentials(options) };
@@ -92,6 +104,11 @@ export class ApiRoutes {
     this.#streams.end(error);
   }
 
+  /** Ends the subscriptions of callers who are not let in any more. */
+  recheck(): void {
+    this.#streams.recheck();
+  }
+
   /** Ends the calls that go on although their clients have left. */
   abortCalls(error: CallError): void {
     this.#runner.abort(error);
@@ -105,7 +122,7 @@ export class ApiRoutes {
   #answerOperation(route: Route, caller: AuthenticatedRequest): Promise<HttpAnswer> | HttpAnswer {
     const { operation, place, allow } = route;
     const answer = (): Promise<HttpAnswer> => {
-      if (operation.type === "subscription") return this.#answerStream(route, caller);
+      if (operation.type === "subscription") return this.#streams.answer(route, caller);
       return place.place === "query"
         ? this.#answerGet(route, place.parameters, caller)
         : this.#answerPost(route, caller);
@@ -157,32 +174,22 @@ export class ApiRoutes {
   }
 
   async #answerPost(route: Route, caller: AuthenticatedRequest): Promise<HttpAnswer> {
-    const { request } = caller;
     const representation = this.#representationFor(caller);
-    const posted = await this.#readPosted(request);
+    const posted = await this.#bodies.read(caller);
     const call = { operationId: route.operation.id, input: posted.value };
     return this.#runPosted(caller, call, representation, posted);
   }
 
   async #answerCall(caller: AuthenticatedRequest): Promise<HttpAnswer> {
-    const { request } = caller;
-    const posted = await this.#readPosted(request);
+    const posted = await this.#bodies.read(caller);
     const call = readGenericCall(posted.value);
     const operation = this.#executor.get(call.operationId);
     const answer = async (): Promise<HttpAnswer> =>
       this.#runPosted(caller, call, this.#representationFor(caller), posted);
     if (operation === undefined || operation.visibility === "internal") return answer();
     return this.#accessFirst(operation, caller, () =>
-      operation.type === "subscription" ? this.#answerStreamCall(call, caller) : answer(),
+      operation.type === "subscription" ? this.#streams.answerCall(call, caller) : answer(),
     );
-  }
-
-  async #answerStreamCall(call: GenericCall, caller: AuthenticatedRequest): Promise<HttpAnswer> {
-    const { request } = caller;
-    this.#negotiation.checkEvents(request.header("accept"));
-    const last = lastEventOf(request, readReserved(request.query).lastEventId);
-    if (last !== "") return this.#streams.resume(call.operationId, last, caller);
-    return this.#startStream(call, caller);
   }
 
   async #runPosted(
@@ -210,41 +217,10 @@ export class ApiRoutes {
     const { request } = caller;
     const representation = this.#representationFor(caller);
     const idempotencyKey = readIdempotencyKey(request.header("idempotency-key"));
-    const { value } = await this.#readPosted(request);
+    const { value } = await this.#bodies.read(caller);
     const timeoutMs = this.#patienceOf(request);
     const limit = this.#bounds.batch;
     return runBatch(this.#runner, value, { caller, representation, timeoutMs, idempotencyKey, limit });
-  }
-
-  async #answerStream(route: Route, caller: AuthenticatedRequest): Promise<HttpAnswer> {
-    const { request } = caller;
-    const { id } = route.operation;
-    const { rest, lastEventId } = readReserved(request.query);
-    this.#negotiation.checkEvents(request.header("accept"));
-    if (request.method === "HEAD") {
-      const refusal = accessRefusal(this.#executor, route.operation, caller.identity);
-      if (refusal !== undefined) throw refusal;
-      return headOfStream(id);
-    }
-    const last = lastEventOf(request, lastEventId);
-    if (last !== "") return this.#streams.resume(id, last, caller);
-    if (route.place.place === "body") {
-      const { value } = await this.#readPosted(request);
-      return this.#startStream({ operationId: id, input: value }, caller);
-    }
-    const { input } = readQuery(rest, route.place.parameters);
-    return this.#startStream({ operationId: id, input }, caller);
-  }
-
-  #startStream(call: GenericCall, caller: AuthenticatedRequest): Promise<HttpAnswer> {
-    const { timeoutMs: ownMs = Number.POSITIVE_INFINITY } = call;
-    const patience = Math.min(readPatience(caller.request, ownMs), ownMs);
-    const timeoutMs = Number.isFinite(patience) ? patience : undefined;
-    const metadata = this.#runner.metadata(caller);
-    return this.#streams.start(call, caller, {
-      metadata,
-      ...(timeoutMs !== undefined && { timeoutMs }),
-    });
   }
 
   /** Answers with the API page; nothing for other paths. Whoever was refused gets it too, but not the document. */
@@ -268,16 +244,6 @@ export class ApiRoutes {
     return id === undefined ? undefined : this.#explainMissing?.(id);
   }
 
-  /** A body that is being read counts as a call that runs: it takes as much room. */
-  async #readPosted(request: HttpRequest): Promise<PostedInput> {
-    this.#slots.take();
-    try {
-      return await readPosted(request, this.#bounds.bodyBytes);
-    } finally {
-      this.#slots.giveBack();
-    }
-  }
-
   #representationFor({ request, identity }: AuthenticatedRequest): Representation {
     return this.#negotiation.choose(request.header("accept"), readReserved(request.query).format, identity);
   }
@@ -289,10 +255,6 @@ export class ApiRoutes {
   #tagged(request: HttpRequest, answer: HttpAnswer): HttpAnswer {
     return withEntityTag(answer, request.header("if-none-match"));
   }
-}
-
-function lastEventOf(request: HttpRequest, inQuery: string | undefined): string {
-  return request.header("last-event-id") ?? inQuery ?? "";
 }
 
 /** Answers with what is allowed where that is asked, or where the method is not among it. */

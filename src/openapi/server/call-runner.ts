@@ -15,6 +15,7 @@ import type { HttpHandlerBounds } from "./check-handler-options.ts";
 import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer } from "./http-exchange.ts";
 import { type Ending, IdempotentAnswers, type Ran } from "./idempotency.ts";
 import { problemAnswer, requestError } from "./problem-answer.ts";
+import { type CallEnding, endingOfCall, type ReplayedCall } from "./replayed-call.ts";
 import { type Warn, warnOfUnexpected } from "./warnings.ts";
 import { writeAnswer, writeOutcome } from "./write-answer.ts";
 
@@ -43,6 +44,8 @@ export interface CallRunnerOptions {
   readonly challenge: string;
   /** Whether callers are told apart. */
   readonly isShared: boolean;
+  /** Hears of calls that were not run, because they repeat others. */
+  readonly onReplay: ((call: ReplayedCall) => void) | undefined;
   readonly warn: Warn;
 }
 
@@ -87,8 +90,30 @@ export class CallRunner {
       fingerprint: JSON.stringify(same),
       signal: request.signal,
       patienceMs: wanted.timeoutMs,
+      onRepeat: this.#teller(wanted, operation),
     };
     return this.#answers.run(call, () => this.#runDetached(wanted));
+  }
+
+  /** Tells of a call that it was not run; whoever hears of it badly changes nothing about the answer. */
+  #teller(
+    wanted: WantedCall,
+    operation: AnyOperation,
+  ): ((ended: CallEnding | undefined) => void) | undefined {
+    const { onReplay, warn } = this.#options;
+    if (onReplay === undefined) return undefined;
+    const startedAt = performance.now();
+    const { input, caller, idempotencyKey } = wanted;
+    const { requestId, identity } = caller;
+    return (ended = { outcome: "ok" }) => {
+      const metadata = this.metadata(caller, idempotencyKey);
+      const durationMs = performance.now() - startedAt;
+      try {
+        onReplay({ operation, input, requestId, identity, metadata, durationMs, ...ended });
+      } catch (thrown) {
+        warn("Whoever hears of repeated calls failed.", thrown);
+      }
+    };
   }
 
   /** Ends the calls whose clients may have left. */
@@ -123,11 +148,13 @@ export class CallRunner {
     const controller = new AbortController();
     this.#detached.add(controller);
     let ending: Ending = "passing";
+    let ended: CallEnding | undefined;
     try {
       const answer = await this.#run(wanted, controller.signal, (call) => {
         ending = endingOf(call);
+        ended = endingOfCall(call);
       });
-      return { answer, ending };
+      return { answer, ending, ended };
     } finally {
       this.#detached.delete(controller);
     }
@@ -140,8 +167,9 @@ export class CallRunner {
   ): Promise<HttpAnswer> {
     const { caller, representation, nested = false } = wanted;
     const { slots } = this.#options;
+    const owner = ownerOf(caller.identity);
     try {
-      slots.take();
+      slots.take(owner);
     } catch (thrown) {
       if (!isCallError(thrown)) throw thrown;
       return problemAnswer(thrown, caller.requestId);
@@ -161,7 +189,7 @@ export class CallRunner {
       if (!isCallError(thrown)) throw thrown;
       return problemAnswer(thrown, caller.requestId);
     } finally {
-      slots.giveBack();
+      slots.giveBack(owner);
     }
   }
 

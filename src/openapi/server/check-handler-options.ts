@@ -24,6 +24,8 @@ const NAMES = [
   ...Object.keys({
     auth: true,
     authenticate: true,
+    isCurrent: true,
+    onReplay: true,
     hosts: true,
     origins: true,
     limits: true,
@@ -51,10 +53,10 @@ export function checkHandlerOptions(options: HttpHandlerOptions, more: readonly 
     checkOption(`auth.${name}`, value, "an object", typeof value === "object" && value !== null);
   }
   checkOption("authenticate", authenticate, "a function", typeof authenticate === "function");
-  const { formatOf, describedAuth } = options;
-  checkOption("formatOf", formatOf, "a function", typeof formatOf === "function");
-  const { explainMissing } = options;
-  checkOption("explainMissing", explainMissing, "a function", typeof explainMissing === "function");
+  for (const name of ["isCurrent", "onReplay", "formatOf", "explainMissing"] as const) {
+    checkOption(name, options[name], "a function", typeof options[name] === "function");
+  }
+  const { describedAuth } = options;
   if (describedAuth !== undefined) checkDescribedAuth(describedAuth, "describedAuth");
   checkOption("docs", docs, "true or false", typeof docs === "boolean");
 }

@@ -1,3 +1,4 @@
+import type { Identity } from "../../core/access/identity.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import type { Executor, SubscribeOptions } from "../../core/registry/executor.ts";
 import { EVENTS_TYPE } from "./accept.ts";
@@ -5,12 +6,22 @@ import type { GenericCall } from "./batch.ts";
 import { digestOf } from "./caller-digest.ts";
 import type { AuthenticatedRequest, HttpAnswer } from "./http-exchange.ts";
 import { LiveStream, type StreamLimits } from "./live-stream.ts";
+import { noLongerLetIn } from "./no-longer-let-in.ts";
 import { requestError } from "./problem-answer.ts";
 import { type Warn, warnOfUnexpected } from "./warnings.ts";
 
 /** Bounds of all subscriptions together. */
 export interface EventStreamLimits extends StreamLimits {
   readonly streams: number;
+}
+
+/** What subscriptions run on, and for whom. */
+export interface EventStreamsOptions {
+  readonly executor: Executor;
+  readonly limits: EventStreamLimits;
+  /** Tells whether somebody who was let in still is. */
+  readonly isCurrent: (identity: Identity | undefined) => boolean;
+  readonly warn: Warn;
 }
 
 /** How long an error may take to still be the answer rather than an event, in milliseconds. */
@@ -26,15 +37,12 @@ const HEADERS = {
 
 /** The subscriptions that are open, or wait for their client to come back. */
 export class EventStreams {
-  readonly #executor: Executor;
-  readonly #limits: EventStreamLimits;
-  readonly #warn: Warn;
+  readonly #options: EventStreamsOptions;
   readonly #streams = new Map<string, LiveStream>();
+  readonly #readers = new WeakMap<LiveStream, Identity>();
 
-  constructor(executor: Executor, limits: EventStreamLimits, warn: Warn) {
-    this.#executor = executor;
-    this.#warn = warn;
-    this.#limits = limits;
+  constructor(options: EventStreamsOptions) {
+    this.#options = options;
   }
 
   /** Starts a subscription; an error that comes before any event is thrown. */
@@ -43,6 +51,8 @@ export class EventStreams {
     { identity, requestId }: AuthenticatedRequest,
     options: SubscribeOptions,
   ): Promise<HttpAnswer> {
+    const { executor, limits, isCurrent, warn } = this.#options;
+    if (!isCurrent(identity)) throw noLongerLetIn();
     this.#makeRoom();
     const controller = new AbortController();
     const settings = { ...options, requestId, identity, signal: controller.signal };
@@ -51,14 +61,15 @@ export class EventStreams {
         operationId,
         requestId,
         owner: digestOf(identity),
-        values: this.#executor.subscribe(operationId, input, settings),
-        onError: (error) => warnOfUnexpected(this.#warn, error, { operationId, requestId }),
+        values: executor.subscribe(operationId, input, settings),
+        onError: (error) => warnOfUnexpected(warn, error, { operationId, requestId }),
         abort: (reason) => controller.abort(reason),
         onGone: () => this.#streams.delete(stream.id),
       },
-      this.#limits,
+      limits,
     );
     this.#streams.set(stream.id, stream);
+    if (identity !== undefined) this.#readers.set(stream, identity);
     const error = await stream.begin(FIRST_EVENT_MS);
     if (error === undefined) return toAnswer(operationId, stream, 0);
     stream.drop();
@@ -87,6 +98,13 @@ export class EventStreams {
     for (const stream of this.#streams.values()) stream.end(error);
   }
 
+  /** Ends those of callers who are not let in any more. */
+  recheck(): void {
+    for (const stream of this.#streams.values()) {
+      if (!this.#options.isCurrent(this.#readers.get(stream))) stream.end(noLongerLetIn());
+    }
+  }
+
   /** Forgets all of them. */
   drop(): void {
     for (const stream of [...this.#streams.values()]) stream.drop();
@@ -94,7 +112,7 @@ export class EventStreams {
 
   /** One that is over gives way, or else the one whose reader left first. */
   #makeRoom(): void {
-    if (this.#streams.size < this.#limits.streams) return;
+    if (this.#streams.size < this.#options.limits.streams) return;
     const all = [...this.#streams.values()];
     const left = all.filter(({ leftAt }) => leftAt !== undefined);
     const [longest] = left.sort((a, b) => (a.leftAt ?? 0) - (b.leftAt ?? 0));

@@ -4,6 +4,7 @@ import type { JsonValue } from "../../core/json/json-value.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import type { BearerAuth } from "../../http/bearer.ts";
 import type { ApiKeyAuth } from "./api-keys.ts";
+import type { ReplayedCall } from "./replayed-call.ts";
 
 /** Who may call. */
 export interface HttpAuthOptions {
@@ -85,6 +86,13 @@ export interface HttpHandlerOptions extends Omit<ToOpenApiOptions, "identity" | 
   readonly authenticate?:
     | ((request: Request) => Identity | null | undefined | Promise<Identity | null | undefined>)
     | undefined;
+  /**
+   * Tells whether a caller who was let in still is: looked at once the body of a request has arrived, when a subscription begins, and for open
+   * subscriptions whenever `recheck` is called. @default they are
+   */
+  readonly isCurrent?: ((identity: Identity | undefined) => boolean) | undefined;
+  /** Hears of calls that were answered with what the first one of their idempotency key came to. @default nobody does */
+  readonly onReplay?: ((call: ReplayedCall) => void) | undefined;
   /**
    * Names this API is reached under besides those of the loopback interface. `"any"` gives up the protection against DNS
    * rebinding. @default loopback names only

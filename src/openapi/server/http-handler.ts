@@ -23,6 +23,8 @@ export interface HttpHandler {
   fetch(request: Request): Promise<Response>;
   /** The same for servers that have no `Request`; it never rejects. */
   handle(request: HttpRequest): Promise<HttpAnswer>;
+  /** Ends subscriptions of callers whom `isCurrent` of the options does not know any more; they are told so. */
+  recheck(): void;
   /** Refuses what is new, ends subscriptions, waits for calls that run and ends them after `timeoutMs`. */
   close(options?: HttpCloseOptions): Promise<void>;
 }
@@ -75,6 +77,8 @@ class Handler implements HttpHandler {
     }
     return this.#finish(request, answer, requestId, trace);
   };
+
+  readonly recheck = (): void => this.#routes.recheck();
 
   readonly close = ({ timeoutMs = 10_000 }: HttpCloseOptions = {}): Promise<void> => {
     this.#closing ??= this.#close(timeoutMs);

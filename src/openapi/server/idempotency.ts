@@ -3,6 +3,7 @@ import { CallError } from "../../core/errors/errors.ts";
 import { addAbortListener, removeAbortListener } from "../../core/execution/abort-listeners.ts";
 import type { HttpAnswer } from "./http-exchange.ts";
 import { requestError } from "./problem-answer.ts";
+import type { CallEnding } from "./replayed-call.ts";
 
 /** What is kept of answers, and for how long. */
 export interface IdempotencyLimits {
@@ -22,6 +23,8 @@ export interface RepeatableCall {
   readonly signal: AbortSignal;
   /** How long the first call of this key is waited for, in milliseconds. */
   readonly patienceMs: number;
+  /** Hears that it is answered as another one was, and how that one ended where that is known. */
+  readonly onRepeat?: ((ended: CallEnding | undefined) => void) | undefined;
 }
 
 /** How a call ended: the same would be answered again, it may be made again, or nobody knows what it has done. */
@@ -31,6 +34,8 @@ export type Ending = "final" | "passing" | "unknown";
 export interface Ran {
   readonly answer: HttpAnswer;
   readonly ending: Ending;
+  /** How the call ended, for those who hear of repetitions. */
+  readonly ended?: CallEnding | undefined;
 }
 
 interface Entry {
@@ -38,10 +43,11 @@ interface Entry {
   readonly fingerprint: string;
   readonly startedAt: number;
   /** Settles when the first call is over. */
-  readonly ended: Promise<void>;
+  readonly over: Promise<void>;
   answer: HttpAnswer | undefined;
   /** Why there is no answer to repeat, although the call may have run. */
   lost: string | undefined;
+  ended: CallEnding | undefined;
   bytes: number;
 }
 
@@ -72,7 +78,7 @@ export function fingerprint(bytes: Uint8Array | string): string {
 /** Answers to calls that must not run twice, by key. None is forgotten before its time: rather, a new key is refused. */
 export class IdempotentAnswers {
   readonly #limits: IdempotencyLimits;
-  readonly #shares: number;
+  #shares: number;
   readonly #entries = new Map<string, Entry>();
   readonly #rooms = new Map<string, Room>();
   #bytes = 0;
@@ -80,6 +86,11 @@ export class IdempotentAnswers {
   /** Where `isShared`, callers are told apart, and no one of them may take all the room. */
   constructor(limits: IdempotencyLimits, isShared: boolean) {
     this.#limits = limits;
+    this.#shares = isShared ? SHARES : 1;
+  }
+
+  /** Tells callers apart from now on, or does not. */
+  setShared(isShared: boolean): void {
     this.#shares = isShared ? SHARES : 1;
   }
 
@@ -95,9 +106,12 @@ export class IdempotentAnswers {
           "This Idempotency-Key was used with another input, form of answer or right; take a new one for each call.";
         throw requestError("CONFLICT", message, { httpStatus: 422 });
       }
-      if (!isOver(entry)) await waitFor(entry.ended, until - performance.now(), call.signal);
+      if (!isOver(entry)) await waitFor(entry.over, until - performance.now(), call.signal);
       // The first call may have come to nothing that is kept; then this one takes its place.
-      if (isOver(entry)) return repeat(entry);
+      if (!isOver(entry)) continue;
+      const answer = repeat(entry);
+      call.onRepeat?.(entry.ended);
+      return answer;
     }
   }
 
@@ -105,18 +119,19 @@ export class IdempotentAnswers {
     const { owner, key, fingerprint } = call;
     this.#checkRoom(owner);
     let end: () => void = () => {};
-    const ended = new Promise<void>((resolve) => {
+    const over = new Promise<void>((resolve) => {
       end = resolve;
     });
     const startedAt = performance.now();
     const entry: Entry = {
-      ...{ owner, fingerprint, startedAt, ended },
-      ...{ answer: undefined, lost: undefined, bytes: 0 },
+      ...{ owner, fingerprint, startedAt, over },
+      ...{ answer: undefined, lost: undefined, ended: undefined, bytes: 0 },
     };
     this.#entries.set(key, entry);
     this.#count(entry, 1, 0);
     try {
-      const { answer, ending } = await run();
+      const { answer, ending, ended } = await run();
+      entry.ended = ended;
       if (ending === "final") this.#keep(key, entry, answer);
       else if (ending === "unknown") entry.lost = UNKNOWN;
       return answer;

@@ -4,6 +4,8 @@ import { CallError } from "../../core/errors/errors.ts";
 import { toProblem } from "../../core/errors/problem.ts";
 import type { JsonValue } from "../../core/json/json-value.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { textOf } from "../../core/result/call-tool-result.ts";
+import { cutText } from "../../core/text/cut-text.ts";
 import { toWire } from "../../core/wire/wire.ts";
 import type { AnswerHeaders, HttpAnswer } from "./http-exchange.ts";
 
@@ -15,6 +17,8 @@ const TOOL_ERROR = {
   title: "The operation said no",
 } as const;
 const UNPROCESSABLE = 422;
+/** Characters of the detail of a tool error; all of it is in the data. */
+const MOST_DETAIL = 1_000;
 /** The status of an aborted call means that nobody listens; whoever hears of it is told that the server failed. */
 const CLIENT_GONE = 499;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -67,7 +71,7 @@ function toolErrorProblem(envelope: ResponseEnvelope, requestId: string): Proble
   return {
     ...TOOL_ERROR,
     status: toolErrorStatus(envelope),
-    detail: message ?? TOOL_ERROR.title,
+    detail: message ?? reasonIn(envelope) ?? TOOL_ERROR.title,
     instance: instanceOf(requestId),
     retryable: traits.retryable,
     correctable: traits.correctable,
@@ -78,6 +82,22 @@ function toolErrorProblem(envelope: ResponseEnvelope, requestId: string): Proble
       wire: toWire(envelope.data, { code: "OUTPUT_INVALID", errors: false }),
     },
   };
+}
+
+/** What an operation that gave no message says for people. */
+function reasonIn({ data, meta }: ResponseEnvelope): string | undefined {
+  const reason = textIn(data) || (meta.source === "mcp" ? textIn(meta.content) : "");
+  return reason === "" ? undefined : cutText(reason, MOST_DETAIL);
+}
+
+/** A text, or that of blocks. */
+function textIn(said: unknown): string {
+  if (typeof said === "string") return said.trim();
+  const texts = Array.isArray(said) ? said.map(textOf) : [];
+  return texts
+    .filter((text) => text !== undefined)
+    .join("\n")
+    .trim();
 }
 
 /** Names this occurrence as a URI. */

@@ -67,10 +67,3 @@ const OPENINGS: ReadonlySet<number | undefined> = new Set([0x7b, 0x5b]);
 export function beginsAsStructure(body: Uint8Array): boolean {
   return OPENINGS.has(firstByte(body));
 }
-
-/** Cuts text without splitting a character in two. */
-export function cutText(text: string, length: number): string {
-  if (text.length <= length) return text;
-  const isPair = /[\uD800-\uDBFF]/.test(text.charAt(length - 1));
-  return text.slice(0, isPair ? length - 1 : length);
-}

@@ -4,8 +4,8 @@ import { toErrorDetails } from "../../../core/errors/error-details.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
 import { cleanText } from "../../../core/text/clean-text.ts";
+import { cutText } from "../../../core/text/cut-text.ts";
 import { fromWire } from "../../../core/wire/wire.ts";
-import { cutText } from "./decode-body.ts";
 import { codeOfStatus } from "./status-codes.ts";
 
 /** What a problem that Waybill wrote stands for. */

@@ -4,19 +4,13 @@ import { CallError } from "../../../core/errors/errors.ts";
 import { parseJsonTextOrNone } from "../../../core/json/json-text.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
 import type { SchemaIssue } from "../../../core/schema/schema-issue.ts";
+import { cutText } from "../../../core/text/cut-text.ts";
 import { type MediaType, parseMediaType } from "../../media-types.ts";
 import type { WholeResponse } from "../http-message.ts";
 import type { OperationPlan } from "../plan.ts";
 import { createDeclaredCheck } from "./declared-check.ts";
 import { mayBeUnchanged, mediaFor, responseFor } from "./declared-media.ts";
-import {
-  beginsAsStructure,
-  cutText,
-  type DecodedJson,
-  decodeJson,
-  decodeText,
-  firstByte,
-} from "./decode-body.ts";
+import { beginsAsStructure, type DecodedJson, decodeJson, decodeText, firstByte } from "./decode-body.ts";
 import { envelopeMeta } from "./envelope-meta.ts";
 import { ownMember, readWire } from "./hop-outcome.ts";
 import { findInexactNumbers } from "./inexact-numbers.ts";

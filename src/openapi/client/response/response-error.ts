@@ -1,9 +1,10 @@
 import type { ResultFacts } from "../../../core/envelope/response-meta.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
+import { cutText } from "../../../core/text/cut-text.ts";
 import { parseMediaType } from "../../media-types.ts";
 import type { WholeResponse } from "../http-message.ts";
-import { cutText, decodeJson, decodeText } from "./decode-body.ts";
+import { decodeJson, decodeText } from "./decode-body.ts";
 import { type HopReader, ownMember, readHopOutcome } from "./hop-outcome.ts";
 import { headerOf, retryAfterMs, toldHeaders } from "./response-headers.ts";
 import { codeOfStatus, nameStatus } from "./status-codes.ts";
