@@ -14,7 +14,7 @@ export function loadedConfig(config: GatewayConfig = {}): LoadedConfig {
   return {
     config: { ...config, serve },
     baseDir: "/",
-    files: [],
+    files: new Map(),
     faults: {},
     warnings: [],
     secrets: new SecretMask(),
@@ -44,9 +44,11 @@ export function handGateway(operations: readonly AnyOperation[], hooks: readonly
     policies: {
       hooks: {},
       admit: (operation) => operation,
+      leavesOut: () => false,
       budgetOf: (id) => budgets.get(id),
       ofSource: () => ({ isEnabled: true, scopes: [] }),
       runOfSource: ({ signal }, run) => run(signal),
+      setShared: () => {},
       forget: () => {},
       update: () => {},
       close: () => {},

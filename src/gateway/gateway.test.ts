@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
 import { query, rejection, sleep, until } from "../../test/make-operation.ts";
+import { defineOperation } from "../core/operation/operation.ts";
 import type { AnyOperation } from "../core/operation/operation-types.ts";
+import type { ExecuteOptions } from "../core/registry/executor.ts";
 import type { GatewayConfig } from "./config/gateway-config.ts";
 import type { LoadedConfig } from "./config/loaded-config.ts";
 import { SecretMask } from "./config/secret-mask.ts";
@@ -22,7 +24,7 @@ const load = (
 ): LoadedConfig => ({
   config,
   baseDir: import.meta.dirname,
-  files: [],
+  files: new Map(),
   faults: {},
   warnings: [],
   secrets: new SecretMask(),
@@ -175,6 +177,35 @@ describe("a gateway", () => {
     });
   });
 
+  it("lets no call wait for a source whose operation policies leave out", async () => {
+    const hanging = { command: "sleep", args: ["60"] };
+    const config: GatewayConfig = {
+      mcpServers: { slow: { ...hanging, policy: { deny: ["drop"] } }, shut: hanging },
+      policies: { "shut.*": { enabled: false }, "slow.wri*": { enabled: false } },
+    };
+    const gateway = await createGateway(load(config));
+    gateways.push(gateway);
+    for (const id of ["slow.drop", "slow.write", "shut.read"]) {
+      const refused = await rejection(gateway.executor.execute(id, {}));
+      expect(refused).toMatchObject({ code: "OPERATION_NOT_FOUND" });
+    }
+    const allowed = gateway.executor.execute("slow.read", {}, { timeoutMs: 100 });
+    expect(await rejection(allowed)).toMatchObject({ code: "TIMEOUT" });
+    expect(states(gateway)).toEqual({ slow: "connecting", shut: "connecting" });
+  });
+
+  it("ends the wait of calls whose operation policies leave out meanwhile, and of no others", async () => {
+    const mcpServers = { slow: { command: "sleep", args: ["60"] } };
+    const gateway = await createGateway(load({ mcpServers }));
+    gateways.push(gateway);
+    const waiting = rejection(gateway.executor.execute("slow.write", {}));
+    const other = rejection(gateway.executor.execute("slow.read", {}, { timeoutMs: 1_000 }));
+    await gateway.reload(load({ mcpServers, policies: { "slow.write": { enabled: false } } }));
+    expect(await waiting).toMatchObject({ code: "OPERATION_NOT_FOUND" });
+    expect(await other).toMatchObject({ code: "TIMEOUT" });
+    expect(states(gateway)).toEqual({ slow: "connecting" });
+  });
+
   it("counts what policies left, and says whose an operation is", async () => {
     const config: GatewayConfig = {
       mcpServers: { every: { ...everything, policy: { allow: ["echo", "get-sum"] } } },
@@ -191,6 +222,27 @@ describe("a gateway", () => {
     ]).toEqual(["every", "local", undefined]);
   });
 });
+
+const AUTH = { auth: { tokens: { ann: { token: "a-token-of-ann-0123456789" } } } };
+
+/** A gateway with calls of several callers: `local.wait` lasts until `end`. */
+async function crowded(config: GatewayConfig) {
+  let end = (): void => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const put = defineOperation({ ...query("local.put", () => 1), type: "mutation" });
+  const operations = [query("local.wait", () => ended), put, echo];
+  const gateway = await open(load(config, operations));
+  const call = (id: string, subject: string, options: ExecuteOptions = {}) =>
+    gateway.executor.execute(id, undefined, { identity: { subject }, ...options });
+  const outcomeOf = (called: Promise<unknown>): Promise<string> =>
+    called.then(
+      () => "ok",
+      (thrown: Error) => thrown.message,
+    );
+  return { gateway, config, operations, call, outcomeOf, end };
+}
 
 describe("reloading", () => {
   it("keeps what is the same, mounts what is new, drops what is gone", async () => {
@@ -234,6 +286,50 @@ describe("reloading", () => {
     expect(ids(gateway)).not.toContain("local.echo");
     await gateway.reload(load({ mcpServers: { a: everything } }, [echo]));
     expect(ids(gateway)).toEqual(expect.arrayContaining(["a.echo", "local.echo"]));
+  });
+
+  it("gives callers their shares of what runs once `serve.auth` comes, and all of it when that goes", async () => {
+    const { gateway, config, operations, call, outcomeOf, end } = await crowded({ limits: { calls: 4 } });
+    const running = ["ann", "ann", "ann"].map((subject) => outcomeOf(call("local.wait", subject)));
+    const ask = async () => {
+      expect(await outcomeOf(call("local.echo", "ben"))).toBe("ok");
+      return await outcomeOf(call("local.echo", "ann"));
+    };
+    expect(await ask()).toBe("ok");
+    await gateway.reload(load({ ...config, serve: AUTH }, operations));
+    expect(await ask()).toContain("As many of your calls run");
+    await gateway.reload(load(config, operations));
+    expect(await ask()).toBe("ok");
+    end();
+    expect(await Promise.all(running)).toEqual(["ok", "ok", "ok"]);
+  });
+
+  it("does so too for calls that wait for their turn, and for keys of calls that are not made twice", async () => {
+    const { gateway, config, operations, call, outcomeOf, end } = await crowded({
+      limits: { queue: 4, idempotencyKeys: 4 },
+      policies: { "local.wait": { concurrency: 1 } },
+    });
+    const waiting = ["ann", "ann", "ann", "ann"].map((subject) => outcomeOf(call("local.wait", subject)));
+    let keys = 0;
+    const ask = async () => {
+      expect(await outcomeOf(call("local.wait", "ben", { timeoutMs: 100 }))).toContain("deadline");
+      const metadata = { idempotencyKey: `key${keys++}` };
+      return await Promise.all([
+        outcomeOf(call("local.wait", "ann", { timeoutMs: 100 })),
+        outcomeOf(call("local.put", "ann", { metadata })),
+      ]);
+    };
+    const whole = [expect.stringContaining("deadline"), "ok"];
+    expect(await ask()).toEqual(whole);
+    await gateway.reload(load({ ...config, serve: AUTH }, operations));
+    expect(await ask()).toEqual([
+      expect.stringContaining("As many of your calls wait"),
+      expect.stringContaining("As many Idempotency-Keys are kept"),
+    ]);
+    await gateway.reload(load(config, operations));
+    expect(await ask()).toEqual(whole);
+    end();
+    expect(await Promise.all(waiting)).toEqual(["ok", "ok", "ok", "ok"]);
   });
 
   it("takes away at once what is gone or disabled, whatever else still starts", async () => {

@@ -4,7 +4,7 @@ import type { Executor } from "../core/registry/executor.ts";
 import { OperationRegistry } from "../core/registry/registry.ts";
 import type { RegistryWarning } from "../core/registry/registry-host.ts";
 import type { LoadedConfig } from "./config/loaded-config.ts";
-import { explainMissing, hasOneNamespace, namespaceOf } from "./missing-operation.ts";
+import { explainMissing, hasOneNamespace, isOwner } from "./missing-operation.ts";
 import { MountedSource } from "./mounted-source.ts";
 import type { Admit } from "./operation-feed.ts";
 import { createPolicies, type Policies } from "./policy/policies.ts";
@@ -12,6 +12,7 @@ import type { PolicyRules } from "./policy/policy-book.ts";
 import { toPolicyRules } from "./policy/policy-rules.ts";
 import { createSources } from "./sources/create-sources.ts";
 import type { Source, SourceKind, SourceReport } from "./sources/source.ts";
+import { WaitingCalls } from "./waiting-calls.ts";
 import { writeWarning } from "./warning-text.ts";
 
 /** What a gateway may be told beyond its config. */
@@ -26,7 +27,7 @@ export interface GatewayOptions {
 
 /** Many sources behind one executor, with policies around every call. */
 export interface Gateway {
-  /** Where calls go in. An operation of a source that is down fails with `UNAVAILABLE` and the reason, known or not. */
+  /** Where calls go in. An operation of a source that is down fails with `UNAVAILABLE` and the reason, known or not, unless left out. */
   readonly executor: Executor & { readonly operations: Iterable<AnyOperation> };
   /** Those that were started, in the order of the config. */
   readonly sources: readonly Source[];
@@ -52,7 +53,6 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
 
 const RELOAD_DRAIN_MS = 10_000;
 const MOST_TOLD = 1_000;
-const MOST_WAITING = 1_000;
 
 class RunningGateway implements Gateway {
   readonly policies: Policies;
@@ -71,8 +71,7 @@ class RunningGateway implements Gateway {
   /** Names of the config's servers and APIs, up or down: modules and others on the bus cannot offer anything under them. */
   #reserved: ReadonlySet<string> = new Set();
   readonly #told = new Set<string>();
-  /** Calls that wait for a source to be there for the first time. */
-  #waiting = 0;
+  readonly #waiting = new WaitingCalls();
   readonly #leaving = new Set<Promise<void>>();
   #closing: Promise<void> | undefined;
 
@@ -83,7 +82,7 @@ class RunningGateway implements Gateway {
       timing: true,
       onWarning: (warning) => this.#warn(warning),
       bringMissing: (id) => this.#bring(id),
-      explainMissing: (id) => explainMissing(id, this.sources),
+      explainMissing: (id) => (this.#isLeftOut(id) ? undefined : explainMissing(id, this.sources)),
     });
     this.#mounted = this.#create(loaded);
     this.#reserve(this.#mounted);
@@ -178,6 +177,8 @@ class RunningGateway implements Gateway {
     this.#secrets = loaded.secrets;
     this.#reserve(wanted);
     this.policies.update(this.#rules(loaded, wanted), loaded.config.limits ?? {});
+    this.policies.setShared(tellsApart(loaded));
+    this.#waiting.review();
     const leaving = gone.filter((old) => ![...replaced.values()].includes(old));
     for (const old of leaving) this.#leave(old);
     this.#mounted = kept.map((next) => replaced.get(next) ?? next);
@@ -208,17 +209,18 @@ class RunningGateway implements Gateway {
 
   /** Waits for the source of an operation to be there: one that is being connected to for the first time, or was not needed so far. */
   #bring(operationId: string): Promise<void> | undefined {
-    const namespace = namespaceOf(operationId);
-    const mounted = this.#mounted.find(({ source }) => source.name === namespace && hasOneNamespace(source));
+    const mounted = this.#mounted.find(({ source }) => isOwner(source, operationId));
     if (mounted === undefined || mounted.source.state.status !== "connecting") return undefined;
-    if (this.#waiting >= MOST_WAITING) return undefined;
-    this.#waiting += 1;
+    if (this.#waiting.isFull || this.#isLeftOut(operationId)) return undefined;
     const isFirst = !mounted.isStarted;
     const started = mounted.start();
     if (isFirst) this.#tell();
-    return started.finally(() => {
-      this.#waiting -= 1;
-    });
+    return this.#waiting.wait(started, () => this.#isLeftOut(operationId));
+  }
+
+  /** Whether an operation would not be there even if its source were. */
+  #isLeftOut(id: string): boolean {
+    return this.#mounted.some(({ source: one }) => isOwner(one, id) && this.policies.leavesOut(id, one.name));
   }
 
   /** Sources as the config wants them, none of them started. */

@@ -4,8 +4,7 @@ import type { Source } from "./sources/source.ts";
 
 /** Says why an operation is not there when the source it would come from is not up; nothing where that is not the reason. */
 export function explainMissing(operationId: string, sources: readonly Source[]): CallError | undefined {
-  const namespace = namespaceOf(operationId);
-  const own = sources.find((source) => source.name === namespace && hasOneNamespace(source));
+  const own = sources.find((source) => isOwner(source, operationId));
   if (own !== undefined) return sourceFault(own);
   // Modules and the bus may hold any namespace.
   const down = sources.find((source) => !hasOneNamespace(source) && source.state.status === "down");
@@ -13,8 +12,13 @@ export function explainMissing(operationId: string, sources: readonly Source[]):
 }
 
 /** The part of an id before its first dot. */
-export function namespaceOf(operationId: string): string {
+function namespaceOf(operationId: string): string {
   return operationId.slice(0, Math.max(operationId.indexOf("."), 0));
+}
+
+/** Whether an operation would be a source's, by its name. */
+export function isOwner(source: Source, operationId: string): boolean {
+  return source.name === namespaceOf(operationId) && hasOneNamespace(source);
 }
 
 /** Whether the operations of a source stand under its name; those of modules and of a bus say it themselves. */

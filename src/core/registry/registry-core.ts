@@ -112,7 +112,7 @@ function asynchronous(hook: CallHook): CallHook {
 /** Outermost of all hooks, when asked for. */
 const takeTime: CallHook = async (_, next) => {
   const start = monotonicNow();
-  return withFacts(await next(), { durationMs: monotonicNow() - start });
+  return withFacts(await next(), { durationMs: Math.round((monotonicNow() - start) * 1_000) / 1_000 });
 };
 
 /** A warning that comes with every call would drown the rest. */

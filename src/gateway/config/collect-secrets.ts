@@ -22,16 +22,28 @@ export function collectSecrets(
   }
   if (isSecretPlace) addValue(text, secrets);
   else if (parts.length === 0 && isNamedByUser(path) && looksRandom(text)) secrets.add(text);
-  for (const value of secretsOfAddress(text)) secrets.add(value);
+  collectAddressSecrets(text, secrets);
 }
 
-/** Adds what of a program's arguments is a secret: what follows `--token` or `--api-key=`, and keys made at random. */
+/** Adds a name and a password as they are sent; without a password the name is the secret. */
+export function collectLoginSecrets(login: Readonly<Record<string, unknown>>, secrets: SecretMask): void {
+  const { username, password } = login;
+  if (typeof username !== "string" || typeof password !== "string") return;
+  addLogin(username, password, secrets);
+  if (password === "") secrets.add(username);
+}
+
+/** `--token=…`, `TOKEN=…` as `docker run -e` takes it, and `Authorization: …` as `--header` does; a plain `sort_key=name` is none. */
+const ASSIGNED = /^(?:(--?[\w-]+|[A-Z][A-Z0-9_]*)=|([A-Za-z][\w-]*): ?)(.+)$/s;
+
+/** Adds what of a program's arguments is a secret: what follows `--token`, `TOKEN=` or `X-Api-Key:`, and keys made at random. */
 export function collectArgumentSecrets(args: readonly unknown[], secrets: SecretMask): void {
   let previous = "";
   for (const arg of args) {
     if (typeof arg !== "string") continue;
-    const [, name, value] = /^--?([\w-]+)=(.*)$/s.exec(arg) ?? [];
-    if (name !== undefined && value !== undefined && isSecretName(name)) secrets.add(value);
+    const [, flag, header, value = ""] = ASSIGNED.exec(arg) ?? [];
+    const name = flag ?? header;
+    if (name !== undefined && (isSecretName(name) || looksRandom(value))) addValue(value, secrets);
     else if (/^--?[A-Za-z]/.test(previous) && isSecretName(previous) && !arg.startsWith("-"))
       secrets.add(arg);
     else if (looksRandom(arg)) secrets.add(arg);
@@ -54,13 +66,21 @@ function addValue(value: string, secrets: SecretMask): void {
   secrets.add(login.slice(login.indexOf(":") + 1));
 }
 
-/** The password of an address, and the values of its parameters that are called like secrets. */
-function secretsOfAddress(text: string): string[] {
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text) || !URL.canParse(text)) return [];
-  const { password, searchParams } = new URL(text);
-  const found = [...searchParams].filter(([name]) => isSecretName(name)).map(([, value]) => value);
-  if (password !== "") found.push(decode(password));
-  return found;
+/** Adds the login of an address, and the values of its parameters that are called like secrets. */
+function collectAddressSecrets(text: string, secrets: SecretMask): void {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text) || !URL.canParse(text)) return;
+  const address = new URL(text);
+  for (const [name, value] of address.searchParams) if (isSecretName(name)) secrets.add(value);
+  const [username, password] = [decode(address.username), decode(address.password)];
+  if (password !== "") secrets.add(password);
+  if (username !== "" || password !== "") addLogin(username, password, secrets);
+  if (password === "" && looksRandom(username)) secrets.add(username);
+}
+
+/** A login as headers have it, without the "=" at its end, which need not be there. */
+function addLogin(username: string, password: string, secrets: SecretMask): void {
+  const login = Buffer.from(`${username}:${password}`);
+  for (const form of ["base64", "base64url"] as const) secrets.add(login.toString(form).replace(/=+$/, ""));
 }
 
 function decode(text: string): string {

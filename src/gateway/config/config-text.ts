@@ -1,6 +1,6 @@
 import { CONFIG_LIMITS } from "./config-limits.ts";
 import type { ConfigPath } from "./config-path.ts";
-import { readJsonText, TextMistake, type TextNode } from "./json-text-map.ts";
+import { readJsonText, TextDepth, TextMistake, type TextNode } from "./json-text-map.ts";
 import { ConfigError } from "./loaded-config.ts";
 
 /** Says where something stands: `waybill.config.json:12:5`; only the name of the file where lines are not known. */
@@ -26,25 +26,25 @@ export async function readConfigText(text: string, name: string): Promise<Config
 }
 
 function readJson(text: string, name: string): ConfigText {
-  const read = (): TextNode => readJsonText(text, CONFIG_LIMITS.depth);
-  let value: unknown;
   try {
-    value = JSON.parse(text);
-  } catch {
-    // With comments or trailing commas, or not JSON at all.
-    value = read().value;
+    const root = readJsonText(text, CONFIG_LIMITS.depth, { uniqueNames: true });
+    const locate = (): Locate => (path, at) => toPlace(text, name, offsetIn(root, path, at));
+    return { value: root.value, warnings: [], locate };
+  } catch (thrown) {
+    if (!(thrown instanceof TextDepth)) throw thrown;
+    // What is nested too deeply is read by `JSON.parse`, but not here; it is also all there is to say.
+    const locate = (): Locate => () => toPlace(text, name, thrown.offset);
+    return { value: parseOr(text, thrown), warnings: [], locate };
   }
-  const locate = (): Locate => {
-    try {
-      const root = read();
-      return (path, at) => toPlace(text, name, offsetIn(root, path, at));
-    } catch (thrown) {
-      // What is nested too deeply is read by `JSON.parse`, but not here; it is also all there is to say.
-      const offset = thrown instanceof TextMistake ? thrown.offset : 0;
-      return () => toPlace(text, name, offset);
-    }
-  };
-  return { value, warnings: [], locate };
+}
+
+/** Comments and trailing commas are too much for `JSON.parse`. */
+function parseOr(text: string, mistake: TextMistake): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw mistake;
+  }
 }
 
 function offsetIn(root: TextNode, path: ConfigPath, at: "key" | "value"): number {

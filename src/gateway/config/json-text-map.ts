@@ -1,4 +1,5 @@
 import { setOwn } from "../../core/json/json-value.ts";
+import { quote } from "./config-path.ts";
 
 /** A value of a text, and where it begins. */
 export interface TextNode {
@@ -25,24 +26,35 @@ export class TextMistake extends Error {
   }
 }
 
+/** A text that is nested deeper than is read here. */
+export class TextDepth extends TextMistake {}
+
+/** How JSON is read. */
+export interface JsonTextOptions {
+  /** Refuses a name that an object has already, of which `JSON.parse` keeps the last. @default false */
+  readonly uniqueNames?: boolean;
+}
+
 const BLANK = /(?:[ \t\r\n]+|\/\/[^\n]*|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\/)*/y;
 const STRING = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORDS = /true|false|null/y;
 
 /** Reads JSON with comments and trailing commas, and keeps where everything stands; throws a `TextMistake`. */
-export function readJsonText(text: string, maxDepth: number): TextNode {
-  return new JsonReader(text, maxDepth).read();
+export function readJsonText(text: string, maxDepth: number, options: JsonTextOptions = {}): TextNode {
+  return new JsonReader(text, maxDepth, options).read();
 }
 
 class JsonReader {
   readonly #text: string;
+  readonly #isUnique: boolean;
   #at = 0;
   #left: number;
 
-  constructor(text: string, maxDepth: number) {
+  constructor(text: string, maxDepth: number, { uniqueNames = false }: JsonTextOptions) {
     this.#text = text;
     this.#left = maxDepth;
+    this.#isUnique = uniqueNames;
   }
 
   read(): TextNode {
@@ -65,7 +77,7 @@ class JsonReader {
   }
 
   #readNested(open: "{" | "[", offset: number): TextNode {
-    if (this.#left === 0) throw this.#mistake("The config is nested too deeply.");
+    if (this.#left === 0) throw new TextDepth("The config is nested too deeply.", this.#at);
     this.#left -= 1;
     this.#at += 1;
     const node = open === "{" ? this.#readMembers(offset) : this.#readItems(offset);
@@ -89,6 +101,7 @@ class JsonReader {
       const keyOffset = this.#at;
       if (this.#text[keyOffset] !== '"') throw this.#mistake("A name in double quotes should stand here.");
       const key = this.#readString();
+      if (this.#isUnique && members.has(key)) throw repeated(key, keyOffset);
       this.#skipBlank();
       if (this.#text[this.#at] !== ":") throw this.#mistake("A colon is missing after the name.");
       this.#at += 1;
@@ -142,4 +155,11 @@ class JsonReader {
   #mistake(message: string): TextMistake {
     return new TextMistake(message, this.#at);
   }
+}
+
+function repeated(name: string, offset: number): TextMistake {
+  return new TextMistake(
+    `The name ${quote(name)} stands in this object already; remove one of the two.`,
+    offset,
+  );
 }

@@ -34,6 +34,36 @@ describe("SecretMask", () => {
     expect(maskOf('p@ss/w"ord x').mask(`<${written}>`)).toMatch(/^<"?\*\*\*=*"?>$/);
   });
 
+  it.each([8, 9, 10, 11, 24])(
+    "knows a secret of %d bytes within longer text in base64, wherever it stands there",
+    (length) => {
+      const secret = "sä3cr3t/?value>with~more-in".slice(0, length - 1);
+      const mask = maskOf(secret);
+      for (const before of ["", "u", "us", "use", "user:", "name:"]) {
+        for (const after of ["", "!", "!!", "!!!"]) {
+          for (const form of ["base64", "base64url"] as const) {
+            const written = Buffer.from(before + secret + after).toString(form);
+            expect(mask.mask(`<${written}>`)).toMatch(/^<[\w+/-]{0,7}\*\*\*[\w+/-]{0,5}=*>$/);
+          }
+        }
+      }
+    },
+  );
+
+  it("leaves base64 alone that holds a part of a secret of seven bytes", () => {
+    const written = Buffer.from("u:s3cr3t!").toString("base64");
+    expect(maskOf("s3cr3t!").mask(written)).toBe(written);
+    expect(maskOf("s3cr3t!!").mask(Buffer.from("u:s3cr3t!!").toString("base64"))).toContain("***");
+  });
+
+  it("looks at no more than the beginning of what only begins like a long secret", () => {
+    const key = `-----BEGIN PRIVATE KEY-----\n${"MIIEvQIBADANBgkqhkiG9w0B\n".repeat(2_000)}`;
+    const mask = maskOf(key);
+    const text = "-".repeat(200_000);
+    expect(mask.mask(text)).toBe(text);
+    expect(mask.mask(`${text}${key}.`)).toBe(`${"-".repeat(200_000)}***.`);
+  });
+
   it("takes out secrets that overlap or hold one another whole", () => {
     expect(maskOf("abcd", "cdefgh").mask("xabcdefghx")).toBe("x***x");
     expect(maskOf("abcd", "abcdefgh").mask("abcdefgh abcdef")).toBe("*** ***ef");

@@ -1,5 +1,5 @@
-import type { Document, Node, Pair } from "yaml";
-import type { ConfigPath } from "./config-path.ts";
+import type { Document, Node, Pair, YAMLError } from "yaml";
+import { type ConfigPath, quote } from "./config-path.ts";
 import { TextMistake } from "./json-text-map.ts";
 
 /** What a YAML text holds, and where. */
@@ -21,7 +21,7 @@ export async function readYamlText(text: string): Promise<YamlText> {
     const [error] = document.errors;
     if (error?.code === "MULTIPLE_DOCS")
       throw new TextMistake("A config is one YAML document; a second one begins here.", error.pos[0]);
-    if (error !== undefined) throw new TextMistake(toSentence(error.message), error.pos[0]);
+    if (error !== undefined) throw toMistake(error, text);
     value = document.toJS({ maxAliasCount: 100 });
   } catch (thrown) {
     if (thrown instanceof TextMistake) throw thrown;
@@ -54,6 +54,14 @@ export async function readYamlText(text: string): Promise<YamlText> {
       return offset;
     },
   };
+}
+
+/** A reference without quotes is taken for the beginning of a map where braces or brackets are around it. */
+function toMistake({ message, pos: [at] }: YAMLError, text: string): TextMistake {
+  if (text[at] !== "{" || text[at - 1] !== "$") return new TextMistake(toSentence(message), at);
+  const said = "Within braces or brackets a value with a reference stands in quotes";
+  const [reference] = /^\{[^{}\n]{0,80}\}/.exec(text.slice(at, at + 100)) ?? ["{NAME}"];
+  return new TextMistake(`${said}; write ${quote(`$${reference}`)}.`, at - 1);
 }
 
 function startOf(node: unknown): number | undefined {

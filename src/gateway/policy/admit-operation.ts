@@ -5,7 +5,7 @@ import type { OperationPolicy, SourcePolicy } from "./policy.ts";
 
 /** Tells whether policies leave an operation in: it is enabled, and its source's lists do not leave it out. */
 export function isAdmitted(
-  { name }: AnyOperation,
+  { name }: Pick<AnyOperation, "name">,
   { enabled }: OperationPolicy,
   { allow, deny }: SourcePolicy = {},
 ): boolean {

@@ -1,10 +1,12 @@
 import { LONGEST_DELAY } from "../../core/execution/deadline.ts";
+import { Rounds } from "./rounds.ts";
 import type { Lane } from "./turns.ts";
 
 /** Something that lets only some calls through at a time. */
 export interface Gate {
   /** Those with calls that wait for this gate. */
   readonly lanes: Set<Lane>;
+  readonly rounds: Rounds;
   hasRoom(now: number): boolean;
   /** Counts one that goes through. */
   take(now: number): void;
@@ -13,6 +15,7 @@ export interface Gate {
 /** Lets so many calls run at a time. */
 export class PlaceGate implements Gate {
   readonly lanes = new Set<Lane>();
+  readonly rounds = new Rounds();
   /** `Infinity` where the rule is gone. */
   places: number;
   running = 0;
@@ -39,6 +42,7 @@ export interface Rate {
 /** Lets so many calls start in a period: in any period, wherever it begins. */
 export class RateGate implements Gate {
   readonly lanes = new Set<Lane>();
+  readonly rounds = new Rounds();
   /** Absent where the rule is gone. */
   rate: Rate | undefined;
   /** When calls of the last period started, on the monotonic clock; the first ones up to `#first` are older. */

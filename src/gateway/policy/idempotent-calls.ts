@@ -70,6 +70,11 @@ export class IdempotentCalls {
     this.#answers = new IdempotentAnswers(limits, isShared);
   }
 
+  /** Tells callers apart from now on, or does not. */
+  setShared(isShared: boolean): void {
+    this.#answers.setShared(isShared);
+  }
+
   /** Runs a call, or gives what it came to before, which `onRepeat` is told; `run` calls back when it comes to the operation. */
   async run(
     call: KeyedCall,

@@ -260,6 +260,32 @@ describe("rate and concurrency", () => {
     expect((await registry.execute(outer)).data).toBe(1);
   });
 
+  it("leave a quarter of the calls that may run to others than the caller who makes most", async () => {
+    const slow = query("a.slow", () => delay(20));
+    const { registry } = setUp([slow], {}, { calls: 8 });
+    await registry.execute(slow, {}, bob);
+    const many = Promise.allSettled(Array.from({ length: 8 }, () => registry.execute(slow, {}, ada)));
+    const others = Promise.allSettled(Array.from({ length: 3 }, () => registry.execute(slow, {}, bob)));
+    const statuses = async (all: typeof many) => (await all).map(({ status }) => status === "fulfilled");
+    expect(await statuses(many)).toEqual([true, true, true, true, true, true, false, false]);
+    expect(await statuses(others)).toEqual([true, true, false]);
+    expect((await many)[6]).toMatchObject({ reason: code("RESOURCE_EXHAUSTED") });
+    await registry.execute(slow, {}, ada);
+  });
+
+  it("give callers turns in turn where calls wait for a place", async () => {
+    const order: string[] = [];
+    const busy = query("a.busy", async (_, { identity }) => {
+      order.push(identity?.subject ?? "");
+      await delay(1);
+    });
+    const { registry } = setUp([busy], { "a.*": { concurrency: 1 } });
+    const many = Array.from({ length: 20 }, () => registry.execute(busy, {}, ada));
+    await Promise.all([...many, registry.execute(busy, {}, bob)]);
+    // The first one runs, and the next one has come before.
+    expect(order.indexOf("bob")).toBeLessThanOrEqual(2);
+  });
+
   it("pass by calls that are refused: they take no turn", async () => {
     const scoped = query("a.scoped", () => 1, { access: {} });
     const { registry } = setUp([scoped], { "a.*": { rate: { calls: 1, perMs: 60_000 } } });

@@ -28,6 +28,8 @@ export interface Policies {
   readonly hooks: Hooks;
   /** Gives an operation of a source as it is registered, with the scopes that policies ask for; nothing for one that is left out. */
   admit(operation: AnyOperation, source?: string): AnyOperation | undefined;
+  /** Whether an operation of a source that has not told of it yet would be left out. */
+  leavesOut(operationId: string, source: string): boolean;
   /** Characters of a result that are sent whole over MCP; nothing where no policy says it. */
   budgetOf(operationId: string): number | undefined;
   /** What holds for what a source offers besides operations: resources and prompts. */
@@ -38,6 +40,8 @@ export interface Policies {
   forget(operationId: string): void;
   /** Takes other rules and, unless left out, limits. Calls under way and those that wait go on; results are kept for operations that stay. */
   update(rules: PolicyRules, limits?: GatewayLimits): void;
+  /** Tells callers apart from now on, or does not. */
+  setShared(isShared: boolean): void;
   /** Turns away calls that wait, ends those that several callers share, and forgets results; no timer is left. */
   close(): void;
 }
@@ -53,6 +57,10 @@ export function createPolicies({ rules, limits, isShared = true }: PoliciesOptio
       const ofSource = source === undefined ? undefined : book.rules.sources.get(source);
       return isAdmitted(operation, policy, ofSource) ? withScopes(operation, policy.scopes) : undefined;
     },
+    leavesOut(operationId, source) {
+      const name = operationId.slice(source.length + 1);
+      return !isAdmitted({ name }, book.merge(operationId, source), book.rules.sources.get(source));
+    },
     budgetOf: (operationId) => book.of(operationId).resultBudget,
     ofSource(source) {
       const { enabled = true, scopes = [] } = book.ofSource(source);
@@ -64,6 +72,7 @@ export function createPolicies({ rules, limits, isShared = true }: PoliciesOptio
       book = new PolicyBook(rules);
       hooks.update(book, limits && toPolicyLimits(limits));
     },
+    setShared: (isShared) => hooks.setShared(isShared),
     close: () => hooks.close(),
   };
 }

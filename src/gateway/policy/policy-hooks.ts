@@ -1,5 +1,6 @@
+import type { Identity } from "../../core/access/identity.ts";
 import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
-import { CallError } from "../../core/errors/errors.ts";
+import { CallError, toCallError } from "../../core/errors/errors.ts";
 import { addAbortListener, removeAbortListener } from "../../core/execution/abort-listeners.ts";
 import { isNested, signalIfAny } from "../../core/execution/call-context.ts";
 import { Cancellation } from "../../core/execution/cancellation.ts";
@@ -7,6 +8,8 @@ import { monotonicNow } from "../../core/execution/deadline.ts";
 import type { CallHook, HookedCall, Hooks, SubscribeHook } from "../../core/execution/hooks.ts";
 import { turnDown } from "../../core/execution/turned-down.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import { CallSlots } from "../../openapi/server/call-slots.ts";
+import { ownerOf } from "../../openapi/server/caller-digest.ts";
 import { callKey } from "./call-key.ts";
 import { takeNote } from "./call-notes.ts";
 import { IdempotentCalls, type KeyedCall, keyedCall } from "./idempotent-calls.ts";
@@ -23,6 +26,8 @@ export interface SourceRequest {
   readonly source: string;
   /** Names it in errors. */
   readonly what: string;
+  /** Who asks. @default nobody in particular */
+  readonly identity?: Identity | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -47,13 +52,14 @@ export class PolicyHooks implements Hooks {
   readonly #runs = new SharedRuns();
   readonly #keyedRuns = new SharedRuns();
   readonly #idempotent: IdempotentCalls;
+  readonly #slots: CallSlots;
   #book: PolicyBook;
-  #running = 0;
 
   constructor(book: PolicyBook, limits: PolicyLimits, isShared: boolean) {
     this.#book = book;
     this.#limits = { ...limits };
-    this.#turns = new Turns(this.#limits);
+    this.#turns = new Turns(this.#limits, isShared);
+    this.#slots = new CallSlots(this.#limits, isShared);
     this.#cache = new ResultCache(this.#limits);
     this.#idempotent = new IdempotentCalls(this.#limits, isShared);
     this.#turns.change(book.gates());
@@ -63,6 +69,10 @@ export class PolicyHooks implements Hooks {
     this.#book = book;
     Object.assign(this.#limits, limits);
     this.#turns.change(book.gates());
+  }
+
+  setShared(isShared: boolean): void {
+    for (const part of [this.#turns, this.#slots, this.#idempotent]) part.setShared(isShared);
   }
 
   close(): void {
@@ -87,35 +97,37 @@ export class PolicyHooks implements Hooks {
 
   /** Runs what is no call of an operation: it has a turn and a time of its own like one, and is neither kept, shared nor tried again. */
   async runOfSource<T>(
-    { source, what, signal }: SourceRequest,
+    { source, what, identity, signal }: SourceRequest,
     run: (signal: AbortSignal | undefined) => Promise<T>,
   ): Promise<T> {
     const policy = this.#book.ofSource(source);
     const lane = this.#laneOf(policy);
     const now = monotonicNow();
     const bounds = new Cancellation(what, signals(signal), now + (policy.timeoutMs ?? INFINITE), now);
-    this.#enter(what);
+    const owner = ownerOf(identity);
+    this.#enter(what, owner);
     try {
-      if (lane !== undefined) await this.#turns.enter(lane, what, bounds);
+      if (lane !== undefined) await this.#turns.enter(lane, { operationId: what, owner }, bounds);
       try {
         return await bounds.race(run(policy.timeoutMs === undefined ? signal : bounds.signal));
       } finally {
         if (lane !== undefined) this.#turns.leave(lane);
       }
     } finally {
-      this.#running--;
+      this.#slots.giveBack(owner);
       bounds.release();
     }
   }
 
   async #executeOuter(operation: AnyOperation, call: HookedCall, next: Next): Promise<ResponseEnvelope> {
-    this.#enter(call.operationId);
+    const owner = ownerOf(call.context.identity);
+    this.#enter(call.operationId, owner);
     try {
       // A handler's calls inherit its metadata; the key is for the call it was given for.
       const keyed = operation.type === "mutation" ? keyedCall(call) : undefined;
       return await this.#execute(operation, call, next, keyed);
     } finally {
-      this.#running--;
+      this.#slots.giveBack(owner);
     }
   }
 
@@ -213,7 +225,8 @@ export class PolicyHooks implements Hooks {
   }
 
   async #takeTurn(lane: Lane, { operationId, context }: HookedCall, bounds: Cancellation): Promise<void> {
-    const waitedMs = await this.#turns.enter(lane, operationId, bounds);
+    const asked = { operationId, owner: ownerOf(context.identity) };
+    const waitedMs = await this.#turns.enter(lane, asked, bounds);
     if (waitedMs > 0) takeNote(context, { waitedMs });
   }
 
@@ -229,13 +242,14 @@ export class PolicyHooks implements Hooks {
     const policy = this.#book.of(operationId);
     const lane = this.#laneOf(policy);
     const isOuter = !isNested(context);
-    if (isOuter) this.#enter(operationId);
+    const owner = ownerOf(context.identity);
+    if (isOuter) this.#enter(operationId, owner);
     let isIn = false;
     let isOver = false;
     const end = (): void => {
       if (isOver) return;
       isOver = true;
-      if (isOuter) this.#running--;
+      if (isOuter) this.#slots.giveBack(owner);
       if (isIn && lane !== undefined) this.#turns.leave(lane);
     };
     const listener = { onAbort: end };
@@ -269,13 +283,12 @@ export class PolicyHooks implements Hooks {
     return this.#turns.laneOf(rateOwner, placesOwner);
   }
 
-  #enter(operationId: string): void {
-    if (this.#running >= this.#limits.calls) {
-      const message = "The gateway runs as many calls at a time as it may; try again later.";
-      const details = { retryAfterMs: 1_000 };
-      throw turnDown(new CallError("RESOURCE_EXHAUSTED", message, { details, stack: false }), operationId);
+  #enter(operationId: string, owner: string): void {
+    try {
+      this.#slots.take(owner);
+    } catch (thrown) {
+      throw turnDown(toCallError(thrown), operationId);
     }
-    this.#running++;
   }
 }
 

@@ -2,6 +2,7 @@ import { CallError } from "../../core/errors/errors.ts";
 import type { Cancellation } from "../../core/execution/cancellation.ts";
 import { monotonicNow } from "../../core/execution/deadline.ts";
 import { turnDown } from "../../core/execution/turned-down.ts";
+import { CallerShares } from "../../openapi/server/caller-shares.ts";
 import { type Gate, PlaceGate, type Rate, RateGate } from "./gates.ts";
 import { Waiter, WaitList } from "./wait-list.ts";
 
@@ -10,13 +11,21 @@ export interface TurnLimits {
   readonly queue: number;
 }
 
+/** A call that needs a turn. */
+export interface TurnAsk {
+  /** Names it in errors. */
+  readonly operationId: string;
+  /** Whose it is: callers take turns with one another. */
+  readonly owner: string;
+}
+
 /** Rates and places by the rule they belong to: those of a rule are counted over all the operations it holds for. */
 export interface GateRules {
   readonly rates: ReadonlyMap<string, Rate>;
   readonly places: ReadonlyMap<string, number>;
 }
 
-/** Calls that go through the same gates: in the order they came. */
+/** Calls that go through the same gates: caller by caller, those of one in the order they came. */
 export interface Lane {
   readonly rate: RateGate | undefined;
   readonly places: PlaceGate | undefined;
@@ -26,18 +35,28 @@ export interface Lane {
 
 /**
  * Whose turn it is. A call starts when all its gates have room at the same time, so that nobody holds a place while waiting for a
- * rate, and no more start in a period than its rate allows. Of those that could start, the one that came first does.
+ * rate, and no more start in a period than its rate allows. Of those that could start, callers take turns, so that one who makes many
+ * calls holds nobody else up; of the calls of one caller, the one that came first starts first.
  */
 export class Turns {
   readonly #limits: TurnLimits;
   readonly #rates = new Map<string, RateGate>();
   readonly #places = new Map<string, PlaceGate>();
   readonly #lanes = new Map<string, Lane>();
+  readonly #shares: CallerShares;
+  readonly #waitingOf = new Map<string, number>();
   #waiting = 0;
   #lastOrder = 0;
 
-  constructor(limits: TurnLimits) {
+  /** Where `isShared`, callers are told apart, and one among others may be three quarters of those who wait. */
+  constructor(limits: TurnLimits, isShared: boolean) {
     this.#limits = limits;
+    this.#shares = new CallerShares(isShared);
+  }
+
+  /** Tells callers apart from now on, or does not. */
+  setShared(isShared: boolean): void {
+    this.#shares.isShared = isShared;
   }
 
   /** Calls that wait. */
@@ -84,7 +103,7 @@ export class Turns {
   }
 
   /** Waits for a turn, which is given back with `leave`; the time that took, or a `CallError` when the call ends before. */
-  async enter(lane: Lane, operationId: string, cancellation: Cancellation): Promise<number> {
+  async enter(lane: Lane, asked: TurnAsk, cancellation: Cancellation): Promise<number> {
     const now = monotonicNow();
     const ended = cancellation.check(now);
     if (ended !== undefined) throw ended;
@@ -94,8 +113,8 @@ export class Turns {
       take(lane, now);
       return 0;
     }
-    if (this.#waiting >= this.#limits.queue) throw refused(operationId);
-    await this.#wait(lane, cancellation);
+    this.#assertRoom(asked);
+    await this.#wait(lane, asked.owner, cancellation);
     return monotonicNow() - now;
   }
 
@@ -118,17 +137,27 @@ export class Turns {
     for (const gate of this.#rates.values()) gate.close();
   }
 
-  #wait(lane: Lane, cancellation: Cancellation): Promise<void> {
+  #assertRoom({ operationId, owner }: TurnAsk): void {
+    const { queue } = this.#limits;
+    const share = this.#shares.ask(owner, queue);
+    if (this.#waiting >= queue) {
+      throw refused(operationId, `As many calls wait for their turn as may; "${operationId}" was not made.`);
+    }
+    if ((this.#waitingOf.get(owner) ?? 0) < share) return;
+    const message = `As many of your calls wait for their turn as one caller may have; "${operationId}" was not made.`;
+    throw refused(operationId, message);
+  }
+
+  #wait(lane: Lane, owner: string, cancellation: Cancellation): Promise<void> {
     return new Promise((resolve, reject) => {
       let forget = (): void => {};
-      const waiter = new Waiter(++this.#lastOrder, (error) => {
+      const rounds = new Map(lane.gates.map((gate) => [gate, gate.rounds.next(owner)]));
+      const waiter = new Waiter({ owner, rounds, order: ++this.#lastOrder }, (error) => {
         forget();
         if (error === undefined) resolve();
         else reject(error);
       });
-      lane.waiters.add(waiter);
-      this.#waiting++;
-      for (const gate of lane.gates) gate.lanes.add(lane);
+      this.#add(lane, waiter);
       this.#wakeLater(lane.rate, monotonicNow());
       forget = whenEnded(cancellation, (error) => {
         this.#remove(lane, waiter);
@@ -139,15 +168,31 @@ export class Turns {
     });
   }
 
+  #add(lane: Lane, waiter: Waiter): void {
+    const { owner, rounds } = waiter;
+    lane.waiters.add(waiter);
+    this.#waiting++;
+    this.#waitingOf.set(owner, (this.#waitingOf.get(owner) ?? 0) + 1);
+    for (const gate of lane.gates) {
+      gate.lanes.add(lane);
+      gate.rounds.add(owner, rounds.get(gate) ?? 0);
+    }
+  }
+
   #remove(lane: Lane, waiter: Waiter): void {
     if (!lane.waiters.remove(waiter)) return;
+    const { owner } = waiter;
     this.#waiting--;
+    const left = (this.#waitingOf.get(owner) ?? 1) - 1;
+    if (left > 0) this.#waitingOf.set(owner, left);
+    else this.#waitingOf.delete(owner);
+    for (const { rounds } of lane.gates) rounds.remove(owner);
     if (lane.waiters.first !== undefined) return;
     for (const gate of lane.gates) gate.lanes.delete(lane);
     this.#wakeLater(lane.rate, monotonicNow());
   }
 
-  /** Starts whoever can, the first first. */
+  /** Starts whoever can, whose turn it is first. */
   #startNext(gate: Gate): void {
     const now = monotonicNow();
     const touched = new Set<RateGate | undefined>();
@@ -156,6 +201,7 @@ export class Turns {
       if (next === undefined) break;
       const { lane, waiter } = next;
       this.#remove(lane, waiter);
+      for (const one of lane.gates) one.rounds.start(waiter.rounds.get(one) ?? 0);
       take(lane, now);
       touched.add(lane.rate);
       waiter.settle();
@@ -173,7 +219,7 @@ function firstOf(gate: Gate, now: number): { readonly lane: Lane; readonly waite
   let first: { readonly lane: Lane; readonly waiter: Waiter } | undefined;
   for (const lane of gate.lanes) {
     const waiter = isOpen(lane, now) ? lane.waiters.first : undefined;
-    if (waiter !== undefined && !(first !== undefined && first.waiter.order < waiter.order))
+    if (waiter !== undefined && (first === undefined || waiter.isBeforeAt(gate, first.waiter)))
       first = { lane, waiter };
   }
   return first;
@@ -193,9 +239,8 @@ function whenEnded(cancellation: Cancellation, tell: (error: CallError) => void)
   return cancellation.whenEnded(tell);
 }
 
-function refused(operationId: string): CallError {
-  const message = `As many calls wait for their turn as may; "${operationId}" was not made. Try again later.`;
-  const error = new CallError("RESOURCE_EXHAUSTED", message, {
+function refused(operationId: string, message: string): CallError {
+  const error = new CallError("RESOURCE_EXHAUSTED", `${message} Try again later.`, {
     details: { retryAfterMs: 1_000 },
     stack: false,
   });

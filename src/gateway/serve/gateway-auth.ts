@@ -3,6 +3,7 @@ import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
 import type { FormatName } from "../../core/result/tool-result.ts";
 import { type BearerCheck, createBearerCheck } from "../../http/bearer.ts";
 import type { Refuse, RequestHead } from "../../http/refusal.ts";
+import { digestOf as digestOfCaller } from "../../openapi/server/caller-digest.ts";
 import { LEAST_TOKEN_CHARACTERS } from "../config/config-limits.ts";
 import type { ServeAuthConfig } from "../config/gateway-config.ts";
 import { markCaller } from "./caller-key.ts";
@@ -22,9 +23,19 @@ export type TokenHolders = ReadonlyMap<string, Identity>;
 
 interface KnownToken {
   readonly digest: Buffer;
+  /** Stays the same for as long as the token and what it allows do. */
+  readonly grant: Grant;
   readonly identity: Identity;
   readonly format: FormatName | undefined;
 }
+
+/** What somebody was let in by. */
+interface Grant {
+  readonly rights: string;
+}
+
+/** What a holder may do is looked at for each request. */
+const OF_HOLDER = "as its holder may";
 
 /** No token is longer; what is, is not even looked at. */
 const TOKEN_CHARACTERS = 16_384;
@@ -35,6 +46,8 @@ export class GatewayAuth {
   #tokens: readonly KnownToken[] = [];
   #bearer: BearerCheck | undefined;
   #formats = new WeakMap<Identity, FormatName>();
+  /** What those who were let in were let in by. */
+  readonly #grants = new WeakMap<Identity, Grant | BearerCheck>();
   #written: string | undefined;
   /** Of all that says who is believed. */
   #digest: Buffer | undefined;
@@ -62,10 +75,16 @@ export class GatewayAuth {
   set(auth: ServeAuthConfig | undefined): void {
     const tokens = Object.entries(auth?.tokens ?? {}).map(([name, config]) => {
       const token = readToken(name, config);
-      const identity = this.#holders.get(name) ?? token.identity;
-      markCaller(identity, "token");
-      return { ...token, identity };
+      const holder = this.#holders.get(name);
+      const identity = holder ?? token.identity;
+      const rights = holder === undefined ? digestOfCaller(identity) : OF_HOLDER;
+      const grant = this.#grantOf(token.digest, rights) ?? { rights };
+      return { ...token, identity, grant };
     });
+    for (const { identity, grant } of tokens) {
+      markCaller(identity, "token");
+      this.#grants.set(identity, grant);
+    }
     const written = JSON.stringify(auth?.jwt ?? null);
     // The keys that were had from elsewhere are kept where nothing has changed.
     if (written !== this.#written) this.#bearer = createJwtCheck(auth);
@@ -78,6 +97,20 @@ export class GatewayAuth {
     this.#formats = new WeakMap(
       tokens.flatMap(({ identity, format }) => (format === undefined ? [] : [[identity, format] as const])),
     );
+  }
+
+  /** Tells whether somebody who was let in would still be, as the same and with the same rights. */
+  isCurrent(identity: Identity | undefined): boolean {
+    if (identity === undefined) return !this.isOn;
+    const grant = this.#grants.get(identity);
+    if (grant === undefined) return false;
+    return grant === this.#bearer || this.#tokens.some((token) => token.grant === grant);
+  }
+
+  /** Remembers that a copy of an identity was let in by the same. */
+  markCopy(copy: Identity, identity: Identity): void {
+    const grant = this.#grants.get(identity);
+    if (grant !== undefined) this.#grants.set(copy, grant);
   }
 
   /** The format that the holder of a token is given. */
@@ -95,8 +128,12 @@ export class GatewayAuth {
     if (known !== undefined) return { identity: known.identity };
     const isKeyAlone = authorization === null && apiKey !== null;
     if (this.#bearer !== undefined && !isKeyAlone) {
-      const checked = await this.#bearer.check(request);
+      const bearer = this.#bearer;
+      const checked = await bearer.check(request);
+      // Keys may take long to come, and others may be believed by then.
+      if (bearer !== this.#bearer) return await this.identify(request);
       if (!("identity" in checked)) return { refusal: refusalOf(checked.refusal) };
+      this.#grants.set(checked.identity, bearer);
       markCaller(checked.identity, `jwt:${issuerOf(checked.identity)}`);
       return checked;
     }
@@ -113,6 +150,10 @@ export class GatewayAuth {
   /** Answers what clients ask to find out where to get a token; nothing where there is nothing to say. */
   describe(request: RequestHead): Response | undefined {
     return this.#bearer?.describe(request);
+  }
+
+  #grantOf(digest: Buffer, rights: string): Grant | undefined {
+    return this.#tokens.find((known) => known.digest.equals(digest) && known.grant.rights === rights)?.grant;
   }
 
   /** Looks at every token, whichever it is: how long that takes tells nothing. */
@@ -140,7 +181,7 @@ function refusalOf(response: Response): Refusal {
 function readToken(
   name: string,
   { token, scopes, tier, format }: NonNullable<ServeAuthConfig["tokens"]>[string],
-): KnownToken {
+): Omit<KnownToken, "grant"> {
   if (typeof token !== "string" || token.length < LEAST_TOKEN_CHARACTERS || /\s/.test(token)) {
     throw new TypeError(
       `serve.auth.tokens.${name}.token must have at least ${LEAST_TOKEN_CHARACTERS} characters, none of them a space.`,

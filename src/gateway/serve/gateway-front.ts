@@ -5,7 +5,6 @@ import { isMetadataPath } from "../../http/bearer.ts";
 import { createHostGuard, type HostGuard } from "../../http/host-guard.ts";
 import type { RequestHead } from "../../http/refusal.ts";
 import { MCP_CORS } from "../../mcp/server/http-cors.ts";
-import type { McpHandler } from "../../mcp/server/http-handler.ts";
 import { createRefusal } from "../../mcp/server/http-refusal.ts";
 import type { HttpAnswer, HttpRequest } from "../../openapi/server/http-exchange.ts";
 import { NodeRequest, sendAnswer } from "../../openapi/server/node-exchange.ts";
@@ -20,9 +19,11 @@ import {
   NOTHING_HERE,
   ONLY_READ,
   refusalAnswer,
+  TWO_HOSTS,
   textAnswer,
 } from "./own-answers.ts";
 import type { ServeSettings } from "./serve-settings.ts";
+import { MCP_PATH, servedPaths } from "./served-paths.ts";
 
 /** Something else that is served, under a prefix of its own. */
 export interface GatewayRoute {
@@ -60,8 +61,6 @@ export interface GatewayFrontOptions {
 /** A request that may be answered, or what is said instead. */
 type AdmittedRequest = { readonly identity: Identity | undefined } | { readonly refusal: HttpAnswer };
 
-const MCP_PATH = "/mcp";
-
 /** Sends every request to the part of the gateway it is for. */
 export class GatewayFront {
   readonly #options: GatewayFrontOptions;
@@ -92,6 +91,10 @@ export class GatewayFront {
   }
 
   readonly onRequest = (message: IncomingMessage, response: ServerResponse): void => {
+    if (hasSeveral(message, "host")) {
+      void sendAnswer(refusalAnswer(TWO_HOSTS), message, response);
+      return;
+    }
     const request = new NodeRequest(message);
     if (request.path === MCP_PATH) {
       this.#mcpListener(message, response);
@@ -116,11 +119,15 @@ export class GatewayFront {
     const { auth, parts } = this.#options;
     const { mcp } = parts;
     if (mcp === undefined) return createRefusal(404, NOTHING_HERE.message);
-    if (!auth.isOn || request.method === "OPTIONS") return await mcp.fetch(request);
+    const isOpen = !auth.isOn || request.method === "OPTIONS";
+    if (isOpen) return await mcp.fetch(request, { isCurrent: () => auth.isCurrent(undefined) });
     const refusal = this.#guard.check(request);
     if (refusal !== undefined) return createRefusal(refusal.status, await refusal.text());
     const admitted = await auth.identify(request);
-    if ("identity" in admitted) return await fetchAs(mcp, request, admitted.identity);
+    if ("identity" in admitted) {
+      const { identity } = admitted;
+      return await mcp.fetch(request, { identity, isCurrent: () => auth.isCurrent(identity) });
+    }
     const { status, message, headers } = admitted.refusal;
     return this.#guard.mark(request, createRefusal(status, message, { headers }));
   }
@@ -211,25 +218,18 @@ export class GatewayFront {
   }
 
   #index(): Readonly<Record<string, unknown>> {
-    const { parts, metrics, routes } = this.#options;
+    const { metrics, routes } = this.#options;
     const { serve, name } = this.#settings;
-    const { http = true } = serve;
-    const hasDocs = http !== false && (http === true || http.docs !== false);
+    const { metrics: metricsPath, ...paths } = servedPaths(serve);
     return {
       name,
       ...Object.fromEntries(routes.map(({ prefix }) => [prefix.slice(1), prefix])),
-      ...(parts.mcp !== undefined && { mcp: MCP_PATH }),
-      ...(parts.http !== undefined && { api: "/api", document: "/openapi.json" }),
-      ...(hasDocs && { docs: "/docs" }),
+      ...paths,
       health: "/health",
       ready: "/ready",
-      ...(metrics !== undefined && this.#settings.metrics && { metrics: "/metrics" }),
+      ...(metrics !== undefined && metricsPath !== undefined && { metrics: metricsPath }),
     };
   }
-}
-
-function fetchAs(mcp: McpHandler, request: Request, identity: Identity | undefined): Promise<Response> {
-  return mcp.fetch(request, { identity });
 }
 
 function createGuard({ hosts, origins }: ServeSettings): HostGuard {

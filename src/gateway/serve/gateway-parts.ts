@@ -1,7 +1,9 @@
+import { HeldIdentity } from "../../core/access/identity.ts";
 import { createMemoryStore, createResultFormat, type ResultStore } from "../../formats/index.ts";
 import { createMcpHandler, type McpHandler } from "../../mcp/server/http-handler.ts";
 import type { McpServer } from "../../mcp/server/mcp-server.ts";
 import { createHttpHandler, type HttpHandler } from "../../openapi/server/http-handler.ts";
+import type { ReplayedCall } from "../../openapi/server/replayed-call.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
 import type { Gateway } from "../gateway.ts";
 import { explainMissing } from "../missing-operation.ts";
@@ -10,7 +12,7 @@ import type { GatewayAuth } from "./gateway-auth.ts";
 import { GatewayFormats } from "./gateway-formats.ts";
 import { createGatewayMcp, mcpSettings } from "./gateway-mcp.ts";
 import type { CallTelemetry } from "./observe/call-telemetry.ts";
-import { withEntry } from "./observe/entry.ts";
+import { markEntry, withEntry } from "./observe/entry.ts";
 import type { ReadRecord } from "./observe/read-record.ts";
 import { refusalError } from "./own-answers.ts";
 import { isAuthOn, type ServeSettings } from "./serve-settings.ts";
@@ -21,6 +23,7 @@ export interface GatewayPartsOptions {
   readonly auth: GatewayAuth;
   readonly telemetry: CallTelemetry | undefined;
   readonly onRead?: ((record: ReadRecord) => void) | undefined;
+  readonly onReplay?: ((call: ReplayedCall) => void) | undefined;
   readonly onWarning: (message: string, cause?: unknown) => void;
 }
 
@@ -80,6 +83,11 @@ export class GatewayParts {
       mcp === prepared.mcp ? undefined : mcp?.close(timeoutMs),
       http === prepared.http ? undefined : http?.close(timeoutMs),
     ]);
+  }
+
+  /** Ends streams of callers who are not let in any more; MCP begins anew where others are. */
+  recheck(): void {
+    this.#now.http?.handler.recheck();
   }
 
   /** Ends what was prepared and is not used after all. */
@@ -144,7 +152,7 @@ export class GatewayParts {
     const formats = new GatewayFormats(settings.serve, this.#formatless()).names;
     const key = JSON.stringify([docs, title, version, hosts, origins, bounds, formats, isAuthenticated]);
     if (this.#now.http?.key === key) return this.#now.http;
-    const { gateway, telemetry, onWarning } = this.#options;
+    const { gateway, auth: known, telemetry, onReplay, onWarning } = this.#options;
     const handler = createHttpHandler(withEntry(gateway.executor, "http", telemetry), {
       info: { title, version },
       docs,
@@ -154,6 +162,8 @@ export class GatewayParts {
       hosts,
       origins,
       limits: bounds,
+      isCurrent: (identity) => known.isCurrent(identity),
+      onReplay: onReplay && this.#replayTeller(onReplay),
       onWarning,
       ...(isAuthenticated && {
         authenticate: (request) => this.#authenticate(request),
@@ -163,13 +173,24 @@ export class GatewayParts {
     return { key, handler, close: (ms) => handler.close({ timeoutMs: ms }) };
   }
 
+  /** A call that was not run came in over HTTP all the same. */
+  #replayTeller(tell: (call: ReplayedCall) => void): (call: ReplayedCall) => void {
+    const { telemetry } = this.#options;
+    return (call) => tell({ ...call, metadata: markEntry(call.metadata, "http", telemetry) });
+  }
+
   #formatless(): ConstructorParameters<typeof GatewayFormats>[1] {
     return { tokenFormat: () => undefined, budgetOf: () => undefined, store: this.#store };
   }
 
   async #authenticate(request: Request) {
-    const admitted = await this.#options.auth.identify(request);
+    const { auth } = this.#options;
+    const admitted = await auth.identify(request);
     if ("refusal" in admitted) throw refusalError(admitted.refusal);
-    return admitted.identity;
+    if (admitted.identity === undefined) return undefined;
+    // The same copy as the handler would take, so that it is known again.
+    const held = HeldIdentity.of(admitted.identity);
+    auth.markCopy(held, admitted.identity);
+    return held;
   }
 }

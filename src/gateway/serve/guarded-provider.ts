@@ -106,7 +106,7 @@ export class GuardedProvider implements McpProvider {
     }
     const { policies } = this.#guard;
     try {
-      return await policies.runOfSource({ source: this.namespace, what, signal }, (given) =>
+      return await policies.runOfSource({ source: this.namespace, what, identity, signal }, (given) =>
         run({ ...options, signal: given }),
       );
     } catch (thrown) {

@@ -46,6 +46,9 @@ export const ASKED_TWICE: Refusal = {
   headers: { "www-authenticate": 'Bearer error="invalid_request"' },
 };
 
+/** The refusal of a request that names two hosts: whoever stands in front may have looked at the other one. */
+export const TWO_HOSTS: Refusal = { status: 400, message: "A request has one Host header.", headers: {} };
+
 /** The refusal of a method that only reads are for. */
 export const ONLY_READ: Refusal = {
   status: 405,

@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { query } from "../../../test/make-operation.ts";
 import { loadedConfig } from "../../../test/served-gateway.ts";
+import { toolError } from "../../core/envelope/envelope.ts";
+import { defineOperation } from "../../core/operation/operation.ts";
 import { createGateway } from "../gateway.ts";
 import type { CallRecord } from "./observe/call-record.ts";
+import { Metrics } from "./observe/metrics.ts";
 import { createObserver } from "./observe/observer.ts";
 import { serveGateway } from "./serve-gateway.ts";
 
@@ -49,5 +52,77 @@ describe("a gateway made from a config", () => {
       { operation: "desk.greet", cached: true },
       { operation: "files.read", outcome: "call_error", code: "UNAVAILABLE" },
     ]);
+  });
+
+  it("RE-30 records a repetition over HTTP as one, with how the first call ended, and runs nothing again", async () => {
+    const logged: Record<string, unknown>[] = [];
+    const metrics = new Metrics();
+    const log = { info: (_: string, fields?: object) => void logged.push({ ...fields }) };
+    const observer = createObserver({ log, metrics });
+    const seen: unknown[] = [];
+    observer.listen({
+      begin: ({ operation }) => void seen.push(["begin", operation]),
+      end: ({ repeated }, { input }) => void seen.push(["end", repeated, input]),
+    });
+    let runs = 0;
+    const act = (name: string, handler: () => unknown) =>
+      defineOperation({
+        ...{ namespace: "desk", name, version: "1.0.0", type: "mutation", description: "" },
+        handler,
+      });
+    const operations = [
+      act("book", () => ({ runs: ++runs })),
+      act("refuse", () => {
+        runs++;
+        return toolError("It is gone.", { code: "NOT_FOUND" });
+      }),
+    ];
+    const auth = { tokens: { ann: { token: "the-token-of-ann-1" } } };
+    const loaded = { ...loadedConfig({ serve: { auth } }), localOperations: operations };
+    const gateway = await createGateway(loaded, { observers: [observer] });
+    await gateway.ready;
+    const server = await serveGateway(gateway, loaded, { metrics, onReplay: observer.replay });
+    const headers = {
+      ...{ "content-type": "application/json", authorization: "Bearer the-token-of-ann-1" },
+      "idempotency-key": "one",
+    };
+    const post = async (path: string, body: unknown, id: string) => {
+      const init = {
+        method: "POST",
+        headers: { ...headers, "x-request-id": id },
+        body: JSON.stringify(body),
+      };
+      return (await fetch(`${server.url}${path}`, init)).headers.get("idempotency-replayed");
+    };
+    try {
+      expect(await post("/api/desk/book", { n: 1 }, "a")).toBeNull();
+      expect(await post("/api/desk/book", { n: 1 }, "b")).toBe("true");
+      expect(await post("/api/desk/refuse", {}, "c")).toBeNull();
+      expect(await post("/api/desk/refuse", {}, "d")).toBe("true");
+      const batch = [{ operation: "desk.book", input: { n: 2 } }];
+      await post("/batch", batch, "e");
+      await post("/batch", batch, "f");
+    } finally {
+      await server.close({ timeoutMs: 0 });
+      await gateway.close();
+      metrics.close();
+    }
+    expect(runs).toBe(3);
+    const told = { source: "desk", type: "mutation", subject: "ann", entry: "http" };
+    expect(logged).toMatchObject([
+      { event: "call", requestId: "a", operation: "desk.book", outcome: "ok" },
+      { event: "call", requestId: "b", operation: "desk.book", ...told, outcome: "ok", repeated: true },
+      { requestId: "c", operation: "desk.refuse", outcome: "tool_error" },
+      { requestId: "d", ...told, outcome: "tool_error", code: "NOT_FOUND", repeated: true },
+      { operation: "desk.book" },
+      { operation: "desk.book", ...told, outcome: "ok", repeated: true },
+    ]);
+    expect(logged.filter(({ repeated }) => repeated).length).toBe(3);
+    expect(seen.slice(2, 4)).toEqual([
+      ["begin", "desk.book"],
+      ["end", true, { n: 1 }],
+    ]);
+    expect(observer.running).toBe(0);
+    expect(metrics.text()).toMatch(/waybill_calls_total\{operation="desk\.book"[^}]*\} 4/);
   });
 });

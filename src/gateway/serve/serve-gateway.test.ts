@@ -69,10 +69,15 @@ async function statusOf(url: string, init?: RequestInit): Promise<number> {
   return response.status;
 }
 
-/** The status of a request that says it goes to another host. */
-function statusAs(host: string, server: GatewayServer, path: string): Promise<number | undefined> {
+/** The status of a request that says it goes to another host, or to several. */
+function statusAs(
+  host: string | readonly string[],
+  server: GatewayServer,
+  path: string,
+): Promise<number | undefined> {
+  const headers = [host].flat().flatMap((one) => ["Host", one]);
   return new Promise((resolve, reject) => {
-    const sent = request({ host: "127.0.0.1", port: server.port, path, headers: { host } }, (response) => {
+    const sent = request({ host: "127.0.0.1", port: server.port, path, headers }, (response) => {
       response.resume();
       resolve(response.statusCode);
     });
@@ -233,6 +238,21 @@ describe("serveGateway", () => {
       expect([path, await statusOf(server.url + path, foreign)]).toEqual([path, 403]);
     }
     expect(await statusAs("evil.example", server, "/health")).toBe(200);
+  });
+
+  it("refuses requests that name two hosts, whatever they ask for", async () => {
+    const { server } = await start();
+    const own = `127.0.0.1:${server.port}`;
+    for (const path of ["/", "/health", "/metrics", "/mcp", "/api/office.greet", "/nothing"]) {
+      for (const hosts of [
+        [own, own],
+        [own, "evil.example"],
+        ["evil.example", own],
+      ]) {
+        expect([path, await statusAs(hosts, server, path)]).toEqual([path, 400]);
+      }
+    }
+    expect(await statusAs([own], server, "/health")).toBe(200);
   });
 
   it("RE-30 needs authentication to be reached by others, and warns that nothing is encrypted", async () => {

@@ -1,13 +1,14 @@
 import { type HttpListener, listenHttp } from "../../http/listen.ts";
+import type { ReplayedCall } from "../../openapi/server/replayed-call.ts";
 import { ConfigError, type LoadedConfig } from "../config/loaded-config.ts";
 import type { Gateway } from "../gateway.ts";
 import { GatewayAuth, type TokenHolders } from "./gateway-auth.ts";
 import { GatewayFront, type GatewayRoute } from "./gateway-front.ts";
-import { GatewayParts } from "./gateway-parts.ts";
+import { GatewayParts, type PreparedParts } from "./gateway-parts.ts";
 import type { CallTelemetry } from "./observe/call-telemetry.ts";
 import type { Metrics } from "./observe/metrics.ts";
 import type { ReadRecord } from "./observe/read-record.ts";
-import { readServeSettings, type ServePlace, type ServeSettings } from "./serve-settings.ts";
+import { isAuthOn, readServeSettings, type ServePlace, type ServeSettings } from "./serve-settings.ts";
 
 /** What a gateway is served with beyond its config. */
 export interface ServeGatewayOptions extends ServePlace {
@@ -17,6 +18,8 @@ export interface ServeGatewayOptions extends ServePlace {
   readonly telemetry?: CallTelemetry | undefined;
   /** Hears of every resource that was read and every prompt that was filled in. @default nobody does */
   readonly onRead?: ((record: ReadRecord) => void) | undefined;
+  /** Hears of every HTTP call that was answered as the first one of its idempotency key was. @default nobody does */
+  readonly onReplay?: ((call: ReplayedCall) => void) | undefined;
   /** Hears what is odd; it must mask secrets. @default nobody does */
   readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
 }
@@ -36,7 +39,7 @@ export interface GatewayServer {
   readonly port: number;
   /**
    * Serves as another config says; calls under way go on, and what has not changed stays as it is. Rejects where that cannot be, and then
-   * everything stays as it was.
+   * everything stays as it was but for who may call: tokens that are gone are refused all the same.
    */
   reload(loaded: LoadedConfig): Promise<void>;
   /** Stops listening, waits for what runs, and ends it after `timeoutMs`. */
@@ -75,18 +78,24 @@ class ListeningGateway implements GatewayServer {
   /** What is being drained. */
   readonly #leaving = new Set<Promise<unknown>>();
   #settings: ServeSettings;
+  #loaded: LoadedConfig;
+  /** Who is let in now. */
+  #believed: ServeSettings["auth"];
   #listener: HttpListener | undefined;
   #reloading: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
 
   constructor(gateway: Gateway, loaded: LoadedConfig, options: RoutedGatewayOptions) {
-    const { metrics, telemetry, routes = [], onRead, onWarning = () => {} } = options;
+    const { metrics, telemetry, routes = [], onRead, onReplay, onWarning = () => {} } = options;
     this.#options = options;
+    this.#loaded = loaded;
     this.#warn = onWarning;
     this.#settings = readServeSettings(loaded, options);
+    this.#believed = this.#settings.auth;
     this.#auth = asConfig(() => new GatewayAuth(this.#settings.auth, options.holders));
     const auth = this.#auth;
-    const parts = new GatewayParts(this.#settings, { gateway, auth, telemetry, onRead, onWarning });
+    const hears = { telemetry, onRead, onReplay, onWarning };
+    const parts = new GatewayParts(this.#settings, { gateway, auth, ...hears });
     this.#parts = parts;
     this.#front = asConfig(
       () => new GatewayFront(this.#settings, { parts, auth, metrics, telemetry, routes, onWarning }),
@@ -135,26 +144,51 @@ class ListeningGateway implements GatewayServer {
     const settings = readServeSettings(loaded, this.#options);
     // Whether they make sense is found out before anything changes.
     asConfig(() => new GatewayAuth(settings.auth));
-    // Whoever may call no more is refused even where the rest cannot be done.
-    this.#auth.set(settings.auth);
-    const old = this.#settings;
-    const hasMoved = settings.host !== old.host || settings.port !== old.port;
-    const prepared = asConfig(() => this.#parts.prepare(loaded, settings));
-    let listener: HttpListener | undefined;
-    try {
-      listener = hasMoved ? await this.#listenElsewhere(settings) : undefined;
-    } catch (thrown) {
-      await this.#parts.discard(prepared);
+    // Whoever may call no more is refused even where the rest cannot be done; nobody is let in unasked before it is.
+    if (isAuthOn(settings.auth)) this.#believe(settings.auth);
+    const { prepared, listener } = await this.#prepare(loaded, settings).catch((thrown: unknown) => {
+      this.#keep();
       throw thrown;
-    }
+    });
+    this.#believe(settings.auth);
     this.#parts.formats.set(settings.serve);
     this.#front.set(settings);
     this.#settings = settings;
+    this.#loaded = loaded;
     this.#leave(this.#parts.use(prepared, settings.drainMs));
     if (listener === undefined) return;
     const left = this.#listener;
     this.#listener = listener;
     if (left !== undefined) this.#leave(left.close({ timeoutMs: settings.drainMs }));
+  }
+
+  /** Tells callers from one another by other settings, and ends what those have open who are not let in any more. */
+  #believe(auth: ServeSettings["auth"]): void {
+    this.#auth.set(auth);
+    this.#believed = auth;
+    this.#parts.recheck();
+  }
+
+  /** Serves as before, to those who may call now. */
+  #keep(): void {
+    const kept = { ...this.#settings, auth: this.#believed };
+    this.#settings = kept;
+    this.#leave(this.#parts.use(this.#parts.prepare(this.#loaded, kept), kept.drainMs));
+  }
+
+  async #prepare(
+    loaded: LoadedConfig,
+    settings: ServeSettings,
+  ): Promise<{ readonly prepared: PreparedParts; readonly listener: HttpListener | undefined }> {
+    const { host, port } = this.#settings;
+    const hasMoved = settings.host !== host || settings.port !== port;
+    const prepared = asConfig(() => this.#parts.prepare(loaded, settings));
+    try {
+      return { prepared, listener: hasMoved ? await this.#listenElsewhere(settings) : undefined };
+    } catch (thrown) {
+      await this.#parts.discard(prepared);
+      throw thrown;
+    }
   }
 
   async #listenElsewhere(settings: ServeSettings): Promise<HttpListener> {

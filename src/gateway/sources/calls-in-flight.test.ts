@@ -101,6 +101,30 @@ describe("calls in flight", () => {
     expect(read).toHaveBeenCalled();
   });
 
+  it("are made to what has taken the place of their operation, streams too, unless it is of another type or gone", async () => {
+    const calls = open();
+    const values = (value: string) =>
+      async function* () {
+        yield value;
+      };
+    const registry = new OperationRegistry([
+      ...["a.one", "a.gone"].map((id) => calls.count(query(id, () => "old"))),
+      ...["a.many", "a.turned"].map((id) => calls.count(stream(id, values("old")))),
+    ]);
+    const heirs = [
+      query("a.one", () => "new"),
+      stream("a.many", values("new")),
+      query("a.turned", () => "new"),
+    ];
+    calls.handOver((id) => heirs.find((heir) => heir.id === id));
+    const allOf = async (id: string) => (await collect(registry.subscribe(id))).map(({ data }) => data);
+    expect((await registry.execute("a.one")).data).toBe("new");
+    expect((await registry.execute("a.gone")).data).toBe("old");
+    expect(await allOf("a.many")).toEqual(["new"]);
+    expect(await allOf("a.turned")).toEqual(["old"]);
+    expect(calls.running).toBe(0);
+  });
+
   it("are refused with the reason there is, and not counted then", async () => {
     const calls = new CallsInFlight(() => new CallError("UNAVAILABLE", "It is away."));
     const ran = vi.fn();

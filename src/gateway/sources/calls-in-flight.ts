@@ -11,6 +11,7 @@ export class CallsInFlight {
   readonly #counted = new WeakMap<AnyOperation, AnyOperation>();
   readonly #waiting = new Set<() => void>();
   #running = 0;
+  #heir: ((id: string) => AnyOperation | undefined) | undefined;
 
   /** `refusal` says why nothing can be called right now; `reword` gives what a call failed with as it is told. */
   constructor(
@@ -39,6 +40,11 @@ export class CallsInFlight {
     return counted as AnyOperation;
   }
 
+  /** Sends calls that begin from now on, such as those that waited for their turn, to what has taken the place of their operation. */
+  handOver(find: (id: string) => AnyOperation | undefined): void {
+    this.#heir = find;
+  }
+
   /** Resolves once nothing runs, or when the time is up. */
   idle(timeoutMs: number): Promise<void> {
     if (this.#running === 0 || timeoutMs <= 0) return Promise.resolve();
@@ -60,6 +66,8 @@ export class CallsInFlight {
 
   #calling(operation: AnyOperation): Handler {
     return async (input, context) => {
+      const heir = this.#heirOf(operation);
+      if (heir !== undefined) return await heir.handler(input, context);
       const leave = this.#enter();
       try {
         return await operation.handler(input, context);
@@ -73,6 +81,8 @@ export class CallsInFlight {
 
   #streaming(operation: AnyOperation): Handler {
     return async (input, context) => {
+      const heir = this.#heirOf(operation);
+      if (heir !== undefined) return await heir.handler(input, context);
       const leave = this.#enter();
       try {
         const values: unknown = await operation.handler(input, context);
@@ -86,6 +96,12 @@ export class CallsInFlight {
         throw thrown;
       }
     };
+  }
+
+  /** One of another type would give what nobody asked for. */
+  #heirOf({ id, type }: AnyOperation): AnyOperation | undefined {
+    const heir = this.#heir?.(id);
+    return heir?.type === type ? heir : undefined;
   }
 
   #enter(): () => void {

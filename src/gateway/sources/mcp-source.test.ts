@@ -1,15 +1,16 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { join, resolve } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { atEnd, loadedConfig, makeFolder, makeSource, reasonOf } from "../../../test/gateway-sources.ts";
-import { rejection } from "../../../test/make-operation.ts";
+import { rejection, sleep } from "../../../test/make-operation.ts";
 import { listen, serveFirstHttp } from "../../../test/mcp-servers/http-servers.ts";
 import { scriptedOptions } from "../../../test/mcp-servers/scripted-connection.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
 import { approveTools, fromMcp } from "../../mcp/index.ts";
 import type { McpServerConfig } from "../config/gateway-config.ts";
 import { SecretMask } from "../config/secret-mask.ts";
+import { createPolicies } from "../policy/policies.ts";
 
 const FILES = resolve("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js");
 const EVERYTHING = resolve("node_modules/@modelcontextprotocol/server-everything/dist/index.js");
@@ -34,6 +35,59 @@ function watched() {
   return { options, pids };
 }
 
+/** A server that tells its process, and has a call that ends when it may. */
+const PATIENT = `
+import { appendFileSync, existsSync } from "node:fs";
+import { createInterface } from "node:readline";
+createInterface({ input: process.stdin }).on("line", async (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  const answer = (result) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, ...result }) + "\\n");
+  const inputSchema = { type: "object" };
+  if (method === "initialize")
+    return answer({ result: { protocolVersion: params.protocolVersion, capabilities: { tools: {}, resources: {} }, serverInfo: { name: "s", version: "1" } } });
+  if (method === "tools/list") return answer({ result: { tools: ["pid", "wait"].map((name) => ({ name, inputSchema })) } });
+  if (method !== "tools/call") return answer({ error: { code: -32601, message: "no" } });
+  if (params.name === "wait") {
+    appendFileSync("started", process.pid + "\\n");
+    while (!existsSync("released")) await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  answer({ result: { content: [], structuredContent: { pid: process.pid } } });
+});
+`;
+
+function patient() {
+  const folder = makeFolder({ "patient.mjs": PATIENT, started: "" });
+  const warnings: string[] = [];
+  const server = { command: process.execPath, args: ["patient.mjs"] };
+  const loaded = loadedConfig({ mcpServers: { up: server } }, { baseDir: folder });
+  const made = makeSource(loaded, { onWarning: (message) => warnings.push(message) });
+  const started = () => readFileSync(join(folder, "started"), "utf8").split("\n").filter(Boolean).map(Number);
+  return {
+    ...made,
+    warnings,
+    started,
+    release: () => writeFileSync(join(folder, "released"), ""),
+    breakServer: () => writeFileSync(join(folder, "patient.mjs"), "process.exit(1);"),
+  };
+}
+
+/** A server with tools whose schemas take long to look through, and one at the end that is warned of. */
+const LABORIOUS = `
+import { writeFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+const anyOf = Array.from({ length: 5_000 }, (_, at) => ({ required: ["k" + at] }));
+const tools = Array.from({ length: 60 }, (_, at) => ({ name: "t" + at, inputSchema: { type: "object", anyOf } }));
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) return;
+  const answer = (result, done) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n", done);
+  if (method === "initialize")
+    return answer({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } });
+  answer({ tools: [...tools, { name: "last" }] }, () => writeFileSync("listed", ""));
+});
+`;
+
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -53,6 +107,22 @@ async function freePort(): Promise<number> {
 }
 
 describe("an MCP server as a source", () => {
+  it("is closed while its tools are imported, without importing the rest of them", async () => {
+    const folder = makeFolder({ "laborious.mjs": LABORIOUS });
+    const warnings: string[] = [];
+    const server = { command: process.execPath, args: ["laborious.mjs"] };
+    const loaded = loadedConfig({ mcpServers: { up: server } }, { baseDir: folder });
+    const { source, states } = makeSource(loaded, { onWarning: (message) => warnings.push(message) });
+    const started = source.start();
+    await vi.waitUntil(() => existsSync(join(folder, "listed")), { timeout: 20_000, interval: 1 });
+    // The list has been read by now, and its tools take seconds.
+    await sleep(200);
+    await source.close();
+    await started;
+    expect(states.map(({ status }) => status)).toEqual(["closed"]);
+    expect(warnings).toEqual([]);
+  });
+
   it("RE-30 is up with the tools of a real server, which are called like any operation", async () => {
     const folder = makeFolder({ "a.txt": "hello" });
     const { source, states } = mcp({ command: process.execPath, args: [FILES, folder] });
@@ -222,10 +292,10 @@ describe("an MCP server as a source", () => {
     const registry = new OperationRegistry();
     registry.registerAll(source);
     await registry.execute("up.greet", {});
-    await source.retry();
-    expect(pids()).toHaveLength(2);
     await source.close();
     expect(pids().filter(isRunning)).toEqual([]);
+    await source.retry();
+    expect(pids()).toHaveLength(2);
   });
 
   it("RE-30 leaks nothing over many restarts", async () => {
@@ -286,6 +356,87 @@ describe("an MCP server as a source", () => {
     const unlocked = mcp({ ...options, lock: false });
     await unlocked.source.start();
     expect(unlocked.source.report().changed).toBeUndefined();
+  });
+
+  it("RE-30 is connected to anew when it is asked to while it is up, and calls under way end on the old connection", async () => {
+    const { source, states, started, release } = patient();
+    await source.start();
+    const { provider } = source;
+    const registry = new OperationRegistry();
+    registry.registerAll(source);
+    const pidOf = async () => (await registry.execute("up.pid", {})).data as { pid: number };
+    const { pid: old } = await pidOf();
+    const waiting = registry.execute("up.wait", {});
+    await vi.waitFor(() => expect(started()).toEqual([old]));
+    source.onChange((changes) => {
+      for (const { operation } of changes) registry.register(operation, { replace: true });
+    });
+    await source.retry();
+    expect(states.map(({ status }) => status)).toEqual(["up", "up"]);
+    const { pid: fresh } = await pidOf();
+    expect([fresh === old, isRunning(old), source.provider === provider]).toEqual([false, true, true]);
+    expect(provider?.capabilities.resources).toBe(true);
+    release();
+    expect((await waiting).data).toEqual({ pid: old });
+    await vi.waitFor(() => expect(isRunning(old)).toBe(false));
+    // What the old one leaves behind is not the new one's.
+    expect(provider?.capabilities.resources).toBe(true);
+    expect((await pidOf()).pid).toBe(fresh);
+    await source.close();
+    expect(isRunning(fresh)).toBe(false);
+  });
+
+  it("RE-30 answers calls that wait for their turn while it is connected to anew by the new connection", async () => {
+    const { source, started, release } = patient();
+    await source.start();
+    const registry = new OperationRegistry();
+    registry.registerAll(source);
+    const rules = { sourceOf: () => "up", sources: new Map([["up", { concurrency: 1 }]]) };
+    const policies = createPolicies({ rules });
+    atEnd(() => policies.close());
+    registry.use(policies.hooks);
+    const running = registry.execute("up.wait", {});
+    await vi.waitFor(() => expect(started()).toHaveLength(1));
+    const waiting = ["up.pid", "up.pid", "up.wait"].map((id) => registry.execute(id, {}));
+    await source.retry();
+    release();
+    const [old] = started();
+    expect((await running).data).toEqual({ pid: old });
+    const answers = await Promise.all(waiting);
+    const [{ data } = { data: undefined }] = answers;
+    expect(answers.map((answer) => answer.data)).toEqual([data, data, data]);
+    expect(data).toEqual({ pid: expect.any(Number) });
+    expect(data).not.toEqual({ pid: old });
+  });
+
+  it("RE-30 leaves nothing running when it closes while calls end on a connection it has left", async () => {
+    const { source, started } = patient();
+    await source.start();
+    const registry = new OperationRegistry();
+    registry.registerAll(source);
+    const waiting = rejection(registry.execute("up.wait", {}));
+    await vi.waitFor(() => expect(started()).toHaveLength(1));
+    await source.retry();
+    const startedAt = performance.now();
+    await source.close({ timeoutMs: 100 });
+    expect(performance.now() - startedAt).toBeLessThan(6_000);
+    expect(await waiting).toMatchObject({ code: "UNAVAILABLE" });
+    expect(started().filter(isRunning)).toEqual([]);
+  });
+
+  it("RE-30 keeps the connection it has where a new one cannot be made, and says so", async () => {
+    const { source, states, breakServer, warnings } = patient();
+    await source.start();
+    const registry = new OperationRegistry();
+    registry.registerAll(source);
+    const before = (await registry.execute("up.pid", {})).data;
+    breakServer();
+    await source.retry();
+    expect(states.map(({ status }) => status)).toEqual(["up"]);
+    expect((await registry.execute("up.pid", {})).data).toEqual(before);
+    const note = expect.stringMatching(/^It could not be connected to anew, and stays as it was: /);
+    expect(source.report().notes).toContainEqual({ name: "up", note });
+    expect(warnings.join()).toContain("It could not be connected to anew");
   });
 
   it("RE-30 starts processes in the folder of the config, and says nothing on our own stderr", async () => {

@@ -6,6 +6,7 @@ import type { ReconnectingConnection } from "../../mcp/client/reconnecting-conne
 import type { FromMcpOptions } from "../../mcp/index.ts";
 import type { McpServerConfig } from "../config/gateway-config.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
+import { stampOf } from "../file-stamps.ts";
 import { ChangedTools } from "../lock/changed-tools.ts";
 import { sourceError } from "../source-error.ts";
 import type { Backing, BackingFacts, BackingWatcher } from "./backing.ts";
@@ -15,7 +16,8 @@ import type { Source } from "./source.ts";
 import { asFault, SourceFault } from "./source-fault.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { SwitchedProvider } from "./switched-provider.ts";
-import { watchFile } from "./watch-file.ts";
+import { unlessAborted } from "./unless-aborted.ts";
+import { type FileWatch, watchFile } from "./watch-file.ts";
 
 /** Credentials, and whose they are: no other authorization server is shown them. */
 type OAuthConfig = NonNullable<McpServerConfig["oauth"]>;
@@ -33,9 +35,10 @@ export function createMcpSource(name: string, server: McpServerConfig, around: S
     secrets: loaded.secrets,
     reconnect,
     provider,
+    isMadeAnew: true,
     warn: around.warnerOf(name),
     open: (signal, watcher) =>
-      openServer({ name, server, around, provider, watcher, readAt: Date.now() }, signal),
+      openServer({ name, server, around, provider, watcher, lock: readLock(loaded, server) }, signal),
     onState: ({ status }) => provider.setUp(status === "up"),
   });
   return source;
@@ -47,8 +50,8 @@ interface ServerPlan {
   readonly around: Surroundings;
   readonly provider: SwitchedProvider;
   readonly watcher: BackingWatcher;
-  /** When it began, in milliseconds since 1970: whatever is read is read after that. */
-  readonly readAt: number;
+  /** Where approved tools are kept, if it is locked, with the stamp from before they were read. */
+  readonly lock: Pick<FileWatch, "path" | "stamp"> | undefined;
 }
 
 /** Connects and lists. The parts of `fromMcp`, so that closing ends an attempt at once and states are heard of. */
@@ -70,7 +73,9 @@ async function openServer(plan: ServerPlan, signal: AbortSignal): Promise<Backin
   signal.addEventListener("abort", end, { once: true });
   try {
     await connection.open();
-    return new McpBacking(await importServer(connection, options), connection, plan);
+    const importing = importServer(connection, options, signal);
+    const source = await unlessAborted(importing, signal, (late) => late.close());
+    return new McpBacking(source, connection, plan);
   } catch (thrown) {
     await connection.close();
     throw thrown;
@@ -138,6 +143,11 @@ async function toOAuth({ clientId, clientSecret, scope, issuer }: OAuthConfig) {
   return asFault(() => createOAuthStore({ clientId, clientSecret, scope, issuer }));
 }
 
+function readLock(loaded: LoadedConfig, server: McpServerConfig): ServerPlan["lock"] {
+  const path = lockPath(loaded, server);
+  return path === undefined ? undefined : { path, stamp: stampOf(path) };
+}
+
 /** Where the approved tools of a server are kept, if it is locked. */
 export function lockPath(loaded: LoadedConfig, server: McpServerConfig): string | undefined {
   const { lock = false } = loaded.config;
@@ -163,14 +173,12 @@ class McpBacking implements Backing {
     this.#changed = new ChangedTools((text) => plan.around.loaded.secrets.mask(text));
     this.#stop = connection.onEvent((event) => event.type === "state" && this.#mirror(event.state));
     plan.provider.put(source);
-    const { readAt } = plan;
-    const path = lockPath(plan.around.loaded, plan.server);
     const warn = plan.around.warnerOf(plan.name);
     // What is approved elsewhere holds here as well.
     const listener = (): void => {
       source.refresh().catch((cause) => warn("What was approved is not known.", cause));
     };
-    this.#stopWatching = path === undefined ? undefined : watchFile({ path, readAt, listener });
+    this.#stopWatching = plan.lock && watchFile({ ...plan.lock, listener });
     this.#mirror(connection.state);
   }
 
@@ -204,7 +212,7 @@ class McpBacking implements Backing {
   async close(): Promise<void> {
     this.#stop();
     this.#stopWatching?.();
-    this.#plan.provider.put(undefined);
+    this.#plan.provider.remove(this.#source);
     await this.#source.close();
   }
 

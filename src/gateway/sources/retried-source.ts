@@ -2,38 +2,21 @@ import { CallError } from "../../core/errors/errors.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ChangeListener } from "../../core/registry/executor.ts";
 import { Backoff } from "../../mcp/client/backoff.ts";
-import type { ReconnectOptions } from "../../mcp/client/connection-options.ts";
 import type { McpProvider } from "../../mcp/provider.ts";
-import type { SecretMask } from "../config/secret-mask.ts";
 import { sourceError } from "../source-error.ts";
-import type { Backing, BackingFacts, BackingWatcher } from "./backing.ts";
+import type { Backing, BackingFacts } from "./backing.ts";
 import { CallsInFlight } from "./calls-in-flight.ts";
+import { LeavingBackings } from "./leaving-backings.ts";
+import { ListenerSet } from "./listener-set.ts";
 import { operationChanges } from "./operation-changes.ts";
-import { rewordError, toReason, type Wording } from "./shown-text.ts";
+import { rewordError, toReason } from "./shown-text.ts";
 import type { Source, SourceKind, SourceReport, SourceState } from "./source.ts";
 import { SourceFault } from "./source-fault.ts";
+import type { SourcePlan } from "./source-plan.ts";
 import { toCause } from "./told-cause.ts";
+import { watchBacking } from "./watch-backing.ts";
 
 export { SourceFault } from "./source-fault.ts";
-
-/** What a source is made of. */
-export interface SourcePlan {
-  readonly name: string;
-  readonly kind: SourceKind;
-  readonly target: string;
-  readonly secrets: SecretMask;
-  /** Times between attempts. @default 500 ms, doubled up to 30 s */
-  readonly reconnect?: ReconnectOptions | undefined;
-  readonly provider?: McpProvider | undefined;
-  /** What is said of it and of its calls in better words. @default nothing */
-  readonly wording?: Wording | undefined;
-  /** Never throws. */
-  warn(message: string, cause?: unknown): void;
-  /** Makes what stands behind it; leaves nothing behind where that fails, or soon after the signal. */
-  open(signal: AbortSignal, watcher: BackingWatcher): Promise<Backing>;
-  /** Hears of every change of the source's state, before anybody else. */
-  onState?(state: SourceState): void;
-}
 
 const NO_FACTS: BackingFacts = Object.freeze({ unusable: [], notes: [] });
 const CLOSED: SourceState = Object.freeze({ status: "closed" });
@@ -44,19 +27,19 @@ export class RetriedSource implements Source {
   readonly kind: SourceKind;
   readonly provider?: McpProvider;
   readonly #plan: SourcePlan;
-  readonly #calls = new CallsInFlight(
-    () => this.#refusal(),
-    (thrown) => rewordError(thrown, this.#plan.wording ?? []),
-  );
+  /** Calls of what stands behind it now. */
+  #calls = this.#createCalls();
+  readonly #leaving = new LeavingBackings();
   readonly #backoff: Backoff;
   readonly #closing = new AbortController();
-  readonly #changeListeners = new Set<ChangeListener>();
-  readonly #stateListeners = new Set<(state: SourceState) => void>();
+  readonly #changes = new ListenerSet<Parameters<ChangeListener>[0]>((cause) => this.#warnOfListener(cause));
+  readonly #states = new ListenerSet<SourceState>((cause) => this.#warnOfListener(cause));
   #state: SourceState = { status: "connecting" };
   #backing: Backing | undefined;
   #known: ReadonlyMap<string, AnyOperation> = new Map();
   #facts = NO_FACTS;
   #attempt: Promise<void> | undefined;
+  #again: Promise<void> | undefined;
   #started: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -87,13 +70,23 @@ export class RetriedSource implements Source {
 
   async retry(): Promise<void> {
     if (this.#closing.signal.aborted) return;
-    if (this.#attempt !== undefined) return await this.#attempt;
+    if (this.#attempt !== undefined) return await this.#joinAttempt(this.#attempt);
     const backing = this.#backing;
-    if (backing !== undefined && this.#state.status === "up") return await this.#refresh(backing);
+    if (backing !== undefined && this.#state.status === "up") return await this.#renew(backing);
     this.#backing = undefined;
     const attempt = this.#try(backing);
     this.#started ??= attempt;
     await attempt;
+  }
+
+  /** What an attempt reads may have changed since it did: modules are read once more behind it, however often that is asked for. */
+  #joinAttempt(attempt: Promise<void>): Promise<void> {
+    if (this.#plan.kind !== "local") return attempt;
+    this.#again ??= attempt.then(() => {
+      this.#again = undefined;
+      return this.retry();
+    });
+    return this.#again;
   }
 
   report(): SourceReport {
@@ -113,11 +106,11 @@ export class RetriedSource implements Source {
   }
 
   onChange(listener: ChangeListener): () => void {
-    return listenIn(this.#changeListeners, listener);
+    return this.#changes.add(listener);
   }
 
   onState(listener: (state: SourceState) => void): () => void {
-    return listenIn(this.#stateListeners, listener);
+    return this.#states.add(listener);
   }
 
   close({ timeoutMs = 0 }: { readonly timeoutMs?: number } = {}): Promise<void> {
@@ -128,14 +121,21 @@ export class RetriedSource implements Source {
   async #close(timeoutMs: number): Promise<void> {
     clearTimeout(this.#timer);
     this.#closing.abort(new CallError("UNAVAILABLE", `The source "${this.name}" is closed.`));
-    await Promise.all([this.#attempt, this.#calls.idle(timeoutMs)]);
+    await Promise.all([this.#attempt, this.#calls.idle(timeoutMs), this.#leaving.close(timeoutMs)]);
     const backing = this.#backing;
     this.#backing = undefined;
     await this.#end(backing);
     this.#calls.release();
     this.#setState(CLOSED);
-    this.#stateListeners.clear();
-    this.#changeListeners.clear();
+    this.#states.clear();
+    this.#changes.clear();
+  }
+
+  #createCalls(): CallsInFlight {
+    return new CallsInFlight(
+      () => this.#refusal(),
+      (thrown) => rewordError(thrown, this.#plan.wording ?? []),
+    );
   }
 
   /** Why no call can be made: what stands behind the operations is being made, or gone for good. */
@@ -155,19 +155,50 @@ export class RetriedSource implements Source {
   }
 
   async #open(before: Backing | undefined): Promise<void> {
+    await this.#end(before);
+    try {
+      await this.#make();
+    } catch (thrown) {
+      if (!this.#closing.signal.aborted) this.#fail(thrown);
+    }
+  }
+
+  /** Makes what stands behind it, and puts it in use, after `onMade`. */
+  async #make(onMade: () => void = () => {}): Promise<void> {
     const { signal } = this.#closing;
     const watch = this.#watch();
-    await this.#end(before);
     const startedAt = performance.now();
+    signal.throwIfAborted();
+    const backing = await this.#plan.open(signal, watch.watcher);
+    if (signal.aborted) return await this.#end(backing);
+    onMade();
+    this.#adopt(backing);
+    this.#startMs = Math.round(performance.now() - startedAt);
+    watch.begin(backing);
+  }
+
+  #renew(backing: Backing): Promise<void> {
+    if (this.#plan.isMadeAnew !== true) return this.#refresh(backing);
+    this.#attempt ??= this.#replace(backing).finally(() => {
+      this.#attempt = undefined;
+    });
+    return this.#attempt;
+  }
+
+  /** Makes it once more, and leaves what was there when that works; calls under way end there. */
+  async #replace(before: Backing): Promise<void> {
+    // However often this is asked for, there are never more than two.
+    await this.#leaving.ended();
     try {
-      signal.throwIfAborted();
-      const backing = await this.#plan.open(signal, watch.watcher);
-      if (signal.aborted) return await this.#end(backing);
-      this.#adopt(backing);
-      this.#startMs = Math.round(performance.now() - startedAt);
-      watch.begin(backing);
+      await this.#make(() => {
+        this.#calls.handOver((id) => this.#known.get(id));
+        this.#leaving.add(this.#calls, () => this.#end(before));
+        this.#calls = this.#createCalls();
+        this.#setState({ status: "up", since: Date.now() });
+      });
     } catch (thrown) {
-      if (!signal.aborted) this.#fail(thrown);
+      if (this.#closing.signal.aborted) return;
+      this.#tellStale("It could not be connected to anew, and stays as it was", thrown);
     }
   }
 
@@ -175,31 +206,13 @@ export class RetriedSource implements Source {
     await backing?.close().catch((cause: unknown) => this.#plan.warn("It could not be ended.", cause));
   }
 
-  /** Passes on what a backing tells, from when it is in use until another takes its place. */
-  #watch() {
-    let own: Backing | undefined;
-    let lost: { readonly reason: unknown; readonly retryAt: number | undefined } | undefined;
-    const tell = (): void => {
-      if (own === undefined || this.#backing !== own || this.#closing.signal.aborted) return;
-      if (lost === undefined) this.#setUp();
-      else this.#setDown(lost.reason, lost.retryAt);
-    };
-    const watcher: BackingWatcher = {
-      down: (reason, retryAt) => {
-        lost = { reason, retryAt };
-        tell();
-      },
-      up: () => {
-        lost = undefined;
-        tell();
-      },
+  #watch(): ReturnType<typeof watchBacking> {
+    return watchBacking({
+      isInUse: (backing) => this.#backing === backing && !this.#closing.signal.aborted,
+      up: () => this.#setUp(),
+      down: (reason, retryAt) => this.#setDown(reason, retryAt),
       idle: (timeoutMs) => this.#calls.idle(timeoutMs),
-    };
-    const begin = (backing: Backing): void => {
-      own = backing;
-      tell();
-    };
-    return { watcher, begin };
+    });
   }
 
   #adopt(backing: Backing): void {
@@ -216,9 +229,13 @@ export class RetriedSource implements Source {
       await backing.refresh();
       this.#stale = undefined;
     } catch (thrown) {
-      this.#stale = `It could not be listed again, and stays as it was: ${toReason(thrown, this.#plan.secrets)}`;
-      this.#plan.warn(this.#stale, thrown);
+      this.#tellStale("It could not be listed again, and stays as it was", thrown);
     }
+  }
+
+  #tellStale(what: string, thrown: unknown): void {
+    this.#stale = `${what}: ${toReason(thrown, this.#plan.secrets, this.#plan.wording)}`;
+    this.#plan.warn(this.#stale, thrown);
   }
 
   /** Tells what is other than before; operations that are the same stay the same. */
@@ -227,7 +244,7 @@ export class RetriedSource implements Source {
     const now = new Map(backing.operations.map((given) => [given.id as string, this.#calls.count(given)]));
     this.#known = now;
     const changes = operationChanges(before, now);
-    if (changes.length > 0) this.#tell(this.#changeListeners, changes);
+    if (changes.length > 0) this.#changes.tell(changes);
   }
 
   #fail(thrown: unknown): void {
@@ -260,23 +277,10 @@ export class RetriedSource implements Source {
   #setState(state: SourceState): void {
     this.#state = Object.freeze(state);
     this.#plan.onState?.(this.#state);
-    this.#tell(this.#stateListeners, this.#state);
+    this.#states.tell(this.#state);
   }
 
-  #tell<T>(listeners: ReadonlySet<(told: T) => void>, told: T): void {
-    for (const listener of [...listeners]) {
-      try {
-        listener(told);
-      } catch (cause) {
-        this.#plan.warn("A listener threw.", cause);
-      }
-    }
+  #warnOfListener(cause: unknown): void {
+    this.#plan.warn("A listener threw.", cause);
   }
-}
-
-/** Adds a listener as one of its own, so that one added twice hears twice and leaves once. */
-function listenIn<T>(listeners: Set<(told: T) => void>, listener: (told: T) => void): () => void {
-  const own = (told: T): void => listener(told);
-  listeners.add(own);
-  return () => void listeners.delete(own);
 }

@@ -62,7 +62,7 @@ export interface Source {
   readonly provider?: McpProvider;
   /** Starts it; resolves when the first attempt has ended, whichever way. */
   start(): Promise<void>;
-  /** Tries at once what would be tried later, or lists again what is up; resolves when that has ended. */
+  /** Tries at once what would be tried later; of what is up, an MCP server is connected to anew, and the rest lists again. Resolves when that has ended. */
   retry(): Promise<void>;
   report(): SourceReport;
   /** Hears of changes to `operations`; returns how to stop. */

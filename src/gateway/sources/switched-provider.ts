@@ -50,9 +50,15 @@ export class SwitchedProvider implements McpProvider {
     if (provider === undefined) return;
     // A server that will not is no reason to do without it.
     const { resourceSubscriptions, logging } = provider.capabilities;
+    if (this.#isUp) this.#tellChanged(provider.capabilities);
     if (this.#level !== undefined && logging) provider.setLogLevel(this.#level).catch(() => {});
     if (!resourceSubscriptions) return;
     for (const uri of this.#subscribed) provider.subscribeResource(uri).catch(() => {});
+  }
+
+  /** Takes a provider out, unless another one has taken its place. */
+  remove(provider: McpProvider): void {
+    if (this.#present === provider) this.put(undefined);
   }
 
   /** Says whether the present one can be reached. */
@@ -60,9 +66,7 @@ export class SwitchedProvider implements McpProvider {
     if (isUp === this.#isUp) return;
     const lost = this.capabilities;
     this.#isUp = isUp;
-    const { resources, prompts } = isUp ? this.capabilities : lost;
-    if (resources) this.#tell({ type: "resources-changed" });
-    if (prompts) this.#tell({ type: "prompts-changed" });
+    this.#tellChanged(isUp ? this.capabilities : lost);
   }
 
   get capabilities(): McpProviderCapabilities {
@@ -82,8 +86,11 @@ export class SwitchedProvider implements McpProvider {
   }
 
   async subscribeResource(uri: string, options?: McpProviderOptions): Promise<void> {
-    await this.#needed.subscribeResource(uri, options);
+    const asked = this.#needed;
+    await asked.subscribeResource(uri, options);
     this.#subscribed.add(uri);
+    // Another one may have taken its place meanwhile, before this was known.
+    if (this.#now !== undefined && this.#now !== asked) await this.#now.subscribeResource(uri, options);
   }
 
   async unsubscribeResource(uri: string, options?: McpProviderOptions): Promise<void> {
@@ -125,6 +132,11 @@ export class SwitchedProvider implements McpProvider {
   get #needed(): McpProvider {
     if (this.#now !== undefined) return this.#now;
     throw this.#error();
+  }
+
+  #tellChanged({ resources, prompts }: McpProviderCapabilities): void {
+    if (resources) this.#tell({ type: "resources-changed" });
+    if (prompts) this.#tell({ type: "prompts-changed" });
   }
 
   #tell(event: McpProviderEvent): void {

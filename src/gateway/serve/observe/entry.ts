@@ -22,6 +22,11 @@ export function entryOf(metadata: Metadata): CallEntry | undefined {
   return (metadata as { readonly [ENTRY]?: CallEntry })[ENTRY];
 }
 
+/** Says in the metadata of a call where it came in; where there is telemetry, its span begins. */
+export function markEntry(metadata: Metadata, entry: CallEntry, telemetry?: CallTelemetry): Metadata {
+  return { ...(telemetry?.begin(metadata) ?? metadata), [ENTRY]: entry };
+}
+
 /** The same executor for those who call from elsewhere: their calls are known to have come in here, and errors are in words for them; where there is telemetry, each begins a span. */
 export function withEntry(
   executor: ServedGateway,
@@ -76,8 +81,7 @@ class EntryView implements ServedGateway {
   }
 
   #mark(metadata: Metadata = {}): Metadata {
-    const traced = this.#telemetry?.begin(metadata) ?? metadata;
-    return { ...traced, [ENTRY]: this.#entry };
+    return markEntry(metadata, this.#entry, this.#telemetry);
   }
 }
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { query, rejection, stream } from "../../../../test/make-operation.ts";
 import { toolError } from "../../../core/envelope/envelope.ts";
 import { CallError } from "../../../core/errors/errors.ts";
@@ -34,6 +34,10 @@ function watched() {
     stream("desk.cut", async function* () {
       yield 1;
       throw new CallError("UNAVAILABLE", "The line is cut.");
+    }),
+    stream("desk.stall", async function* (_, { signal }) {
+      yield 1;
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
     }),
   ]);
   registry.use(observer);
@@ -90,10 +94,20 @@ describe("createObserver", () => {
       for await (const _ of http.subscribe("desk.cut"));
     };
     await rejection(read());
+    const stall = async (options: { timeoutMs?: number; signal?: AbortSignal }) => {
+      for await (const _ of http.subscribe("desk.stall", {}, options));
+    };
+    await rejection(stall({ timeoutMs: 100 }));
+    const leaving = new AbortController();
+    setTimeout(() => leaving.abort(), 100);
+    await rejection(stall({ signal: leaving.signal }));
+    await vi.waitFor(() => expect(observer.running).toBe(0));
     expect(records).toMatchObject([
       { operation: "desk.watch", type: "subscription", outcome: "ok", values: 3 },
       { operation: "desk.watch", outcome: "ok", values: 1 },
       { operation: "desk.cut", outcome: "call_error", code: "UNAVAILABLE", values: 1 },
+      { operation: "desk.stall", outcome: "call_error", code: "TIMEOUT", values: 1 },
+      { operation: "desk.stall", outcome: "ok", code: "ABORTED", values: 1 },
     ]);
     expect(observer.running).toBe(0);
   });

@@ -1,7 +1,9 @@
 import { isErrorEnvelope, type ResponseEnvelope } from "../../../core/envelope/envelope.ts";
 import { type CallError, toCallError } from "../../../core/errors/errors.ts";
 import type { CallHook, HookedCall, Hooks, SubscribeHook } from "../../../core/execution/hooks.ts";
-import { type CallNotes, notesOf as notesOfCall } from "../../policy/call-notes.ts";
+import type { OperationContext } from "../../../core/operation/operation-context.ts";
+import type { ReplayedCall } from "../../../openapi/server/replayed-call.ts";
+import { type CallNotes, notesOf as notesOfCall, takeNote } from "../../policy/call-notes.ts";
 import type { CallEntry, CallHead, CallRecord } from "./call-record.ts";
 import { entryOf } from "./entry.ts";
 import type { GatewayLogger } from "./logger.ts";
@@ -43,6 +45,8 @@ export interface CallEnd {
 export interface Observer extends Hooks {
   readonly execute: CallHook;
   readonly subscribe: SubscribeHook;
+  /** Tells of a call that was not run: it was answered as the first one of its idempotency key. */
+  readonly replay: (call: ReplayedCall) => void;
   /** Calls that run now. */
   readonly running: number;
   /** Tells someone of calls from now on; at most 100 may listen. Returns how to stop. */
@@ -100,6 +104,17 @@ class CallObserver implements Observer {
 
   readonly subscribe: SubscribeHook = (call, next) => this.#watch(call, next);
 
+  readonly replay = ({ operation, input, durationMs, outcome, code, ...asked }: ReplayedCall): void => {
+    const { requestId, identity, metadata } = asked;
+    const known = { requestId, operationId: operation.id, identity, metadata, parent: undefined };
+    // All that those who hear of calls look at: it has no handler, which would need the rest.
+    const context = known as unknown as OperationContext;
+    takeNote(context, { repeated: true });
+    const call = { operationId: operation.id, operation, input, context };
+    const observed = this.#begin(call, performance.now() - durationMs);
+    observed.end({ outcome, ...(code !== undefined && { code }) }, {});
+  };
+
   async *#watch(
     call: HookedCall,
     next: () => AsyncIterable<ResponseEnvelope>,
@@ -121,15 +136,22 @@ class CallObserver implements Observer {
       failed = toCallError(thrown);
       throw failed;
     } finally {
-      const error = failed === undefined ? {} : { error: failed };
-      const outcome = failed === undefined ? "ok" : "call_error";
-      observed.end({ outcome, ...(failed !== undefined && { code: failed.code }), values }, error);
+      const cut = failed ?? cutBy(call);
+      // Leaving a stream is how one ends it.
+      const isFailure = cut !== undefined && (cut === failed || cut.code !== "ABORTED");
+      const ending: Ending = { outcome: isFailure ? "call_error" : "ok", values };
+      observed.end(
+        cut === undefined ? ending : { ...ending, code: cut.code },
+        isFailure ? { error: cut } : {},
+      );
       if (failed === undefined) await stream.return?.();
     }
   }
 
-  #begin(call: HookedCall): { within<T>(run: () => T): T; end(ending: Ending, ended: CallEnd): void } {
-    const startedAt = performance.now();
+  #begin(
+    call: HookedCall,
+    startedAt = performance.now(),
+  ): { within<T>(run: () => T): T; end(ending: Ending, ended: CallEnd): void } {
     const { requestId } = call.context;
     const { metrics, telemetry } = this.#options;
     const entry = this.#entryOf(call);
@@ -212,6 +234,11 @@ class CallObserver implements Observer {
       }
     }
   }
+}
+
+/** What ended a stream from outside, while its handler was busy or waited for its reader. */
+function cutBy({ context: { signal } }: HookedCall): CallError | undefined {
+  return signal.aborted ? toCallError(signal.reason) : undefined;
 }
 
 function endingOf(envelope: ResponseEnvelope): Ending {
