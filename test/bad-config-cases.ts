@@ -28,6 +28,7 @@ export const CONFIGS: readonly BadInput[] = [
   config("JSON that ends too early", '{\n  "serve": {\n', ["a.json:"]),
   config("JSON with a slip", '{\n  "serve": oops\n}', ["a.json:2:12"]),
   config("JSON with a missing comma", '{\n  "mcpServers": {}\n  "openapi": {}\n}', ["a.json:3:3"]),
+  config("a name that stands twice", '{\n  "name": "a",\n  "name": "b"\n}', ["a.json:3:3", '"name"']),
   config("a misspelt key", '{\n  "mcpServer": {}\n}', ["a.json:2:3", 'did you mean "mcpServers"?']),
   config("a key that nobody knows", '{\n  "frobnicate": 1\n}', ["a.json:2:3", "frobnicate"]),
   config("a misspelt key further in", '{\n  "serve": {\n    "prot": 1\n  }\n}', ["a.json:3:5", '"port"']),

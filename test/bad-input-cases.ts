@@ -111,6 +111,7 @@ export const COMMAND_LINES: readonly BadInput[] = [
     args: ["list", "--url", "http://127.0.0.1:1", "--token-env", "NOT_SET"],
     says: ["NOT_SET", "not set"],
   },
+  { title: "no format to turn into", args: ["transcode"], says: ['"transcode" needs --to <format>;'] },
   { title: "nothing to check", args: ["check"], says: [/target|name/i], lines: 4 },
   { title: "a check of nothing known", args: ["check", "nosuch"], says: ["nosuch"] },
   { title: "a check at no address", args: ["check", "x.json", "--base-url", "nope"], says: ["--base-url"] },

@@ -52,6 +52,18 @@ describe("nearest names", () => {
     expect(nearestNames("x".repeat(10_000), known)).toEqual([]);
   });
 
+  it("are names of which at most a third differs, the same namespace first, and the same name elsewhere", () => {
+    expect(nearestNames("parcel.list", ["api.parcel.list", "depot.stock"])).toEqual(["api.parcel.list"]);
+    expect(nearestNames("parcel.lst", ["api.parcel.list", "api.depot.take"])).toEqual(["api.parcel.list"]);
+    expect(nearestNames("depot.lists", ["parcel.list", "depot.list", "depo.lists"])[0]).toBe("depot.list");
+    expect(nearestNames("shop.list", ["parcel.list", "parcel.take"])).toEqual(["parcel.list"]);
+    expect(nearestNames("github.create", ["github.create_issue", "gitlab.createissue"])).toEqual([
+      "github.create_issue",
+    ]);
+    expect(nearestNames("abcdef", ["abcdxy", "abcxyz"])).toEqual(["abcdxy"]);
+    expect(nearestNames("order.track", ["parcel.book", "depot.stock", "order.x"])).toEqual([]);
+  });
+
   it("are told in one sentence", () => {
     expect(describeMissing("a.b", [])).toBe(
       'There is no operation "a.b"; "waybill list" shows what there is.',

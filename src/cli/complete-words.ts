@@ -8,7 +8,7 @@ import { captureLog } from "./capture-log.ts";
 import { COMMANDS } from "./command-table.ts";
 import { createProgram } from "./create-program.ts";
 import type { Io } from "./io.ts";
-import { type KnownNames, recallNames, rememberNames } from "./name-cache.ts";
+import { type KnownNames, recallNames, rememberNames, serverNames } from "./name-cache.ts";
 import { openSession, type SourceFlags } from "./session.ts";
 
 /** Milliseconds that sources have to come up; names of later ones are missing. */
@@ -30,7 +30,9 @@ export async function completeWords(io: Io, words: readonly string[]): Promise<s
     const [command] = createProgram(io, [await row.load()]).commands;
     const needsNames =
       !current.startsWith("-") && ["call", "describe", "list", "lock", "check", "inspect"].includes(row.name);
-    const names = needsNames ? await knownNames(io, flagsIn(words)) : { operations: [], sources: [] };
+    const names = needsNames
+      ? await knownNames(io, flagsIn(words))
+      : { operations: [], sources: [], servers: [] };
     if (command !== undefined) describe(root.command(row.name, row.summary), command, names, { io, current });
   } else if (row !== undefined) root.command(row.name, row.summary);
   return captureLog(() => root.parse([...words]));
@@ -71,7 +73,8 @@ function argumentWords(name: string, complete: Complete, names: KnownNames, at: 
   if (name === "operation" || name === "filter")
     for (const { id, about } of names.operations) offer(complete, id, about);
   else if (name === "shell") for (const shell of ["bash", "zsh", "fish", "powershell"]) complete(shell, "");
-  else if (name.startsWith("server") || name.startsWith("source") || name === "target") {
+  else if (name.startsWith("server")) for (const server of names.servers) offer(complete, server, "");
+  else if (name.startsWith("source") || name === "target") {
     for (const source of names.sources) offer(complete, source, "");
     if (name === "target") files(complete, at);
   } else if (name === "file" || at.current.startsWith("@")) files(complete, at);
@@ -145,6 +148,7 @@ async function freshNames(io: Io, flags: SourceFlags): Promise<KnownNames> {
         about: description,
       })),
       sources: session.gateway.sources.map(({ name }) => name),
+      servers: serverNames(session.gateway),
     };
   } finally {
     await session.close();

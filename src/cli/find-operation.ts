@@ -1,10 +1,11 @@
 import type { AnyOperation } from "../core/operation/operation-types.ts";
 import { safeLine } from "../core/text/safe-text.ts";
 import { CommandError, EXIT, type Io } from "./io.ts";
+import { troubleLines } from "./list/source-troubles.ts";
 import { recallNames } from "./name-cache.ts";
 import { describeMissing, nearestNames } from "./nearest-names.ts";
+import { createPastedCommand, type PastedCommand } from "./pasted-command.ts";
 import type { Session, SourceFlags } from "./session.ts";
-import { spelledCommand } from "./spelled-command.ts";
 
 /**
  * Finds an operation by its id; where there is one source alone its namespace may be left out. One that is not there is a
@@ -33,8 +34,15 @@ export async function findOperation(
   const shown = safeLine(id, 120);
   // It was there when names were last kept, for somebody.
   if (known.delete(id)) throw new CommandError(describeHidden(shown, flags), EXIT.callError);
-  const missing = describeMissing(shown, nearestNames(id, known), spelledCommand(io));
-  throw new CommandError(missing, EXIT.callError);
+  const paste = createPastedCommand(io, flags);
+  const missing = describeMissing(shown, nearestNames(id, known), safeLine(paste("list"), 1_000));
+  throw new CommandError([missing, ...modulesToMend(session, paste)].join("\n  "), EXIT.callError);
+}
+
+/** What may be the reason: modules and the bus hold any namespace, and those that are broken do not say which. */
+function modulesToMend({ gateway }: Session, paste: PastedCommand): readonly string[] {
+  const open = gateway.reports().filter(({ kind }) => kind === "local" || kind === "bus");
+  return troubleLines(open, paste).map((line) => safeLine(line, 1_000));
 }
 
 function describeHidden(id: string, { url }: SourceFlags): string {

@@ -9,6 +9,8 @@ import type { Session, SourceFlags } from "./session.ts";
 export interface KnownNames {
   readonly operations: readonly { readonly id: string; readonly about: string }[];
   readonly sources: readonly string[];
+  /** Those of the sources that are MCP servers. */
+  readonly servers: readonly string[];
 }
 
 /** More would only be slow to complete. */
@@ -54,14 +56,20 @@ export async function rememberNames(io: Io, flags: SourceFlags, session: Session
       .slice(0, MOST_OPERATIONS)
       .map(({ id, description }) => ({ id, about: description.slice(0, MOST_CHARACTERS) }));
     const sources = gateway.sources.map(({ name }) => name);
+    const servers = serverNames(gateway);
     const beside = `${file}.${process.pid}`;
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    await writeFile(beside, JSON.stringify({ changedAt, operations, sources }), { mode: 0o600 });
+    await writeFile(beside, JSON.stringify({ changedAt, operations, sources, servers }), { mode: 0o600 });
     await rename(beside, file).catch(() => rm(beside, { force: true }));
     await dropOldest(dirname(file));
   } catch {
     // A folder that cannot be written to costs completion its speed, and nobody anything else.
   }
+}
+
+/** The names of those sources that are MCP servers. */
+export function serverNames({ sources }: Session["gateway"]): readonly string[] {
+  return sources.filter(({ kind }) => kind === "mcp").map(({ name }) => name);
 }
 
 async function dropOldest(folder: string): Promise<void> {
@@ -80,7 +88,7 @@ export async function recallNames(
   io: Io,
   flags: SourceFlags,
 ): Promise<KnownNames & { readonly isStale: boolean }> {
-  const nothing = { operations: [], sources: [], isStale: true };
+  const nothing = { operations: [], sources: [], servers: [], isStale: true };
   try {
     const { file, changedAt } = await placeOf(io, flags);
     const { size } = await stat(file);
@@ -95,12 +103,16 @@ export async function recallNames(
 
 function isKept(value: unknown): value is KnownNames & { readonly changedAt: number } {
   if (typeof value !== "object" || value === null) return false;
-  const { changedAt, operations, sources } = value as Record<string, unknown>;
+  const { changedAt, operations, sources, servers } = value as Record<string, unknown>;
   return (
     typeof changedAt === "number" &&
-    Array.isArray(sources) &&
-    sources.every((name) => typeof name === "string") &&
+    areNames(sources) &&
+    areNames(servers) &&
     Array.isArray(operations) &&
     operations.every(({ id, about }) => typeof id === "string" && typeof about === "string")
   );
+}
+
+function areNames(value: unknown): boolean {
+  return Array.isArray(value) && value.every((name) => typeof name === "string");
 }

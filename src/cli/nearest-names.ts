@@ -3,14 +3,16 @@ const MOST_NAMES = 3;
 /** Longer names are not compared. */
 const MOST_CHARACTERS = 200;
 
-/** The names that may be meant by one that is not known, the nearest first, at most three. */
+/**
+ * The names that may be meant by one that is not known, the nearest first, at most three: at most a third of the letters differ, or a
+ * part between dots is the same.
+ */
 export function nearestNames(name: string, known: Iterable<string>): readonly string[] {
   const wanted = name.toLowerCase().slice(0, MOST_CHARACTERS);
-  const last = lastPart(wanted);
   const scored: { readonly other: string; readonly score: number }[] = [];
   for (const other of known) {
     if (other.length > MOST_CHARACTERS) continue;
-    const score = scoreOf(wanted, last, other.toLowerCase());
+    const score = scoreOf(wanted, other.toLowerCase());
     if (score !== undefined) scored.push({ other, score });
   }
   scored.sort((a, b) => a.score - b.score || (a.other < b.other ? -1 : 1));
@@ -18,20 +20,29 @@ export function nearestNames(name: string, known: Iterable<string>): readonly st
 }
 
 /** Less is nearer; nothing for a name that is not near. */
-function scoreOf(wanted: string, last: string, other: string): number | undefined {
-  const allowed = Math.max(2, Math.floor(wanted.length / 4));
-  const slips = countSlips(wanted, other, allowed);
-  // As many slips as letters make any word of any other.
-  if (slips <= allowed && slips < Math.max(wanted.length, other.length)) return slips;
-  const name = lastPart(other);
-  if (last.length > 2 && name === last) return allowed + 1;
-  if (last.length > 3 && (name.includes(last) || other.includes(wanted))) return allowed + 2;
-  const near = countSlips(last, name, 2);
-  return last.length > 3 && near <= 2 ? allowed + 2 + near : undefined;
+function scoreOf(wanted: string, other: string): number | undefined {
+  const allowed = Math.max(1, Math.floor(wanted.length / 3));
+  const isSameSpace = wanted.includes(".") && spaceOf(wanted) === spaceOf(other);
+  const whole = countSlips(wanted, other, allowed);
+  if (whole <= allowed && whole < wanted.length) return isSameSpace ? whole - 0.5 : whole;
+  // A name without its namespace, as it is where there was one source alone.
+  const [last, below] = [lastPart(wanted), afterSpace(other)];
+  const tail = countSlips(wanted, below, allowed);
+  if (tail <= allowed && tail < wanted.length) return tail;
+  if (last.length > 2 && last === lastPart(other)) return allowed + 1;
+  return isSameSpace && last.length > 3 && below.includes(last) ? allowed + 1.5 : undefined;
+}
+
+function spaceOf(id: string): string {
+  return id.slice(0, Math.max(0, id.indexOf(".")));
+}
+
+function afterSpace(id: string): string {
+  return id.slice(id.indexOf(".") + 1);
 }
 
 function lastPart(id: string): string {
-  return id.slice(id.indexOf(".") + 1);
+  return id.slice(id.lastIndexOf(".") + 1);
 }
 
 /** The number of letters to add, leave out, exchange or swap; more than `most` is not counted to the end. */
@@ -58,11 +69,11 @@ function countSlips(a: string, b: string, most: number): number {
   return above[b.length] as number;
 }
 
-/** The sentence for an operation that is not there. */
-export function describeMissing(id: string, near: readonly string[], command = "waybill"): string {
+/** The sentence for an operation that is not there; `list` is the command that shows what is. */
+export function describeMissing(id: string, near: readonly string[], list = "waybill list"): string {
   const quoted = near.map((name) => `"${name}"`);
   const head = `There is no operation "${id}"`;
-  if (quoted.length === 0) return `${head}; "${command} list" shows what there is.`;
+  if (quoted.length === 0) return `${head}; "${list}" shows what there is.`;
   const last = quoted.pop() as string;
   return `${head}; did you mean ${quoted.length > 0 ? `${quoted.join(", ")} or ${last}` : last}?`;
 }

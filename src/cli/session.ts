@@ -4,7 +4,8 @@ import type { LoadedConfig } from "../gateway/config/loaded-config.ts";
 import { sourceNames } from "../gateway/config/source-names.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { CommandError, EXIT, type Io } from "./io.ts";
-import { targetConfig } from "./target-config.ts";
+import { spelledCommand } from "./spelled-command.ts";
+import { gatewayBase, targetConfig, tokenVariable } from "./target-config.ts";
 import { withProgress } from "./terminal/progress.ts";
 
 /** Where the operations of a command come from; the flags that most commands share. */
@@ -66,7 +67,7 @@ export async function readTarget(
   if (target !== undefined) {
     const { loadConfigObject } = await import("../gateway/config/read-config.ts");
     const read = await loadConfigObject(target, { baseDir: cwd, env });
-    const authHint = "Name the variable that holds a token with --token-env NAME.";
+    const authHint = tokenHint(io, flags);
     const privateHint = flags.openapi === undefined ? {} : { privateHint: "give --allow-private" };
     const loaded = { ...read, authHint, ...privateHint };
     return { loaded, kind: "target", isGateway: flags.url !== undefined, close: async () => {} };
@@ -76,6 +77,15 @@ export async function readTarget(
   const { loadConfig } = await import("../gateway/config/read-config.ts");
   const reload = () => loadConfig(path, { env });
   return { loaded: await reload(), kind: "config", reload, close: async () => {} };
+}
+
+/** What to do where nobody is let in: without a token, and with one that is not taken. */
+function tokenHint(io: Io, flags: SourceFlags): string {
+  const other = "Name the variable that holds a token with --token-env NAME.";
+  if (flags.token !== undefined) return flags.token === "" ? other : "The token was refused.";
+  const name = tokenVariable(flags);
+  if (name === undefined || (io.env[name] ?? "") === "") return other;
+  return `The token in ${safeLine(name, 80)} was refused: it is wrong, expired, or of another gateway or API.`;
 }
 
 async function configPath(io: Io, flags: SourceFlags): Promise<string | undefined> {
@@ -119,7 +129,8 @@ export async function openSession(
   try {
     const { createGateway } = await import("../gateway/gateway.ts");
     const gateway = await createGateway(target.loaded, {
-      startNow: choose?.(target.loaded.config),
+      // One target is all there is, under whatever name its operations are asked for.
+      startNow: target.kind === "target" ? undefined : choose?.(target.loaded.config),
       onWarning: (message) => {
         if (io.verbose) io.stderr.write(`waybill: ${safeLine(message)}\n`);
       },
@@ -131,7 +142,7 @@ export async function openSession(
         await gateway.close().finally(() => target.close());
       },
     };
-    await untilAttempted(io, session, options.patienceMs).catch(async (thrown: unknown) => {
+    await untilAttempted(io, session, { ...options, url: flags.url }).catch(async (thrown: unknown) => {
       await session.close();
       throw thrown;
     });
@@ -160,19 +171,36 @@ export function sourcesFor(operationId: string, config: GatewayConfig): (name: s
   return (name) => name === namespace || (keepIds.get(name) ?? !isNamed);
 }
 
+/** How long is waited, and for whom. */
+interface Waiting extends SessionOptions {
+  /** The running gateway that was named. */
+  readonly url: string | undefined;
+}
+
 /** Waits until every source was tried once; a single target that cannot be reached is the end of the command. */
-async function untilAttempted(io: Io, { gateway, kind }: Session, patienceMs?: number): Promise<void> {
+async function untilAttempted(io: Io, { gateway, kind }: Session, waiting: Waiting): Promise<void> {
+  const { patienceMs, url } = waiting;
   const patience = new Promise<void>((done) => {
     if (patienceMs !== undefined) setTimeout(done, patienceMs);
   });
-  const waiting = () => gateway.sources.filter(({ state }) => state.status === "connecting");
-  await withProgress(io, `connecting ${namesOf(waiting())}`, async (update) => {
-    const stop = gateway.onSources(() => update(`connecting ${namesOf(waiting())}`));
+  const late = () => gateway.sources.filter(({ state }) => state.status === "connecting");
+  await withProgress(io, `connecting ${namesOf(late())}`, async (update) => {
+    const stop = gateway.onSources(() => update(`connecting ${namesOf(late())}`));
     await untilAborted(io.signal, Promise.race([gateway.ready, patience])).finally(stop);
   });
   const [source] = gateway.sources;
   if (kind === "target" && source?.state.status === "down")
-    throw new CommandError(safeLine(source.state.reason), EXIT.callError);
+    throw new CommandError(safeLine(whyDown(io, source.state.reason, url), 1_000), EXIT.callError);
+}
+
+/** Of a gateway it is of no interest which of its documents was asked for. */
+function whyDown(io: Io, reason: string, url: string | undefined): string {
+  if (url === undefined) return reason;
+  const address = gatewayBase(url);
+  if (/ cannot be reached\.?$/.test(reason))
+    return `No gateway answers at ${address}; "${spelledCommand(io)} serve" starts one.`;
+  if (/ answered 404\.?$/.test(reason)) return `What answers at ${address} is no gateway that serves HTTP.`;
+  return reason;
 }
 
 /** Waits for work, but no longer than until the signal. */

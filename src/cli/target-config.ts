@@ -81,10 +81,14 @@ export function gatewayBase(url: string): string {
   return `${address.origin}${path}`;
 }
 
-/** `WAYBILL_TOKEN` is for gateways alone: it goes to no server that was merely named. */
+/** The variable that a token is taken from, set or not; `WAYBILL_TOKEN` is for gateways alone: it goes to no server that was merely named. */
+export function tokenVariable({ tokenEnv, url }: SourceFlags): string | undefined {
+  return tokenEnv ?? (url === undefined ? undefined : "WAYBILL_TOKEN");
+}
+
 function tokenOf(io: Io, flags: SourceFlags): string | undefined {
   if (flags.token !== undefined) return flags.token === "" ? undefined : flags.token;
-  const name = flags.tokenEnv ?? (flags.url === undefined ? undefined : "WAYBILL_TOKEN");
+  const name = tokenVariable(flags);
   if (name === undefined) return undefined;
   const token = io.env[name];
   if (token === undefined && flags.tokenEnv !== undefined)

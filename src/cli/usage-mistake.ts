@@ -18,11 +18,13 @@ export function describeUsageMistake(
       return `there is no option ${safeLine(quoted, 80)}; ${near === undefined ? see : `did you mean ${near}?`}`;
     case "commander.missingArgument":
       return `"${command}" needs <${quoted}>; ${see}`;
+    case "commander.missingMandatoryOptionValue":
+      return `"${command}" needs ${quoted}; ${see}`;
     case "commander.optionMissingArgument":
       return `${quoted} needs a value; ${see}`;
     case "commander.excessArguments":
       return `"${command}" takes fewer arguments; ${see}`;
     default:
-      return `${safeLine(first, 300)} ${see}`;
+      return `${safeLine(first, 300).replace(/\.$/, "")}; ${see}`;
   }
 }

@@ -127,6 +127,12 @@ describe("a gateway whose files change", () => {
     );
   });
 
+  it("RE-30 says in the log which pattern of modules finds no file", async () => {
+    save("waybill.config.json", { ...CONFIG, operations: ["ops/*", "none/*.mjs"] });
+    await served.says(/WARN +No file is found by "none\/\*\.mjs"/);
+    expect(await call("shop.edition")).toBe("first");
+  });
+
   it("RE-30 follows nothing when it is told so", async () => {
     await served.stop();
     served = await folder.serve(["--port", "0", "--no-watch"]);

@@ -53,6 +53,14 @@ async function readWhole(word: string, options: InputOptions): Promise<unknown> 
   return parseGivenJson(textOfBytes(await readGivenFile(path, options.cwd), what), what);
 }
 
+/** Where the members lead that are given one by one, as paths into the input; none for whole inputs. */
+export function memberPaths(
+  words: readonly string[],
+  schema: JsonSchemaObject,
+): readonly (readonly string[])[] {
+  return words.filter((word) => !isWhole(word)).map((word) => pathOf(splitMember(word).key, schema).path);
+}
+
 interface Member {
   readonly key: string;
   readonly kind: "text" | "json" | "file" | "json-file";

@@ -11,10 +11,10 @@ import { openSession, type Session, type SourceFlags } from "../session.ts";
 import { withProgress } from "../terminal/progress.ts";
 import { createCallerSide } from "./caller-side.ts";
 import { membersOf, partsOf } from "./input-schema.ts";
-import { parseInputs } from "./parse-inputs.ts";
+import { memberPaths, parseInputs } from "./parse-inputs.ts";
 import { parseGivenJson } from "./parse-json.ts";
 import { readOfferedStdin, readStdin } from "./read-stdin.ts";
-import { tellCallError, tellMisfit, tellToolError } from "./tell-outcome.ts";
+import { tellCallError, tellMisfit, tellToolError, tellUnknown } from "./tell-outcome.ts";
 import { createResultWriter, type ResultWriter } from "./write-result.ts";
 
 /** Flags of `waybill call`. */
@@ -47,7 +47,8 @@ export async function runCall(
     const operation = await findOperation(io, flags, session, id);
     checkTake(operation, flags);
     const input = await readInput(io, operation, words);
-    const call: Call = { io, session, operation, input, flags };
+    const told = tellUnknown(io, operation, memberPaths(words, schemaOf(operation, "input") ?? {}));
+    const call: Call = { io, session, operation, input, flags, told, given: 0 };
     return await settle(call);
   } finally {
     await session.close();
@@ -93,6 +94,10 @@ interface Call {
   readonly operation: AnyOperation;
   readonly input: unknown;
   readonly flags: CallFlags;
+  /** Members of the input that were said to be unknown. */
+  readonly told: ReadonlySet<string>;
+  /** How many values or pages came so far. */
+  given: number;
 }
 
 async function settle(call: Call): Promise<number> {
@@ -113,7 +118,7 @@ async function settle(call: Call): Promise<number> {
     // A subscription is often ended by Ctrl-C; what came before it has been written.
     if (isInterrupted) return EXIT.interrupted;
     if (!isCallError(thrown)) throw thrown;
-    if (!isWritten) tellCallError(io, thrown, operation, flags);
+    if (!isWritten) tellCallError(io, thrown, call);
     return EXIT.callError;
   }
 }
@@ -159,10 +164,11 @@ function follow(call: Call, writer: ResultWriter): Promise<number> {
 
 /** Writes values as they come, and shows that it waits for the next. */
 async function writeSeveral(
-  { io, flags, operation }: Call,
+  call: Call,
   writer: ResultWriter,
   values: AsyncIterable<ResponseEnvelope>,
 ): Promise<number> {
+  const { io, flags, operation } = call;
   const what = `${flags.all ? "reading pages of" : "following"} ${operation.id}`;
   const iterator = values[Symbol.asyncIterator]();
   let code: number = EXIT.ok;
@@ -172,6 +178,7 @@ async function writeSeveral(
       const next = await (flags.progress ? iterator.next() : withProgress(io, text, () => iterator.next()));
       if (next.done) break;
       await writer.line(next.value);
+      call.given += 1;
       code = Math.max(code, outcome(io, next.value));
       if (flags.all && code !== EXIT.ok) break;
     }

@@ -2,29 +2,52 @@ import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
 import { type CallError, detailsToSend } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
-import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
 import { safeLine, safeText } from "../../core/text/safe-text.ts";
 import { schemaOf } from "../../gateway/schema-of.ts";
+import { inBaseUrlWords } from "../base-url-words.ts";
 import type { Io } from "../io.ts";
-import { nearestNames } from "../nearest-names.ts";
-import { spelledCommand } from "../spelled-command.ts";
+import { shellWord } from "../list/example-call.ts";
+import { createPastedCommand } from "../pasted-command.ts";
+import type { SourceFlags } from "../session.ts";
+import { counted } from "../terminal/counted.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
-import { memberSchemas, membersOf, partsOf } from "./input-schema.ts";
+import { meant, pathsIn, unknownMembers } from "./unknown-members.ts";
 
 /** Says that an operation ran and said no. */
-export function tellToolError(io: Io, { meta }: ResponseEnvelope): void {
-  const { code, message } = meta.waybill ?? {};
-  const words = [code, message ?? textOf(meta)].filter((word) => typeof word === "string" && word !== "");
+export function tellToolError(io: Io, envelope: ResponseEnvelope): void {
+  const { code, message } = envelope.meta.waybill ?? {};
+  const words = [code, message ?? textOf(envelope)].filter((word) => typeof word === "string" && word !== "");
   io.stderr.write(
     `waybill: the operation said no${words.length > 0 ? `: ${safeLine(words.join(" "), 2_000)}` : ""}\n`,
   );
 }
 
-/** What an MCP server wrote for people, when it gave no message otherwise. */
-function textOf(meta: ResponseEnvelope["meta"]): string {
-  if (meta.source !== "mcp") return "";
-  const texts = meta.content.flatMap((block) => (block.type === "text" ? [block.text] : []));
-  return texts.join(" ");
+/** What an MCP server wrote for people, when it gave no message otherwise; a gateway passes it on as the data. */
+function textOf({ data, meta }: ResponseEnvelope): string {
+  const blocks: unknown = meta.source === "mcp" ? meta.content : meta.source === "http" ? data : undefined;
+  if (!Array.isArray(blocks)) return "";
+  return blocks
+    .flatMap((block) => (isPlainObject(block) && block["type"] === "text" ? [block["text"]] : []))
+    .filter((text) => typeof text === "string")
+    .join(" ");
+}
+
+/** Members of an input that are called unknown. */
+const MOST_UNKNOWN = 5;
+
+/** Says which members of an input its schema does not name, where it lets them in; gives their keys. */
+export function tellUnknown(
+  io: Io,
+  operation: AnyOperation,
+  paths: readonly (readonly string[])[],
+): ReadonlySet<string> {
+  const schema = schemaOf(operation, "input");
+  const unknown = schema === undefined || io.quiet ? [] : unknownMembers(paths, schema, "allowed");
+  for (const { key, near } of unknown.slice(0, MOST_UNKNOWN)) {
+    const what = `"${operation.id}" names no input "${key}"${meant(near) || "."} It is sent all the same.`;
+    io.stderr.write(`waybill: ${safeLine(what, 500)}\n`);
+  }
+  return new Set(unknown.map(({ key }) => key));
 }
 
 /** Fields of an output that are named. */
@@ -43,38 +66,93 @@ export function tellMisfit(io: Io, { meta }: ResponseEnvelope): void {
   io.stderr.write(`waybill: the output does not match its schema:\n${lines.join("\n")}\n`);
 }
 
+/** What is known of a call that failed. */
+export interface FailedCall {
+  readonly operation: AnyOperation;
+  readonly input: unknown;
+  readonly flags: SourceFlags & { readonly json?: boolean; readonly all?: boolean };
+  /** Members of the input that were said to be unknown already. */
+  readonly told: ReadonlySet<string>;
+  /** How many values or pages came before it failed. */
+  readonly given: number;
+}
+
 /** Says why a call failed, with what is wrong in which field, and what to do. */
-export function tellCallError(
-  io: Io,
-  error: CallError,
-  operation: AnyOperation,
-  flags: { readonly json?: boolean },
-): void {
-  if (flags.json) {
+export function tellCallError(io: Io, error: CallError, call: FailedCall): void {
+  if (call.flags.json) {
     // Programs get one line that they can read; it is no result, so it is not on stdout.
     io.stderr.write(`${toSafeJson({ error: error.toJSON() })}\n`);
     return;
   }
   const details = detailsToSend(error);
   const issues = isPlainObject(details) ? details["issues"] : undefined;
-  const listed = Array.isArray(issues)
-    ? issues.slice(0, 20).flatMap((issue) => issueLine(issue, operation))
-    : [];
-  const lines = [`waybill: ${headline(error, listed.length > 0)} (${safeLine(error.code, 80)})`, ...listed];
+  const listed = Array.isArray(issues) ? issueLines(issues.slice(0, 20), error, call) : [];
+  const lines = [
+    `waybill: ${headline(error, listed.length > 0, call)} (${safeLine(error.code, 80)})`,
+    ...listed,
+  ];
   if (details !== undefined && !Array.isArray(issues))
     lines.push(`  ${safeLine(toSafeJson(details), 1_000)}`);
-  const command = spelledCommand(io);
-  if (error.code === "DEFINITION_CHANGED")
-    lines.push(`  "${command} lock" shows what changed; "${command} lock --approve" approves it.`);
-  else if (error.correctable) lines.push(`  "${command} describe ${operation.id}" shows what it takes.`);
-  else if (error.retryable) lines.push("  The same call may work later.");
+  if (call.given > 0 && !isLate(error, call)) lines.push(`  Before that it gave ${givenWords(call)}.`);
+  lines.push(...whatToDo(io, error, call));
   io.stderr.write(`${lines.join("\n")}\n`);
 }
 
+/** What came before the end is no failure. */
+function givenWords({ given, flags }: FailedCall): string {
+  return `${counted(given, flags.all ? "page" : "value")}, which ${given === 1 ? "is" : "are"} written`;
+}
+
+/** Whether it was answering when its time was over. */
+function isLate({ code }: CallError, { given }: FailedCall): boolean {
+  return code === "TIMEOUT" && given > 0;
+}
+
+function whatToDo(io: Io, error: CallError, call: FailedCall): readonly string[] {
+  const { operation, flags } = call;
+  const paste = createPastedCommand(io, flags);
+  const shown = (words: string): string => `"${safeLine(paste(words), 1_000)}"`;
+  if (error.code === "DEFINITION_CHANGED") {
+    if (flags.url !== undefined) return ['  Where the gateway runs, "waybill lock" shows what changed.'];
+    return [`  ${shown("lock")} shows what changed; ${shown("lock --approve")} approves it.`];
+  }
+  if (error.correctable) return [`  ${shown(`describe ${shellWord(operation.id)}`)} shows what it takes.`];
+  if (isLate(error, call)) return ["  --take ends it after so many, without a failure."];
+  return error.retryable ? ["  The same call may work later."] : [];
+}
+
+/** What is wrong with the input, then members that nobody knows and nothing was said of so far. */
+function issueLines(
+  issues: readonly unknown[],
+  { code }: CallError,
+  { operation, input, told }: FailedCall,
+): readonly string[] {
+  const lines = issues.flatMap((issue) => issueLine(issue, operation));
+  const schema = schemaOf(operation, "input");
+  if (code !== "VALIDATION_ERROR" || schema === undefined) return lines;
+  const listed = new Set(
+    issues.flatMap((issue) => (isPlainObject(issue) ? [fieldOf(String(issue["pointer"]))] : [])),
+  );
+  const unknown = unknownMembers(pathsIn(input), schema, "any")
+    .filter(({ key }) => !told.has(key) && !listed.has(key))
+    .slice(0, MOST_UNKNOWN);
+  return [
+    ...lines,
+    ...unknown.map(({ key, near }) => `  ${safeLine(`${key} is not known${meant(near)}`, 500)}`),
+  ];
+}
+
 /** A message of several lines stays so, but none of them looks like one of ours; what is listed below it is not said twice. */
-function headline({ message }: CallError, hasList: boolean): string {
+function headline(error: CallError, hasList: boolean, call: FailedCall): string {
+  const { message } = error;
+  const { flags, operation } = call;
+  if (isLate(error, call))
+    return `"${safeLine(operation.id, 120)}" gave ${givenWords(call)}, and had not ended when its time was over.`;
   const said = hasList ? message.replace(/(does not match its schema)\b[\s\S]*$/, "$1.") : message;
-  return safeText(said).trim().replaceAll("\n", "\n  ");
+  const field = flags.openapi === undefined ? `openapi.${operation.namespace}.baseUrl` : "--base-url";
+  return safeText(flags.url === undefined ? inBaseUrlWords(said, field) : said)
+    .trim()
+    .replaceAll("\n", "\n  ");
 }
 
 function issueLine(issue: unknown, operation: AnyOperation): readonly string[] {
@@ -82,8 +160,10 @@ function issueLine(issue: unknown, operation: AnyOperation): readonly string[] {
   const { pointer, expected, found } = issue;
   if (typeof pointer !== "string") return [];
   const field = fieldOf(pointer);
-  const near = field === "" ? [] : nearMember(field, operation);
-  const hint = near.length > 0 ? `; did you mean ${near.map((name) => `"${name}"`).join(" or ")}?` : "";
+  const schema = schemaOf(operation, "input");
+  const [unknown] =
+    schema === undefined || field === "" ? [] : unknownMembers([field.split(".")], schema, "any");
+  const hint = meant(unknown?.near ?? []);
   const isMissing = expected === "a required property" || found === "nothing";
   const what = isMissing ? "is missing" : `must be ${String(expected)}; it is ${String(found)}${hint}`;
   return [`  ${safeLine(`${field === "" ? "the input" : field} ${what}`, 500)}`];
@@ -96,19 +176,4 @@ function fieldOf(pointer: string): string {
     .slice(1)
     .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
     .join(".");
-}
-
-/** Names that may be meant by a member that is not known: near ones, and the same name one level further down. */
-function nearMember(field: string, operation: AnyOperation): readonly string[] {
-  const schema = schemaOf(operation, "input");
-  if (schema === undefined) return [];
-  const top = partsOf(schema, schema);
-  const { names } = membersOf(top);
-  if (names.includes(field.split(".", 1)[0] as string)) return [];
-  const inside = names.filter((name) => {
-    const parts = memberSchemas(top, name, schema) as JsonSchemaObject[];
-    return membersOf(parts).names.includes(field);
-  });
-  if (inside.length > 0) return inside.slice(0, 2).map((name) => `${name}.${field}`);
-  return nearestNames(field, names).slice(0, 2);
 }

@@ -38,7 +38,7 @@ it("RE-30 a running gateway is checked as an MCP server and as an API, and keeps
   const loaded: LoadedConfig = {
     config: { serve: { port: 0 } },
     baseDir: process.cwd(),
-    files: [],
+    files: new Map(),
     faults: {},
     warnings: [],
     secrets: new SecretMask(),

@@ -3,6 +3,7 @@ import type { OpenApiOptions } from "../../openapi/client/openapi-options.ts";
 import type { DescribedApi } from "../../openapi/client/plan.ts";
 import { resolveServer, type ServerAddress } from "../../openapi/client/request/server-address.ts";
 import { createTransport } from "../../openapi/client/transport/create-transport.ts";
+import { withoutBaseUrlAdvice } from "../base-url-words.ts";
 
 /** Whether somebody answers where an API is said to be; messages are ours. */
 export type ApiProbe =
@@ -58,7 +59,7 @@ type Address = Extract<ServerAddress, { readonly origin: string }>;
 function tryResolve(resolve: () => ServerAddress): Address | string {
   try {
     const address = resolve();
-    return address.refusal === undefined ? address : address.refusal().message;
+    return address.refusal === undefined ? address : withoutBaseUrlAdvice(address.refusal().message);
   } catch (thrown) {
     if (thrown instanceof TypeError) return thrown.message;
     throw thrown;

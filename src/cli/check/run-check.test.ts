@@ -93,6 +93,12 @@ describe("check of an API", () => {
     ]);
   });
 
+  it("names what it did not call, with the reason", async () => {
+    const { stdout } = await run(`${base}/openapi.json`);
+    expect(stdout).toContain("skip  GET /pets/{id}: Not called: it needs id; give an input with --input.\n");
+    expect(stdout).toContain("skip  DELETE /pets/{id}: Not called: it may change something;");
+  });
+
   it("calls what is named, with the input given", async () => {
     await run(`${base}/openapi.json`, "--input", 'getPet={"id":7}', "--call", "DELETE /pets/{id}");
     expect(called).toEqual(expect.arrayContaining(["GET /pets/7", "DELETE /pets/1"]));

@@ -62,17 +62,27 @@ function toGroup(group: readonly Check[], style: Style, verbose: boolean): strin
   return lines;
 }
 
-/** What was not looked at, by reason: nobody should take it for looked at. */
+/** What was not looked at, by reason and by name: nobody should take it for looked at. */
 function toSkipped(checks: readonly Check[], style: Style): string[] {
-  const reasons = new Map<string, number>();
-  for (const { status, message } of checks) {
-    if (status === "skip") reasons.set(message, (reasons.get(message) ?? 0) + 1);
+  const reasons = new Map<string, string[]>();
+  for (const { status, message, subject } of checks) {
+    if (status === "skip") reasons.set(message, [...(reasons.get(message) ?? []), subject]);
   }
-  const most = [...reasons].sort((a, b) => b[1] - a[1]).slice(0, 5);
-  const lines = most.map(([reason, count]) => style.dim(`skip  ${count > 1 ? `${count} × ` : ""}${reason}`));
+  const most = [...reasons].sort((a, b) => b[1].length - a[1].length).slice(0, 5);
+  const lines = most.map(([reason, subjects]) => style.dim(`skip  ${namesOf(subjects)}${reason}`));
   const rest = reasons.size - most.length;
   if (rest > 0) lines.push(style.dim(`skip  … and ${counted(rest, "other reason")} (--verbose shows all)`));
   return lines.length === 0 ? [] : [...lines, ""];
+}
+
+/** Names of what was skipped that are shown with one reason. */
+const SHOWN_NAMES = 3;
+
+function namesOf(subjects: readonly string[]): string {
+  const named = subjects.filter((subject) => subject !== "");
+  if (named.length === 0) return subjects.length > 1 ? `${subjects.length} × ` : "";
+  const left = subjects.length - Math.min(named.length, SHOWN_NAMES);
+  return `${named.slice(0, SHOWN_NAMES).join(", ")}${left > 0 ? ` and ${left} more` : ""}: `;
 }
 
 function toSummary(report: CheckReport, style: Style, strict: boolean): string {

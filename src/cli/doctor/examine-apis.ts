@@ -36,6 +36,8 @@ interface ApiPlace {
 /** Says of an API whether calls can get there. */
 function judgeProbe(name: string, probe: ApiProbe, { place, privateHint }: ApiPlace): Diagnosis {
   const area = "api";
+  // What has a hint of its own was named on the command line.
+  const field = privateHint === undefined ? `${place}.baseUrl` : "--base-url";
   switch (probe.kind) {
     case "up":
       return fine(area, name, `${probe.origin} answers`);
@@ -44,7 +46,7 @@ function judgeProbe(name: string, probe: ApiProbe, { place, privateHint }: ApiPl
         area,
         name,
         `${probe.origin} cannot be reached. ${probe.message}`,
-        `Start the API, or correct ${place}.baseUrl.`,
+        `Start the API, or correct ${field}.`,
       );
     case "private":
       return problem(
@@ -54,7 +56,7 @@ function judgeProbe(name: string, probe: ApiProbe, { place, privateHint }: ApiPl
         `If you mean it, ${privateHint ?? `set ${place}.allowPrivate to ["${probe.host}"]`}.`,
       );
     case "nowhere":
-      return problem(area, name, probe.message, `Say where the API is with ${place}.baseUrl.`);
+      return problem(area, name, probe.message, `Say where the API is with ${field}.`);
   }
 }
 

@@ -7,14 +7,12 @@ import { type Diagnosis, fine, note, problem } from "./diagnosis.ts";
 /** Says which config is used, and what is odd about it. */
 export function examineConfig(io: Io, { loaded, kind }: ReadTarget): readonly Diagnosis[] {
   const subject = describe(io, loaded, kind);
-  const envFiles = loaded.files.filter((file) => file !== loaded.path);
+  const envFiles = [...loaded.files.keys()].filter((file) => file !== loaded.path);
   return [
     fine("config", subject, kind === "config" ? "valid" : "no file is needed"),
     ...envFiles.map((file) => fine("config", shown(io, file), "read for references")),
+    // What a reference of a source lacks is told of the source.
     ...loaded.warnings.map((warning) => note("config", subject, loaded.secrets.mask(warning))),
-    ...Object.entries(loaded.faults).map(([source, fault]) =>
-      problem("config", source, loaded.secrets.mask(fault), "Set what the reference names, or remove it."),
-    ),
   ];
 }
 

@@ -2,6 +2,7 @@ import type { LoadedConfig } from "../../gateway/config/loaded-config.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { unusedPatterns } from "../../gateway/policy/unused-patterns.ts";
 import type { SourceReport } from "../../gateway/sources/source.ts";
+import { emptyPatterns } from "../list/source-troubles.ts";
 import { counted } from "../terminal/counted.ts";
 import { type Diagnosis, fine, note, problem } from "./diagnosis.ts";
 
@@ -42,7 +43,7 @@ function describeUp({ operations, startMs, protocol, title, version }: SourceRep
 }
 
 function oddOf(report: SourceReport): readonly Diagnosis[] {
-  const { name, kind, startMs = 0, unusable, notes, operations, changed } = report;
+  const { name, kind, startMs = 0, unusable, notes, operations } = report;
   const look = kind === "local" || kind === "bus" ? "waybill list --sources --json" : `waybill check ${name}`;
   const found: Diagnosis[] = [];
   if (startMs > SLOW_MS) {
@@ -54,31 +55,32 @@ function oddOf(report: SourceReport): readonly Diagnosis[] {
     const message = `${unusable.length} cannot be used; the first is ${first?.name}: ${first?.reason}`;
     found.push(problem("source", name, message, `See all of them with "${look}".`));
   }
-  if (notes.length > 0) {
-    found.push(
-      note("source", name, `${counted(notes.length, "is", "are")} not taken over whole`, `See "${look}".`),
-    );
-  }
-  if (operations === 0 && unusable.length === 0) {
+  const empty = emptyPatterns(report);
+  for (const pattern of empty) found.push(noFile(name, pattern));
+  const cut = notes.length - empty.length;
+  if (cut > 0)
+    found.push(note("source", name, `${counted(cut, "is", "are")} not taken over whole`, `See "${look}".`));
+  if (operations === 0 && unusable.length === 0 && empty.length === 0) {
     found.push(
       note("source", name, "it offers no operations", "Look at its policy: allow, deny and enabled."),
     );
   }
-  if (changed !== undefined && changed.length > 0) {
-    const message = `${counted(changed.length, "tool is", "tools are")} not as approved, and refused: ${changed
-      .slice(0, 5)
-      .map(({ tool }) => tool)
-      .join(", ")}`;
-    found.push(
-      problem(
-        "source",
-        name,
-        message,
-        `Look at the difference with "waybill lock ${name}", then "waybill lock --approve ${name}".`,
-      ),
-    );
-  } else if (changed !== undefined) found.push(fine("lock", name, "all tools are as approved"));
-  return found;
+  return [...found, ...lockOf(report)];
+}
+
+/** How the tools of a source that is locked compare with what was approved. */
+function lockOf({ name, changed }: SourceReport): readonly Diagnosis[] {
+  if (changed === undefined) return [];
+  if (changed.length === 0) return [fine("lock", name, "all tools are as approved")];
+  const named = changed.slice(0, 5).map(({ tool }) => tool);
+  const message = `${counted(changed.length, "tool is", "tools are")} not as approved, and refused: ${named.join(", ")}`;
+  const fix = `Look at the difference with "waybill lock ${name}", then "waybill lock --approve ${name}".`;
+  return [problem("source", name, message, fix)];
+}
+
+function noFile(source: string, pattern: string): Diagnosis {
+  const fix = `Correct "operations" of the config, which counts from its folder, or put a module there.`;
+  return problem("source", source, `no file is found by "${pattern}"`, fix);
 }
 
 /** Says which patterns of policies match nothing: most likely a slip. */
@@ -113,6 +115,8 @@ function fixFor({ name, kind, state }: SourceReport, faults: LoadedConfig["fault
   const isFault = Object.keys(faults).some((key) => key.endsWith(`.${name}`));
   if (isFault) return "Set what the reference names, or remove it.";
   const reason = state.status === "down" ? state.reason : "";
+  if (kind === "openapi" && /does not exist|cannot be opened|is no file/.test(reason))
+    return `Correct openapi.${name}.document; a path counts from the folder of the config.`;
   const fix = FIXES.find(([said]) => said.test(reason))?.[1];
   return fix ?? `"waybill check ${name}" tells more.`;
 }

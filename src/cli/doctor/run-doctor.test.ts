@@ -47,8 +47,14 @@ describe("doctor", () => {
     const broken = diagnoses.filter(({ status }) => status === "problem");
     expect([code, ok]).toEqual([1, false]);
     expect(new Set(broken.map(({ area, subject }) => `${area} ${subject}`))).toEqual(
-      new Set(["config mcpServers.unset", "source gone", "source unset", "source api"]),
+      new Set(["source gone", "source unset", "source api"]),
     );
+    const fixOf = (name: string) => broken.filter(({ subject }) => subject === name).map(({ fix }) => fix);
+    expect(stdout.match(/NO_SUCH_VARIABLE/g)).toHaveLength(2);
+    expect(fixOf("unset")).toEqual(["Set what the reference names, or remove it."]);
+    expect(fixOf("api")).toEqual([
+      "Correct openapi.api.document; a path counts from the folder of the config.",
+    ]);
     expect(broken.every(({ fix }) => fix !== undefined && fix !== "")).toBe(true);
     expect(stdout).not.toContain(SECRET);
   });
@@ -59,6 +65,14 @@ describe("doctor", () => {
     expect(stdout.match(/source gone/g)).toHaveLength(1);
     expect(stdout.match(/down:/g)).toHaveLength(1);
     expect(stdout.trimEnd().split("\n").at(-1)).toBe("1 problem");
+  });
+
+  it("names commands that are about the same sources", async () => {
+    await writeFile(join(folder, "other.json"), JSON.stringify({ mcpServers: { good }, lock: true }));
+    const { stdout } = await run("-c", "other.json");
+    expect(stdout).toContain(
+      '"waybill lock good --config other.json", then "waybill lock --approve good --config other.json"',
+    );
   });
 
   it("notes patterns that match nothing, and counts what policies left", async () => {

@@ -3,8 +3,8 @@ import { safeLine } from "../../core/text/safe-text.ts";
 import { ConfigError, type LoadedConfig } from "../../gateway/config/loaded-config.ts";
 import type { SourceReport } from "../../gateway/sources/source.ts";
 import { EXIT, type Io } from "../io.ts";
+import { createPastedCommand, type PastedCommand } from "../pasted-command.ts";
 import { type ReadTarget, readTarget, type SourceFlags } from "../session.ts";
-import { spelledCommand } from "../spelled-command.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
 import { withProgress } from "../terminal/progress.ts";
 import type { Diagnosis } from "./diagnosis.ts";
@@ -35,8 +35,11 @@ interface Findings {
 export async function runDoctor(io: Io, flags: DoctorFlags): Promise<number> {
   const around = await examineSurroundings(io);
   const { diagnoses, sources, exitCode } = await examineTarget(io, flags);
-  const command = spelledCommand(io);
-  const all = [...around, ...diagnoses].map((one) => toShown(one, command));
+  const again = createPastedCommand(io, flags);
+  // A source that was named on the command line has no name but its flags.
+  const isNamed = (flags.mcp ?? flags.openapi ?? flags.url) === undefined;
+  const paste = (words: string): string => again(isNamed ? words : words.replace(/^check .*/, "check"));
+  const all = [...around, ...diagnoses].map((one) => toShown(one, paste));
   if (flags.json) {
     const ok = exitCode === EXIT.ok && !all.some(isProblem);
     io.stdout.write(`${toSafeJson({ ok, waybill: PACKAGE_VERSION, diagnoses: all, sources }, 2)}\n`);
@@ -48,14 +51,16 @@ function isProblem({ status }: Diagnosis): boolean {
   return status === "problem";
 }
 
-/** Cleans what is shown; commands in it are spelt as this one was. */
-function toShown(diagnosis: Diagnosis, command: string): Diagnosis {
+/** Cleans what is shown; commands in it are spelt as this one was, and about the same sources. */
+function toShown(diagnosis: Diagnosis, paste: PastedCommand): Diagnosis {
   const { subject, message, fix } = diagnosis;
   return {
     ...diagnosis,
     subject: safeLine(subject, 300),
     message: safeLine(message),
-    ...(fix !== undefined && { fix: safeLine(fix.replaceAll('"waybill ', () => `"${command} `)) }),
+    ...(fix !== undefined && {
+      fix: safeLine(fix.replace(/"waybill ([^"]*)"/g, (_, words: string) => `"${paste(words)}"`)),
+    }),
   };
 }
 

@@ -96,6 +96,9 @@ describe("waybill inspect", () => {
     expect(await called.json()).toBe("hello");
     expect(await stop()).toBe(0);
     expect(io.err()).toContain(`${base}/inspect`);
+    expect(io.err()).toContain(
+      `  # with WAYBILL_TOKEN set to what stands after "#token=" in the address of the inspector:\n  waybill list --url ${base}\n`,
+    );
     expect(io.err()).not.toContain(token);
   });
 

@@ -10,6 +10,8 @@ import { spelledCommand } from "../spelled-command.ts";
 import { paintJson, toSafeJson } from "../terminal/json-output.ts";
 import { createStyle, type Style } from "../terminal/style.ts";
 import { renderTable } from "../terminal/table.ts";
+import { wrapText } from "../terminal/wrap-text.ts";
+import { accessWords } from "./access-words.ts";
 import { exampleCall } from "./example-call.ts";
 import { type FieldRow, fieldRows, typeText } from "./field-rows.ts";
 import { sourceName } from "./run-list.ts";
@@ -61,7 +63,7 @@ async function describeText(
   const { title, description, id, version, type } = operation;
   const parts = [
     `${style.bold(safeLine(id))}${title === undefined ? "" : `  ${safeLine(title)}`}`,
-    safeText(description).trim(),
+    wrapText(safeText(description).trim(), io.stdout),
     facts([
       ["type", type],
       ["version", version],
@@ -100,7 +102,7 @@ function hintsOf({ annotations = {} }: AnyOperation): string {
 }
 
 function accessOf({ access }: AnyOperation): string {
-  return access === undefined ? "" : toSafeJson(access);
+  return access === undefined ? "" : accessWords(access);
 }
 
 async function fields(io: Io, operation: AnyOperation, direction: "input" | "output"): Promise<string> {
@@ -119,6 +121,7 @@ async function fields(io: Io, operation: AnyOperation, direction: "input" | "out
       stream: io.stdout,
       env: io.env,
       indent: 2,
+      wrap: true,
     },
   );
   return `${head}\n${table}`;
@@ -144,6 +147,7 @@ async function errors(io: Io, operation: AnyOperation, style: Style): Promise<st
     stream: io.stdout,
     env: io.env,
     indent: 2,
+    wrap: true,
   });
   return `${style.bold("Errors")}\n${table}`;
 }

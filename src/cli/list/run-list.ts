@@ -1,13 +1,17 @@
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { safeLine } from "../../core/text/safe-text.ts";
 import { operationJson } from "../../gateway/operation-json.ts";
+import type { SourceReport } from "../../gateway/sources/source.ts";
 import { EXIT, type Io } from "../io.ts";
 import { rememberNames } from "../name-cache.ts";
+import { createPastedCommand } from "../pasted-command.ts";
 import { openSession, type Session, type SourceFlags } from "../session.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
 import { createStyle } from "../terminal/style.ts";
 import { renderTable } from "../terminal/table.ts";
-import { downLines, sourceTable } from "./source-table.ts";
+import { REFUSED_WORDS, refusedKind } from "./refused-tools.ts";
+import { sourceTable } from "./source-table.ts";
+import { downLines, troubleLines } from "./source-troubles.ts";
 
 /** Flags of `waybill list`. */
 export interface ListFlags extends SourceFlags {
@@ -22,7 +26,6 @@ export async function runList(io: Io, filter: string | undefined, flags: ListFla
   try {
     await rememberNames(io, flags, session);
     const reports = session.gateway.reports();
-    const down = downLines(reports);
     if (flags.json) io.stdout.write(`${toSafeJson(await listJson(session, filter, flags), 2)}\n`);
     else {
       const text = flags.sources
@@ -31,8 +34,8 @@ export async function runList(io: Io, filter: string | undefined, flags: ListFla
       if (text !== "") io.stdout.write(`${text}\n`);
       if (!io.quiet) for (const warning of session.loaded.warnings) say(io, warning);
     }
-    for (const line of down) say(io, line);
-    return flags.strict && down.length > 0 ? EXIT.callError : EXIT.ok;
+    for (const line of troubleLines(reports, createPastedCommand(io, flags))) say(io, line);
+    return flags.strict && downLines(reports).length > 0 ? EXIT.callError : EXIT.ok;
   } finally {
     await session.close();
   }
@@ -47,7 +50,11 @@ async function listJson(session: Session, filter: string | undefined, flags: Lis
   if (flags.sources) return { sources };
   const found = await filtered(session, filter);
   return {
-    operations: found.map((operation) => operationJson(operation, sourceName(session, operation))),
+    operations: found.map((operation) => {
+      const refused = refusedKind(reportOf(session, sources, operation), operation);
+      const known = operationJson(operation, sourceName(session, operation));
+      return refused === undefined ? known : { ...known, refused };
+    }),
     sources: sources.map(({ name, kind, state, operations }) => ({ name, kind, state, operations })),
   };
 }
@@ -55,6 +62,15 @@ async function listJson(session: Session, filter: string | undefined, flags: Lis
 /** Where an operation comes from; everything of a gateway that was named does from that gateway, so there it is the namespace. */
 export function sourceName({ gateway, isGateway }: Session, { id, namespace }: AnyOperation): string {
   return isGateway ? namespace : (gateway.sourceOf(id) ?? "");
+}
+
+function reportOf(
+  { gateway }: Session,
+  reports: readonly SourceReport[],
+  { id }: AnyOperation,
+): SourceReport | undefined {
+  const source = gateway.sourceOf(id);
+  return reports.find(({ name }) => name === source);
 }
 
 async function filtered(session: Session, filter: string | undefined): Promise<readonly AnyOperation[]> {
@@ -83,12 +99,14 @@ async function operationList(io: Io, session: Session, filter: string | undefine
     return "";
   }
   const style = createStyle(io.stdout, io.env);
-  const rows = inOrderOfSources(session, found).map((operation) => [
-    { text: operation.id, paint: style.cyan },
-    operation.type,
-    sourceName(session, operation),
-    firstSentence(operation.description),
-  ]);
+  const reports = session.gateway.reports();
+  const rows = inOrderOfSources(session, found).map((operation) => {
+    const refused = refusedKind(reportOf(session, reports, operation), operation);
+    const mark = refused === undefined ? "" : `${REFUSED_WORDS[refused]} `;
+    const { id, type, description } = operation;
+    const source = sourceName(session, operation);
+    return [{ text: id, paint: style.cyan }, type, source, `${mark}${firstSentence(description)}`];
+  });
   const head = ["OPERATION", "TYPE", "SOURCE", "DESCRIPTION"];
   return renderTable(rows, { head, stream: io.stdout, env: io.env });
 }

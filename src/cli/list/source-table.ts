@@ -37,10 +37,3 @@ function stateCell({ status }: SourceState, style: Style): Cell {
       return { text: status, paint: style.dim };
   }
 }
-
-/** One line for each source that is not up although it should be. */
-export function downLines(reports: readonly SourceReport[]): readonly string[] {
-  return reports.flatMap(({ name, state }) =>
-    state.status === "down" ? [`The source "${name}" is down: ${state.reason}`] : [],
-  );
-}

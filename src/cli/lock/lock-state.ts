@@ -30,6 +30,8 @@ export interface LockedServer {
 export interface ToolState {
   readonly tool: string;
   readonly state: "approved" | "new" | "changed" | "gone";
+  /** Where it was approved just now: what it was until then. */
+  readonly was?: "new" | "changed";
   /** Where it differs; for new ones what it says of itself. Whole, with what hides made visible. */
   readonly diff: readonly ToolDifference[];
 }

@@ -1,8 +1,11 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runCommandLine } from "../../../test/run-command-line.ts";
+import type { Io } from "../io.ts";
 import type { ServerLockState } from "./lock-state.ts";
 
 /** A server whose tools stand in a file, which tests change. */
@@ -60,7 +63,7 @@ describe("lock", () => {
     expect(await statesOf()).toEqual([1, { a: "new", b: "new" }]);
     const approved = await run("--approve");
     expect([approved.code, approved.stderr]).toEqual([0, ""]);
-    expect(approved.stdout).toContain("2 tools of post: a, b");
+    expect(approved.stdout).toContain("approved  2 tools of post:\n  new       a\n  new       b\n");
     expect(await statesOf()).toEqual([0, { a: "approved", b: "approved" }]);
     const lock = JSON.parse(await readFile(join(folder, "waybill.lock.json"), "utf8"));
     expect(Object.keys(lock.servers.post)).toEqual(["a", "b"]);
@@ -83,7 +86,7 @@ describe("lock", () => {
     const { code, stderr } = await run("--approve");
     expect([code, stderr]).toEqual([
       2,
-      "waybill: 1 tool has changed since it was approved. Nothing was approved: look at the changes, then add --yes.\n",
+      'waybill: 1 tool has changed since it was approved. Nothing was approved: look with "waybill lock", then add --yes.\n',
     ]);
     expect((await statesOf())[1]).toMatchObject({ a: "changed" });
     expect((await run("--approve", "--yes")).code).toBe(0);
@@ -95,6 +98,53 @@ describe("lock", () => {
     expect(await statesOf()).toEqual([1, { a: "new", b: "approved" }]);
     const { code, stderr } = await run("--approve", "--tool", "something");
     expect([code, stderr]).toEqual([2, 'waybill: No server lists the tool "something".\n']);
+  });
+
+  it("takes no new tool of a server that was approved before where nobody can be asked", async () => {
+    await run("--approve");
+    await setTools({ a: "Reads.", b: "Writes.", c: "Deletes.", d: "Sends." });
+    const { code, stdout, stderr } = await run("--approve");
+    expect([code, stdout, stderr]).toEqual([
+      2,
+      "",
+      'waybill: 2 tools are new. Nothing was approved: look with "waybill lock", then add --yes.\n',
+    ]);
+    expect((await statesOf())[1]).toMatchObject({ c: "new", d: "new" });
+  });
+
+  it("lists all that it approved, and what that was before", async () => {
+    await run("--approve");
+    const fresh = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`tool_of_some_length_${i}`, ""]));
+    await setTools({ ...fresh, a: "Reads more.", b: "Writes." });
+    const { code, stdout } = await run("--approve", "--yes", "--json");
+    expect(code).toBe(0);
+    const report = JSON.parse(stdout) as { servers: ServerLockState[]; approved: { post: string[] } };
+    expect(report.approved.post).toHaveLength(61);
+    const was = report.servers[0]?.tools.map(({ tool, was }) => [tool, was]);
+    expect(was).toContainEqual(["a", "changed"]);
+    expect(was).toContainEqual(["b", undefined]);
+    expect(was).toContainEqual(["tool_of_some_length_59", "new"]);
+    await setTools(Object.fromEntries(Object.keys(fresh).map((name) => [name, "Another text."])));
+    const text = (await run("--approve", "--yes")).stdout;
+    for (const name of Object.keys(fresh)) expect(text).toContain(`  changed   ${name}\n`);
+  });
+
+  it("approves a tool that is named with its server, and nothing else", async () => {
+    expect((await run("--approve", "post.b")).code).toBe(1);
+    expect(await statesOf()).toEqual([1, { a: "new", b: "approved" }]);
+    expect((await run("--approve", "post.bb")).stderr).toBe(
+      'waybill: The server "post" lists no tool "bb"; did you mean "post.b"?\n',
+    );
+    expect((await run("--approve", "pots.b")).stderr).toContain('There is no MCP server "pots.b"');
+    expect(await run("post.b")).toMatchObject({ code: 2, stdout: "" });
+    expect((await run("--approve", "post.a", "post.b", "--yes")).code).toBe(0);
+    expect(await statesOf()).toEqual([0, { a: "approved", b: "approved" }]);
+  });
+
+  it("approves a server as a whole where it is named so besides", async () => {
+    expect((await run("--approve", "post.b", "post")).code).toBe(0);
+    await rm(join(folder, "waybill.lock.json"));
+    expect((await run("--approve", "post", "post.b")).code).toBe(0);
   });
 
   it("warns where the config does not lock, and keeps the lock where it says", async () => {
@@ -120,6 +170,53 @@ describe("lock", () => {
     );
     await writeFile(join(folder, "waybill.lock.json"), "{}");
     expect((await run()).code).toBe(2);
+  });
+});
+
+/** Runs the command on a terminal, and answers its question. */
+async function answer(key: string, ...args: string[]) {
+  const terminal = { isTTY: true, columns: 100, setRawMode: () => {} };
+  const stdin = Object.assign(new PassThrough(), terminal);
+  const stderr = Object.assign(new PassThrough(), terminal);
+  let screen = "";
+  stderr.on("data", (data: Buffer) => {
+    const isAsked = screen.includes("Approve?");
+    screen += data.toString();
+    // Whoever asks listens only after it has written.
+    if (!isAsked && screen.includes("Approve?")) setImmediate(() => stdin.write(key));
+  });
+  const io = { stdin, stderr } as unknown as Partial<Io>;
+  const { code } = await runCommandLine(["lock", ...args], { cwd: folder, ...io });
+  return { code, screen: stripVTControlCharacters(screen) };
+}
+
+describe("lock on a terminal", () => {
+  it("shows what is new, changed and gone, whole, and approves it when that is agreed to", async () => {
+    await run("--approve");
+    const long = "Deletes everything. ".repeat(100).trim();
+    await setTools({ a: "Reads more.", c: long });
+    const { code, screen } = await answer("y", "--approve");
+    expect(screen).toMatch(/changed\s+a[\s\S]*- Reads\.[\s\S]*\+ Reads more\.[\s\S]*new\s+c/);
+    expect(screen).toContain(long);
+    expect(screen).toMatch(/gone\s+b/);
+    expect(screen).toContain("1 tool has changed since it was approved. 1 tool is new. Approve?");
+    expect(code).toBe(0);
+    expect((await statesOf())[1]).toEqual({ a: "approved", b: "gone", c: "approved" });
+  });
+
+  it("approves nothing when that is not agreed to, the first time as well", async () => {
+    const { code, screen } = await answer("n", "--approve");
+    expect(screen).toContain("2 tools are new. Approve?");
+    expect(code).toBe(1);
+    expect(await statesOf()).toEqual([1, { a: "new", b: "new" }]);
+  });
+
+  it("asks about what was named alone, and about nothing where all is as approved", async () => {
+    const { screen } = await answer("y", "--approve", "post.a");
+    expect(screen).toContain("1 tool is new. Approve?");
+    expect(screen).not.toContain("Writes.");
+    await run("--approve", "--yes");
+    expect(await answer("n", "--approve")).toMatchObject({ code: 0 });
   });
 });
 

@@ -10,7 +10,7 @@ export interface LockStyle {
   readonly env: NodeJS.ProcessEnv;
   /** Said at the end, with what was approved. @default neither is said */
   readonly lockFile?: string | undefined;
-  readonly approved?: ReadonlyMap<string, readonly string[]> | undefined;
+  readonly approved?: ReadonlyMap<string, readonly ToolState[]> | undefined;
   /** How this command is started. @default waybill */
   readonly command?: string | undefined;
   /** Nothing is cut. @default long lists and texts are */
@@ -32,13 +32,21 @@ export function toLockText(
   if (states.length === 0) return "There are no MCP servers to lock.\n";
   const details = states.filter(isOpen).flatMap((state) => toDetails(state, how));
   const lines = [...states.map((state) => toHead(state, style)), "", ...details];
-  for (const [server, tools] of approved ?? []) {
-    lines.push(
-      `${style.green("approved")}  ${counted(tools.length, "tool")} of ${server}: ${safeLine(tools.join(", "), 300)}`,
-    );
-  }
+  for (const [server, tools] of approved ?? []) lines.push(...toApprovedLines(server, tools, style));
   if (lockFile !== undefined) lines.push(toEnd(states, { lockFile: safeLine(lockFile), approved, command }));
   return `${lines.join("\n")}\n`;
+}
+
+/** Every one of them, with what it was before. */
+function toApprovedLines(server: string, tools: readonly ToolState[], style: Style): string[] {
+  return [
+    `${style.green("approved")}  ${counted(tools.length, "tool")} of ${server}:`,
+    ...tools.map(({ tool, state }) => `  ${paintOf(state, style)(state.padEnd(8))}  ${tool}`),
+  ];
+}
+
+function paintOf(state: ToolState["state"], style: Style): (text: string) => string {
+  return { approved: style.green, new: style.yellow, changed: style.red, gone: style.dim }[state];
 }
 
 function isOpen({ tools }: ServerLockState): boolean {
@@ -70,7 +78,7 @@ function toDetails({ server, tools }: ServerLockState, how: DifferenceStyle): st
 
 function toTool({ tool, state, diff }: ToolState, how: DifferenceStyle): string[] {
   const { style, all } = how;
-  const paint = { approved: style.green, new: style.yellow, changed: style.red, gone: style.dim }[state];
+  const paint = paintOf(state, style);
   const note = state === "gone" ? "  it was approved, and is not listed any more" : "";
   const most = all ? diff.length : MOST_PLACES[state === "new" ? "new" : "changed"];
   const left = diff.slice(most).map(({ path }) => path);

@@ -1,10 +1,19 @@
 import type { Gateway } from "../../gateway/gateway.ts";
 import type { GatewayLogger } from "../../gateway/serve/observe/logger.ts";
+import { refusedLine } from "../list/refused-tools.ts";
+import type { PastedCommand } from "../pasted-command.ts";
 
-/** Logs when sources come up, go down, appear and leave. */
-export function followSources(gateway: Gateway, log: Pick<GatewayLogger, "info" | "warn">): () => void {
+/** What is told of, and how. */
+export interface FollowOptions {
+  readonly log: Pick<GatewayLogger, "info" | "warn">;
+  /** Writes commands that are told. */
+  readonly paste: PastedCommand;
+}
+
+/** Logs when sources come up, go down, appear and leave, and which of their tools are refused until they are approved. */
+export function followSources(gateway: Gateway, { log, paste }: FollowOptions): () => void {
   let told = new Map<string, string>();
-  const look = (): void => {
+  const tellStates = (): void => {
     const now = new Map<string, string>();
     for (const source of gateway.sources) {
       const { name, state } = source;
@@ -17,6 +26,29 @@ export function followSources(gateway: Gateway, log: Pick<GatewayLogger, "info" 
     for (const name of told.keys()) if (!now.has(name)) log.info("source gone", { source: name });
     told = now;
   };
+  const tellRefused = createRefusedTeller(gateway, { log, paste });
+  const look = (): void => {
+    tellStates();
+    tellRefused();
+  };
   look();
-  return gateway.onSources(look);
+  const stops = [gateway.onSources(look), gateway.executor.onChange?.(tellRefused)];
+  return () => {
+    for (const stop of stops) stop?.();
+  };
+}
+
+/** Tells of refused tools when they are others than the last time. */
+function createRefusedTeller(gateway: Gateway, { log, paste }: FollowOptions): () => void {
+  let told = new Map<string, string>();
+  return () => {
+    const now = new Map<string, string>();
+    for (const report of gateway.reports()) {
+      const line = report.state.status === "up" ? refusedLine(report, paste) : told.get(report.name);
+      if (line === undefined) continue;
+      now.set(report.name, line);
+      if (told.get(report.name) !== line) log.warn(line, { source: report.name });
+    }
+    told = now;
+  };
 }

@@ -38,8 +38,6 @@ interface Served {
 }
 
 async function serve(folder: string, args: string[] = []): Promise<Served> {
-  // As long as a process takes to start: what is written as the reading begins counts as changed since.
-  await sleep(50);
   const controller = new AbortController();
   const env = { WAYBILL_STATE_DIR: join(folder, "state") };
   const io = createMemoryIo({ cwd: folder, env, signal: controller.signal });
@@ -101,6 +99,19 @@ describe("waybill serve", () => {
     writeConfig(folder, { operations: "shop.mjs", serve: { port: 0 } });
     await until(async () => (await call(url, "shop.more")) !== "more");
     expect(await call(url, "shop.hello")).toBe("hello");
+    expect(await stop()).toBe(0);
+  });
+
+  it("RE-30 tells of a call that was answered as the first one of its idempotency key was", async () => {
+    const folder = makeFolder();
+    writeFileSync(join(folder, "book.mjs"), operation("book").replace('"query"', '"mutation"'));
+    const { url, stop } = await serve(folder);
+    const headers = { "content-type": "application/json", "idempotency-key": "one" };
+    const body = JSON.stringify({ operation: "shop.book", input: {} });
+    for (let i = 0; i < 2; i++) await (await fetch(`${url}/call`, { method: "POST", headers, body })).text();
+    expect(await (await fetch(`${url}/metrics`)).text()).toMatch(
+      /calls_total\{operation="shop\.book".*\} 2\n/,
+    );
     expect(await stop()).toBe(0);
   });
 
@@ -230,7 +241,9 @@ export const count_up = { id: "shop.count", namespace: "shop", name: "count", ve
     const { io, stop } = await serve(folder);
     expect(io.err()).not.toContain("0123456789abcdef");
     expect(io.err()).toMatch(/curl -s http:\S+\/health\n/);
-    expect(io.err()).toMatch(/list --url http:\S+ --token-env NAME {2}# /);
+    expect(io.err()).toMatch(
+      /\n {2}# with WAYBILL_TOKEN set to a token of serve\.auth\.tokens:\n {2}waybill list --url http:\S+\n/,
+    );
     expect(await stop()).toBe(0);
   });
 });

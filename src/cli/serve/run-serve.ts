@@ -8,12 +8,15 @@ import type { Telemetry } from "../../gateway/serve/observe/telemetry.ts";
 import { DRAIN_MS } from "../../gateway/serve/serve-settings.ts";
 import { takeFaults } from "../faults.ts";
 import { EXIT, type Io } from "../io.ts";
+import { emptyLines } from "../list/source-troubles.ts";
 import { rememberNames } from "../name-cache.ts";
+import { createPastedCommand } from "../pasted-command.ts";
 import { type ReadTarget, readTarget, type SourceFlags } from "../session.ts";
 import { announce, servedFacts } from "./announce.ts";
 import { followSources } from "./follow-sources.ts";
 import { type PersonalPlace, ServedPlaces } from "./served-places.ts";
 import { untilStopped } from "./stop-on-signals.ts";
+import type { ConfigParts, ConfigWatch } from "./watch-config.ts";
 
 /** Flags of `waybill serve`. */
 export interface ServeFlags extends SourceFlags {
@@ -65,8 +68,9 @@ export interface ServeTargetOptions {
 export async function serveTarget(io: Io, flags: ServeFlags, options: ServeTargetOptions): Promise<number> {
   const signals = untilStopped((code) => process.exit(code));
   try {
-    const readAt = Date.now();
     const target = withWatching(await options.read(), flags);
+    // Before anything is loaded: what changes while it is counts.
+    const parts = await followedParts(target, flags);
     const serving = await start(io, flags, { target, personal: options.personal }).catch(
       async (thrown: unknown) => {
         await target.close();
@@ -74,12 +78,13 @@ export async function serveTarget(io: Io, flags: ServeFlags, options: ServeTarge
       },
     );
     const ends = [signals.stopped, serving.places.ended, aborted(io.signal)];
-    const watch = await follow(serving, readAt);
+    const watch = parts && (await follow(serving, parts));
     const introduced = introduce(serving);
     introduced.catch((thrown: unknown) => serving.log.error(messageOf(thrown)));
     const why = await Promise.race(ends);
     if (typeof why === "string") serving.log.info("stopping", { signal: why });
-    await Promise.all([watch?.close(), stop(serving)]);
+    watch?.close();
+    await stop(serving);
     return EXIT.ok;
   } finally {
     signals.release();
@@ -124,7 +129,8 @@ async function start(io: Io, flags: ServeFlags, { target, personal }: Started): 
   const observer = createObserver({ log, metrics, telemetry, sourceOf });
   gateway = await createGateway(loaded, { observers: [observer], onWarning });
   const onRead = (record: ReadRecord): void => log.info(record.event, { ...record });
-  const around = { metrics, observer, telemetry, personal, onRead, onWarning };
+  const { replay: onReplay } = observer;
+  const around = { metrics, observer, telemetry, personal, onRead, onReplay, onWarning };
   const places = new ServedPlaces(gateway, { io, flags, ...around });
   try {
     await places.open(loaded, target.kind);
@@ -135,7 +141,7 @@ async function start(io: Io, flags: ServeFlags, { target, personal }: Started): 
     await telemetry?.close();
     throw thrown;
   }
-  followSources(gateway, log);
+  followSources(gateway, { log, paste: createPastedCommand(io, flags) });
   const isPersonal = personal !== undefined;
   return { io, flags, target, gateway, log, telemetry, places, isPersonal, releaseFaults, loaded };
 }
@@ -202,6 +208,7 @@ async function finishMounting(serving: Serving): Promise<void> {
 /** A pattern that matches nothing leaves open what it was to close. */
 function warnUnused({ gateway, loaded, log }: Serving): void {
   for (const warning of unusedPatterns(gateway, loaded)) log.warn(warning);
+  for (const warning of gateway.reports().flatMap(emptyLines)) log.warn(warning);
 }
 
 /** Whoever asks for JSON gets nothing else. Where nothing is logged, there is nothing to spoil. */
@@ -210,30 +217,32 @@ function isForPeople({ loaded, flags }: Serving): boolean {
   return format !== "json" || level === "silent";
 }
 
-/** Follows changes of the config; where it came from no file, or nobody wants it, nothing is watched. */
-async function follow(serving: Serving, readAt: number) {
-  const { target, flags, log } = serving;
-  if (target.reload === undefined || flags.watch === false) return undefined;
+/** What is followed; where it came from no file, or nobody wants it, nothing is. */
+async function followedParts(target: ReadTarget, { watch }: ServeFlags): Promise<ConfigParts | undefined> {
+  if (target.reload === undefined || watch === false) return undefined;
+  const { findParts } = await import("./watch-config.ts");
+  return findParts(target.loaded);
+}
+
+/** Follows changes of the config. */
+async function follow(serving: Serving, parts: ConfigParts): Promise<ConfigWatch> {
   const { watchConfig } = await import("./watch-config.ts");
   const onFault = (cause: unknown): void => {
-    log.error("the config is not followed any more", { cause: cause instanceof Error ? cause.message : "" });
+    serving.log.error("the config cannot be followed for now", { cause: messageOf(cause) });
   };
-  const watch = watchConfig(async () => {
-    const now = Date.now();
-    await reload(serving);
-    await watch.follow(serving.loaded, now);
-  }, onFault);
-  await watch.follow(serving.loaded, readAt);
+  const watch = watchConfig(parts, { onChange: () => reload(serving, watch), onFault });
   return watch;
 }
 
 /** Takes over a changed config; one that cannot be used changes nothing. */
-async function reload(serving: Serving): Promise<void> {
+async function reload(serving: Serving, watch: ConfigWatch): Promise<void> {
   const { target, gateway, log, places, flags } = serving;
   if (places.isStopping) return;
   try {
     const loaded = await target.reload?.();
     if (loaded === undefined || places.isStopping) return;
+    const { findParts } = await import("./watch-config.ts");
+    watch.expect(await findParts(loaded));
     log.addSecrets(loaded.secrets);
     // Who may call holds from now on, however long sources take.
     await places.reload(loaded);
@@ -242,6 +251,7 @@ async function reload(serving: Serving): Promise<void> {
     // Not waited for: the next change comes when it comes.
     finishReload(serving, gateway.reload(loaded)).catch((thrown) => tellUnusable(serving, thrown));
   } catch (thrown) {
+    if (thrown instanceof ConfigError) watch.expectAlso(thrown.files);
     tellUnusable(serving, thrown);
   }
 }
@@ -261,8 +271,14 @@ async function finishReload(serving: Serving, mounting: Promise<void>): Promise<
 }
 
 function tellUnusable({ log }: Serving, thrown: unknown): void {
-  const issues = thrown instanceof ConfigError ? thrown.issues : [messageOf(thrown)];
-  for (const issue of issues) log.error(`the changed config cannot be used, the old one stays: ${issue}`);
+  if (!(thrown instanceof ConfigError)) {
+    // Whoever may not call any more does not, whatever else could not be.
+    log.error(`the changed config is not taken over whole: ${messageOf(thrown)}`);
+    return;
+  }
+  for (const issue of thrown.issues) {
+    log.error(`the changed config cannot be used, the old one stays: ${issue}`);
+  }
 }
 
 function messageOf(thrown: unknown): string {

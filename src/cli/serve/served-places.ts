@@ -10,6 +10,7 @@ import type { Telemetry } from "../../gateway/serve/observe/telemetry.ts";
 import type { GatewayBus } from "../../gateway/serve/serve-bus.ts";
 import type { GatewayServer } from "../../gateway/serve/serve-gateway.ts";
 import type { GatewayStdio } from "../../gateway/serve/serve-gateway-stdio.ts";
+import type { ReplayedCall } from "../../openapi/server/replayed-call.ts";
 import type { Io } from "../io.ts";
 import { type Owned, ownerOfAll } from "../owner-identity.ts";
 import { DEFAULT_PORT, listenError, PORTS_TRIED } from "./listen-error.ts";
@@ -45,6 +46,7 @@ export interface PlacesOptions {
   /** @default it is served to all whom the config lets in, on the bus as well */
   readonly personal?: PersonalPlace | undefined;
   readonly onRead?: ((record: ReadRecord) => void) | undefined;
+  readonly onReplay?: ((call: ReplayedCall) => void) | undefined;
   readonly onWarning: (message: string, cause?: unknown) => void;
 }
 
@@ -145,10 +147,10 @@ export class ServedPlaces {
 
   async #serve(loaded: LoadedConfig, port: number | undefined): Promise<GatewayServer> {
     const { serveRoutedGateway } = await import("../../gateway/serve/serve-gateway.ts");
-    const { metrics, telemetry, personal, onRead, onWarning } = this.#options;
+    const { metrics, telemetry, personal, onRead, onReplay, onWarning } = this.#options;
     const { routes } = this.#inspector;
     const holders = personal?.holders(this.#owned(loaded));
-    const beyond = { metrics, telemetry, routes, holders, onRead, onWarning };
+    const beyond = { metrics, telemetry, routes, holders, onRead, onReplay, onWarning };
     return serveRoutedGateway(this.#gateway, loaded, { host: this.#host, port, ...beyond });
   }
 
@@ -173,7 +175,7 @@ export class ServedPlaces {
     this.#bus = serveBus(this.#gateway, bus, { telemetry, onWarning });
   }
 
-  /** Serves as another config says; one after the other. Where it cannot, nothing has changed. */
+  /** Serves as another config says; one after the other. Where it cannot, nothing has changed but who may call. */
   async reload(loaded: LoadedConfig): Promise<void> {
     await this.#server?.reload(loaded);
     await this.#stdio?.reload(loaded);

@@ -1,6 +1,7 @@
 import { safeLine } from "../../core/text/safe-text.ts";
 import { cutToWidth, displayWidth, padToWidth } from "./display-width.ts";
 import { createStyle } from "./style.ts";
+import { wrapLine } from "./wrap-text.ts";
 
 /** One cell: a text, or a text and how it is painted where there are colours. */
 export type Cell = string | { readonly text: string; readonly paint: (text: string) => string };
@@ -14,6 +15,8 @@ export interface TableOptions {
   readonly env?: NodeJS.ProcessEnv | undefined;
   /** Spaces before every line. @default 0 */
   readonly indent?: number | undefined;
+  /** Breaks what is too wide for the last column into lines, where it is cut otherwise. @default false */
+  readonly wrap?: boolean | undefined;
 }
 
 /** The width of a terminal that does not say how wide it is. */
@@ -39,15 +42,24 @@ export async function renderTable(
   const space = (stream.columns || DEFAULT_COLUMNS) - indent - 1;
   const widths = fitted(natural, space - GAP * (head.length - 1));
   const style = createStyle(stream, options.env ?? {});
-  const painted = texts.map((row, at) =>
-    row.map((text, column) => {
-      const cut = cutToWidth(text, widths[column] as number);
-      const cell = at === 0 ? undefined : rows[at - 1]?.[column];
-      if (at === 0) return style.bold(cut);
-      return typeof cell === "object" ? cell.paint(cut) : cut;
-    }),
+  const painted = texts.flatMap((row, at) =>
+    (options.wrap ? wrapped(row, widths) : [row]).map((line) =>
+      line.map((text, column) => {
+        const cut = cutToWidth(text, widths[column] as number);
+        const cell = at === 0 ? undefined : rows[at - 1]?.[column];
+        if (at === 0) return style.bold(cut);
+        return typeof cell === "object" ? cell.paint(cut) : cut;
+      }),
+    ),
   );
   return draw(painted, widths, indent);
+}
+
+/** A row, and below it what its last cell has no room for. */
+function wrapped(row: readonly string[], widths: readonly number[]): string[][] {
+  const last = row.length - 1;
+  const lines = wrapLine(row[last] as string, widths[last] as number);
+  return lines.map((line, at) => row.map((text, column) => (column === last ? line : at === 0 ? text : "")));
 }
 
 /** By cli-table3, which is loaded for terminals only. */

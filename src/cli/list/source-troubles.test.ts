@@ -1,0 +1,134 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { type CommandProject, moduleOf, openProject, refusingServer } from "../../../test/command-project.ts";
+
+let project: CommandProject;
+afterEach(() => project.remove());
+
+const BROKEN = {
+  "ops/good.mjs": moduleOf("shop.good"),
+  "ops/bad.mjs": "export const x = 1;\nconst y = ;\n",
+  "ops/throws.mjs": "throw new Error('no \\u001b[31mdatabase');",
+  "waybill.config.json": { operations: ["ops/*.mjs", "more/*.mjs"], serve: { port: 0 } },
+};
+
+describe("modules of operations that cannot be used", () => {
+  it("are told on stderr by list, with the place and the reason, and patterns that find nothing", async () => {
+    project = openProject(BROKEN);
+    const { code, out, err } = await project.run(["list"]);
+    expect([code, out.split("\n")[1]]).toEqual([0, expect.stringContaining("shop.good")]);
+    expect(err.trimEnd().split("\n")).toEqual([
+      expect.stringMatching(/^waybill: ops.bad\.mjs: It cannot be loaded\. .*(?:Line |:)2:/),
+      expect.stringMatching(/^waybill: ops.throws\.mjs: It cannot be loaded\. no database$/),
+      'waybill: No file is found by "more/*.mjs", which "operations" of the config names.',
+    ]);
+    const json = await project.run(["list", "--json"]);
+    expect(json.err.replace(/\?load=\d+/, "")).toBe(err);
+  });
+
+  it("are told by call where an operation is missing, and not where it is there", async () => {
+    project = openProject(BROKEN);
+    const { code, err } = await project.run(["call", "shop.nothing_like_it"]);
+    expect(code).toBe(3);
+    expect(err).toMatch(/^waybill: There is no operation "shop\.nothing_like_it"; "waybill list" shows/);
+    expect(err).toMatch(/\n {2}ops.bad\.mjs: It cannot be loaded\. .*(?:Line |:)2:/);
+    expect(err).toMatch(/\n {2}No file is found by "more\/\*\.mjs"/);
+    expect(await project.run(["call", "shop.good"])).toEqual({ code: 0, out: '"good"\n', err: "" });
+  });
+
+  it("are told by call where all of them are broken", async () => {
+    project = openProject({
+      "bad.mjs": "const y = ;\n",
+      "waybill.config.json": { operations: "*.mjs" },
+    });
+    expect((await project.run(["call", "shop.any"])).err).toMatch(
+      /\n {2}The source "local" is down: bad\.mjs: It cannot be loaded\. .*(?:Line |:)1:/,
+    );
+  });
+
+  it("are five by name at most", async () => {
+    const broken = Array.from({ length: 7 }, (_, at) => [`ops/b${at}.mjs`, "const y = ;\n"]);
+    project = openProject({
+      ...Object.fromEntries(broken),
+      "ops/good.mjs": moduleOf("shop.good"),
+      "waybill.config.json": { operations: "ops/*.mjs" },
+    });
+    const { err } = await project.run(["list", "-c", "waybill.config.json"]);
+    const lines = err.trimEnd().split("\n");
+    expect(lines).toHaveLength(6);
+    expect(lines[5]).toBe(
+      'waybill: 2 more cannot be used; "waybill list --sources --json --config waybill.config.json" names them.',
+    );
+  });
+
+  it("have doctor say that no file is found, and nothing of a policy", async () => {
+    project = openProject({ "waybill.config.json": { operations: "more/*.mjs", serve: { port: 0 } } });
+    const { code, out } = await project.run(["doctor"]);
+    expect([code, out]).toEqual([
+      1,
+      expect.stringContaining('problem  source local: no file is found by "more/*.mjs"\n  fix: Correct'),
+    ]);
+    expect(out).not.toContain("policy");
+    expect(out).not.toContain("not taken over");
+  });
+
+  it("are in what serve announces", async () => {
+    project = openProject(BROKEN);
+    const { io, stop } = await project.serve();
+    await stop();
+    expect(io.err()).toContain('  ! No file is found by "more/*.mjs"');
+    expect(io.err()).toMatch(/ {2}! ops.bad\.mjs: It cannot be loaded/);
+  });
+});
+
+describe("tools that are not as approved", () => {
+  const server = { command: process.execPath, args: ["server.mjs"] };
+
+  it("are marked by list and told by serve, with the command that shows and approves them", async () => {
+    project = openProject({
+      "server.mjs": refusingServer("Reads."),
+      "waybill.config.json": { mcpServers: { files: server }, lock: true },
+    });
+    expect((await project.run(["lock", "--approve"])).code).toBe(0);
+    expect(await project.run(["list"])).toMatchObject({ err: "" });
+    project.write({ "server.mjs": refusingServer("Reads more than it did.") });
+    const line =
+      '1 tool of "files" is refused until it is approved: read (changed). "waybill lock files" shows why, "waybill lock --approve files" approves it.';
+    const { out, err } = await project.run(["list"]);
+    expect(out).toContain("[refused: changed since it was approved] Reads more");
+    expect(err).toBe(`waybill: ${line}\n`);
+    const { operations } = JSON.parse((await project.run(["list", "--json"])).out);
+    expect(operations).toMatchObject([{ id: "files.read", refused: "changed" }]);
+    const { io, stop } = await project.serve();
+    await stop();
+    expect(io.err()).toContain(`  ! ${line}`);
+  });
+
+  it("are new where nothing was approved, and nothing is said where nothing is locked", async () => {
+    project = openProject({
+      "server.mjs": refusingServer("Reads."),
+      "waybill.config.json": { mcpServers: { files: server }, lock: true },
+    });
+    expect((await project.run(["list"])).out).toContain("[refused: not approved] Reads.");
+    project.write({ "waybill.config.json": { mcpServers: { files: server } } });
+    const { out, err } = await project.run(["list"]);
+    expect([out.includes("refused"), err]).toEqual([false, ""]);
+  });
+});
+
+describe("why a tool says no", () => {
+  it("is told in the same words here and by way of a gateway", async () => {
+    project = openProject({
+      "server.mjs": refusingServer("Reads."),
+      "waybill.config.json": {
+        mcpServers: { files: { command: process.execPath, args: ["server.mjs"] } },
+      },
+    });
+    const said = "waybill: the operation said no: Access denied - path outside the folder\n";
+    const here = await project.run(["call", "files.read"]);
+    const { url, stop } = await project.serve();
+    const there = await project.run(["call", "files.read", "--url", url]);
+    await stop();
+    expect([here.code, here.err]).toEqual([1, said]);
+    expect([there.code, there.err]).toEqual([1, said]);
+  });
+});

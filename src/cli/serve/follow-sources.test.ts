@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { handGateway, handSource } from "../../../test/served-gateway.ts";
+import type { ChangedTool } from "../../gateway/lock/changed-tools.ts";
+import type { Source } from "../../gateway/sources/source.ts";
+import { followSources } from "./follow-sources.ts";
+
+const UP = { status: "up", since: 0 } as const;
+
+function locked(name: string, tools: readonly string[]): Source {
+  const source = handSource(name, UP);
+  const changed: readonly ChangedTool[] = tools.map((tool) => ({ tool, kind: "changed", diff: [] }));
+  return { ...source, report: () => ({ ...source.report(), changed }) };
+}
+
+describe("following sources", () => {
+  it("logs each state once, and tools that are refused until they are approved, when they are others", () => {
+    const gateway = handGateway([]);
+    const lines: string[] = [];
+    const log = {
+      info: (text: string) => void lines.push(text),
+      warn: (text: string) => void lines.push(text),
+    };
+    const stop = followSources(gateway, { log, paste: (words) => `npx waybill ${words} --config a.json` });
+    gateway.setSources(locked("files", ["read"]));
+    gateway.setSources(locked("files", ["read"]));
+    gateway.setSources(locked("files", ["read", "write"]));
+    gateway.setSources(locked("files", []));
+    gateway.setSources();
+    stop();
+    gateway.setSources(locked("files", ["read"]));
+    expect(lines).toEqual([
+      "source up",
+      '1 tool of "files" is refused until it is approved: read (changed). "npx waybill lock files --config a.json" shows why, "npx waybill lock --approve files --config a.json" approves it.',
+      expect.stringContaining(
+        '2 tools of "files" are refused until they are approved: read (changed), write',
+      ),
+      "source gone",
+    ]);
+  });
+});
