@@ -41,6 +41,7 @@ export default defineConfig([
       ...SUBPATHS,
       cli: "src/cli.ts",
       "embedded/depot-server": "src/gateway/embedded/depot-server.ts",
+      "workers/look-worker": "src/inspector/server/look-worker.ts",
     },
     platform: "neutral",
     target: "es2022",

@@ -27,6 +27,10 @@ function logged(options: CallLogOptions = {}) {
     query("desk.wait", () => new Promise((resolve) => (finish = resolve))),
     query("desk.outer", (_, context) => context.execute("desk.inner", undefined)),
     query("desk.inner", (_, context) => context.execute("desk.echo", 1)),
+    stream("desk.busy", async function* () {
+      yield 1;
+      yield await new Promise((resolve) => (finish = resolve));
+    }),
     stream("desk.count", async function* () {
       for (let at = 0; at < 30; at++) yield at;
     }),
@@ -96,6 +100,27 @@ describe("the call log", () => {
     expect(seen).toMatchObject({ earlier: 10, row: { values: 30, outcome: "ok" } });
     expect(seen?.results).toHaveLength(20);
     expect(seen?.results[0]).toMatchObject({ envelope: { data: 10 } });
+  });
+
+  it("tells a subscription that its reader left or whose time was over from one that ended", async () => {
+    const { registry, view } = logged();
+    for await (const _ of registry.subscribe("desk.count"));
+    for await (const _ of registry.subscribe("desk.count")) break;
+    const stop = new AbortController();
+    await rejection(
+      (async () => {
+        for await (const _ of registry.subscribe("desk.count", undefined, { signal: stop.signal }))
+          stop.abort();
+      })(),
+    );
+    expect(view(1)?.row).not.toHaveProperty("code");
+    expect(view(2)?.row).toMatchObject({ outcome: "ok", code: "ABORTED", values: 1 });
+    await expect.poll(() => view(3)?.row).toMatchObject({ code: "ABORTED", values: 1 });
+    const reading = registry.subscribe("desk.busy", undefined, { timeoutMs: 20 });
+    await reading.next();
+    await rejection(reading.next());
+    finish(1);
+    await expect.poll(() => view(4)?.row).toMatchObject({ outcome: "call_error", code: "TIMEOUT" });
   });
 
   it("keeps no password", async () => {

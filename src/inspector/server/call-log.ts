@@ -19,6 +19,7 @@ import {
 import { KeptTexts } from "./kept-text.ts";
 import { type GrowingRow, isRunning, type LoggedCall, NO_TEXT } from "./logged-call.ts";
 import { ownCopy } from "./own-copy.ts";
+import { rawAnswerOf } from "./raw-answer.ts";
 import { writtenJson } from "./written-json.ts";
 import { writtenResult } from "./written-result.ts";
 
@@ -125,6 +126,7 @@ export class CallLog implements CallListener {
       values: 0,
       error: undefined,
       toldMessage: undefined,
+      raw: undefined,
     };
     this.#place(logged);
     this.#run(call, logged);
@@ -222,6 +224,8 @@ export class CallLog implements CallListener {
     const { message } = forCallers(error);
     if (message !== error.message)
       logged.toldMessage = this.#texts.keep(writtenJson(message, this.#mostEach));
+    const raw = rawAnswerOf(error);
+    if (raw !== undefined) logged.raw = this.#texts.keep(writtenJson(raw.value, this.#mostEach));
   }
 
   #keepResult(logged: LoggedCall, envelope: ResponseEnvelope): void {
@@ -233,8 +237,8 @@ export class CallLog implements CallListener {
   }
 
   #forget(logged: LoggedCall): void {
-    const { input, results, error, toldMessage } = logged;
-    for (const kept of [input, ...results, error, toldMessage])
+    const { input, results, error, toldMessage, raw } = logged;
+    for (const kept of [input, ...results, error, toldMessage, raw])
       if (kept !== undefined) this.#texts.forget(kept);
   }
 }

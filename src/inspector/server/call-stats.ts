@@ -16,12 +16,13 @@ interface Tally {
 export function statsBySource(log: CallLog, viewer: Viewer): ReadonlyMap<string, CallStats> {
   const tallies = new Map<string, Tally>();
   for (const { row, caller } of log.calls()) {
-    const { source, outcome, durationMs, type } = row;
+    const { source, outcome, code, durationMs, type } = row;
     if (source === undefined || outcome === undefined || !maySee(viewer, caller)) continue;
     const tally = tallies.get(source) ?? { count: 0, errors: 0, durations: [] };
     tallies.set(source, tally);
     tally.count += 1;
-    if (outcome !== "ok") tally.errors += 1;
+    // One that its caller gave up did not fail; a tool may call its own errors so.
+    if (outcome === "tool_error" || (outcome === "call_error" && code !== "ABORTED")) tally.errors += 1;
     if (type !== "subscription") tally.durations.push(durationMs ?? 0);
   }
   return new Map(Array.from(tallies, ([source, tally]) => [source, toStats(tally)] as const));

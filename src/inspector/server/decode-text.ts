@@ -1,12 +1,12 @@
 import { transcode } from "../../formats/index.ts";
 import { describeResult, type ResultReport } from "../../formats/report/describe-result.ts";
-import { type FoundResult, findResults } from "../../formats/report/find-results.ts";
+import { findResults } from "../../formats/report/find-results.ts";
+import type { FoundResult } from "../../formats/report/found-result.ts";
 import { ResultTextError } from "../../formats/report/result-text-error.ts";
 import type { DecodeAnswer, DecodedView, EnvelopeView, ResultView } from "../protocol.ts";
 import { countValues } from "./count-values.ts";
 import { badRequest, tooManyValues } from "./failure-of.ts";
 import { LOOKED_BODY_BYTES, MOST_DECODED, MOST_LOOKED_VALUES } from "./inspector-limits.ts";
-import type { Breathe } from "./look-queue.ts";
 import { writtenJson } from "./written-json.ts";
 import { writtenResult } from "./written-result.ts";
 
@@ -15,7 +15,7 @@ const WHAT = "The text";
 const MOST_CHARACTERS = LOOKED_BODY_BYTES * 2;
 
 /** Says what the results in a text are. */
-export async function decodeText(text: string, breathe: Breathe): Promise<DecodeAnswer> {
+export function decodeText(text: string): DecodeAnswer {
   try {
     const found = findResults(text, WHAT);
     if (found.length > MOST_DECODED) {
@@ -24,13 +24,8 @@ export async function decodeText(text: string, breathe: Breathe): Promise<Decode
         413,
       );
     }
-    await breathe();
     if (countAll(found) > MOST_LOOKED_VALUES) throw tooManyValues(WHAT);
-    const results: DecodedView[] = [];
-    for (const [at, one] of found.entries()) {
-      await breathe();
-      results.push(await viewOf(one, placeOf(one, found.length > 1 ? at : undefined), breathe));
-    }
+    const results = found.map((one, at) => viewOf(one, placeOf(one, found.length > 1 ? at : undefined)));
     return { results };
   } catch (thrown) {
     if (thrown instanceof ResultTextError) throw badRequest(thrown.message);
@@ -40,7 +35,7 @@ export async function decodeText(text: string, breathe: Breathe): Promise<Decode
 
 function countAll(found: readonly FoundResult[]): number {
   return countValues(
-    found.map((one) => ("rpcError" in one ? one.rpcError : one.value)),
+    found.map((one) => ("failure" in one ? one.error : one.value)),
     MOST_LOOKED_VALUES,
   );
 }
@@ -50,18 +45,17 @@ function placeOf({ line }: FoundResult, at: number | undefined): string {
   return at === undefined ? WHAT : `Result ${at + 1}`;
 }
 
-async function viewOf(found: FoundResult, what: string, breathe: Breathe): Promise<DecodedView> {
+function viewOf(found: FoundResult, what: string): DecodedView {
   const report = describeResult(found, what, { recoverJson: true });
-  const { format, wrapping, line, isError, obtained, text, tool, odd } = report;
-  await breathe();
+  const { format, wrapping, line, notes, isError, obtained, text, tool, odd } = report;
   const data = plainJson(report.data);
-  await breathe();
   const envelope = withRecovered(envelopeOf(found), report, data);
   return {
     format,
     ...candidatesOf(report),
     wrapping,
     ...(line !== undefined && { line }),
+    ...(notes !== undefined && { notes }),
     isError,
     ...(data !== undefined && { data }),
     ...(obtained !== undefined && { obtained }),
@@ -95,7 +89,7 @@ function errorOf({ error }: ResultReport): Pick<DecodedView, "error"> {
 
 /** The result as an envelope of ours; nothing where more than one format fits, or there is no result. */
 function envelopeOf(found: FoundResult): EnvelopeView | undefined {
-  if ("rpcError" in found) return undefined;
+  if ("failure" in found) return undefined;
   try {
     const written = writtenResult(transcode(found.value, "response-envelope"), MOST_CHARACTERS);
     return "text" in written ? (JSON.parse(written.text) as ResultView).envelope : undefined;

@@ -152,11 +152,8 @@ describe("hiding passwords", () => {
   it("hides what is left of an input that takes too long to look through", () => {
     const wide = { items: { allOf: Array.from({ length: 400 }, () => ({})) }, contains: { not: PASSWORD } };
     const many = { items: { allOf: Array.from({ length: 400 }, () => ({})) }, $defs: { p: PASSWORD } };
-    const input = Array.from({ length: 20_000 }, () => "x");
-    const start = performance.now();
-    const shown = hide(many, input) as string[];
-    expect(performance.now() - start).toBeLessThan(2_000);
-    expect([shown[0], shown.at(-1)]).toEqual(["x", "•••"]);
+    const shown = hide(many, ["x", ...Array.from({ length: 20_000 }, () => ({ deep: ["y"] }))]) as unknown[];
+    expect([shown.length, shown[0], shown.at(-1)]).toEqual([20_001, "x", "•••"]);
     expect(hide(wide, ["x"])).toEqual(["•••"]);
   });
 });

@@ -1,21 +1,29 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { setImmediate } from "node:timers/promises";
 import { CallError } from "../../core/errors/errors.ts";
 import { SecretMask } from "../../gateway/config/secret-mask.ts";
 import { callerKey } from "../../gateway/serve/caller-key.ts";
 import { NodeRequest } from "../../openapi/server/node-exchange.ts";
-import type { AnswerAsk, CallView, DecodeAsk, FormatsAsk, RetryAnswer, RetryAsk } from "../protocol.ts";
+import type { AnswerAsk, CallView, RetryAnswer, RetryAsk } from "../protocol.ts";
+import type { LookAsk } from "./answer-look.ts";
 import { CallLog } from "./call-log.ts";
 import { badRequest, noLongerLetIn } from "./failure-of.ts";
 import { findVisible } from "./find-visible.ts";
 import { helloOf } from "./hello-of.ts";
-import { LARGE_BODY_BYTES, LOOKED_BODY_BYTES, SMALL_BODY_BYTES } from "./inspector-limits.ts";
+import {
+  LARGE_BODY_BYTES,
+  LOOKED_BODY_BYTES,
+  MOST_INPUT_VALUES,
+  SMALL_BODY_BYTES,
+} from "./inspector-limits.ts";
 import type { InspectorOptions } from "./inspector-options.ts";
 import { LiveFeeds } from "./live-feeds.ts";
 import { LookQueue } from "./look-queue.ts";
+import { LookThread } from "./look-thread.ts";
 import { maskJson } from "./mask-json.ts";
 import { OpenQuestions } from "./open-questions.ts";
 import { OperationRows } from "./operation-rows.ts";
-import { idIn, type Posted, readAsk, readRunAsk, textIn } from "./read-ask.ts";
+import { type Posted, parsePosted, readAsk, readRunAsk, textIn } from "./read-ask.ts";
 import { OperationRuns } from "./run-operation.ts";
 import { validateInput } from "./validate-input.ts";
 import { viewOfCall } from "./view-of-call.ts";
@@ -30,14 +38,19 @@ export interface PageRequest {
   readonly viewer: Viewer;
 }
 
-/** What a page is answered: JSON text, a value to be written as JSON, or nothing where the answer was a stream. */
-export type PageAnswer = { readonly json: string } | { readonly value: unknown } | undefined;
+/** What a page is answered: JSON text, JSON that holds no secret any more, a value to be written, or nothing where it was a stream. */
+export type PageAnswer =
+  | { readonly json: string }
+  | { readonly masked: Uint8Array }
+  | { readonly value: unknown }
+  | undefined;
 
 type Get = (request: PageRequest, query: URLSearchParams) => PageAnswer | Promise<PageAnswer>;
 interface Post {
-  readonly mostBytes: number;
-  answer(posted: Posted, request: PageRequest): PageAnswer | Promise<PageAnswer>;
+  mostBytes(): number;
+  answer(posted: Uint8Array, request: PageRequest): PageAnswer | Promise<PageAnswer>;
 }
+type PostedAnswer = (posted: Posted, request: PageRequest) => PageAnswer | Promise<PageAnswer>;
 
 /** All that a page may ask, by path. */
 export class InspectorApi {
@@ -48,6 +61,8 @@ export class InspectorApi {
   readonly #questions = new OpenQuestions();
   readonly #runs: OperationRuns;
   readonly #looks = new LookQueue();
+  readonly #inputs = new LookQueue();
+  readonly #thread = new LookThread();
   readonly #retries = new Map<string, Promise<void>>();
   readonly #gets: ReadonlyMap<string, Get>;
   readonly #posts: ReadonlyMap<string, Post>;
@@ -83,10 +98,8 @@ export class InspectorApi {
 
   /** Takes secrets out of JSON, those of earlier configs too: all that goes to a page goes through here. */
   mask(json: string): string {
-    this.#learnSecrets();
-    // More may be added to the config in use at any time.
-    this.#secrets.addAll(this.#options.loaded().secrets);
-    return maskJson(json, (text) => this.#secrets.mask(text));
+    const secrets = this.#knownSecrets();
+    return maskJson(json, (text) => secrets.mask(text));
   }
 
   /** Answers what is asked at a path below the API. */
@@ -101,7 +114,7 @@ export class InspectorApi {
     const asked = new NodeRequest(message);
     if (get !== undefined && isRead) return await get(request, new URLSearchParams(asked.query));
     if (post === undefined || message.method !== "POST") throw wrongMethod(post === undefined);
-    const posted = await readAsk(asked, post.mostBytes);
+    const posted = await readAsk(asked, post.mostBytes());
     // It may have been closed while the request was still arriving.
     if (this.#isClosed) throw nothingHere();
     if (!request.viewer.isCurrent()) throw noLongerLetIn();
@@ -118,6 +131,7 @@ export class InspectorApi {
       await this.#runs.close(timeoutMs);
     } finally {
       this.#log.close();
+      await this.#thread.close();
     }
   }
 
@@ -128,6 +142,13 @@ export class InspectorApi {
     if (this.#lastSecrets !== undefined) this.#secrets.addAll(this.#lastSecrets);
     this.#secrets.addAll(secrets);
     this.#lastSecrets = secrets;
+  }
+
+  #knownSecrets(): SecretMask {
+    this.#learnSecrets();
+    // More may be added to the config in use at any time.
+    this.#secrets.addAll(this.#options.loaded().secrets);
+    return this.#secrets;
   }
 
   #createGets(): ReadonlyMap<string, Get> {
@@ -152,9 +173,19 @@ export class InspectorApi {
   }
 
   #createPosts(): ReadonlyMap<string, Post> {
-    const large = (answer: Post["answer"]): Post => ({ mostBytes: LARGE_BODY_BYTES, answer });
-    const looked = (answer: Post["answer"]): Post => ({ mostBytes: LOOKED_BODY_BYTES, answer });
-    const small = (answer: Post["answer"]): Post => ({ mostBytes: SMALL_BODY_BYTES, answer });
+    const { loaded } = this.#options;
+    const large = (answer: PostedAnswer): Post => ({
+      mostBytes: () => loaded().config.limits?.bodyBytes ?? LARGE_BODY_BYTES,
+      answer: async (posted, request) => answer(await this.#readInput(posted, request), request),
+    });
+    const small = (answer: PostedAnswer): Post => ({
+      mostBytes: () => SMALL_BODY_BYTES,
+      answer: (posted, request) => answer(parsePosted(posted), request),
+    });
+    const looked = (look: LookAsk["look"]): Post => ({
+      mostBytes: () => LOOKED_BODY_BYTES,
+      answer: (posted, { response }) => this.#look({ look, posted }, response),
+    });
     return new Map<string, Post>([
       [
         "sources/retry",
@@ -163,8 +194,8 @@ export class InspectorApi {
       ["validate", large((posted, { viewer }) => this.#validate(posted, viewer))],
       ["run", large((posted, request) => this.#run(posted, request))],
       ["answer", small((posted, { viewer }) => this.#answerQuestion(posted, viewer))],
-      ["formats", looked((posted, { response }) => this.#formats(posted, response))],
-      ["decode", looked((posted, { response }) => this.#decode(posted, response))],
+      ["formats", looked("formats")],
+      ["decode", looked("decode")],
     ]);
   }
 
@@ -197,6 +228,18 @@ export class InspectorApi {
     return { value: { source: shown, tookMs } satisfies RetryAnswer };
   }
 
+  /** Large inputs are read one after the other, and others are answered in between. */
+  async #readInput(posted: Uint8Array, { response, viewer }: PageRequest): Promise<Posted> {
+    if (posted.length <= SMALL_BODY_BYTES) return parsePosted(posted, MOST_INPUT_VALUES);
+    const read = await this.#inputs.run(response, async () => {
+      await setImmediate();
+      return parsePosted(posted, MOST_INPUT_VALUES);
+    });
+    if (this.#isClosed) throw nothingHere();
+    if (!viewer.isCurrent()) throw noLongerLetIn();
+    return read;
+  }
+
   async #validate(posted: Posted, viewer: Viewer): Promise<PageAnswer> {
     const { operation: id, input } = readRunAsk(posted);
     const operation = findVisible(this.#options.gateway, id, viewer);
@@ -208,18 +251,12 @@ export class InspectorApi {
     return undefined;
   }
 
-  async #formats(posted: Posted, response: ServerResponse): Promise<PageAnswer> {
-    const { formatsOfResult } = await import("./formats-of-result.ts");
-    const operation = posted["operation"] === undefined ? undefined : idIn<FormatsAsk>(posted, "operation");
-    return await this.#looks.run(response, async (breathe) => ({
-      value: await formatsOfResult(posted["envelope"], operation, breathe),
-    }));
-  }
-
-  async #decode(posted: Posted, response: ServerResponse): Promise<PageAnswer> {
-    const { decodeText } = await import("./decode-text.ts");
-    const text = textIn<DecodeAsk>(posted, "text");
-    return await this.#looks.run(response, async (breathe) => ({ value: await decodeText(text, breathe) }));
+  /** Not even read here: all that takes long is done by another thread. */
+  async #look(ask: Omit<LookAsk, "secrets">, response: ServerResponse): Promise<PageAnswer> {
+    return await this.#looks.run(response, async () => {
+      const secrets = [...this.#knownSecrets().values];
+      return { masked: await this.#thread.look({ ...ask, secrets }) };
+    });
   }
 
   #answerQuestion(posted: Posted, { identity }: Viewer): PageAnswer {

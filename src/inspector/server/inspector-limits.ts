@@ -64,8 +64,11 @@ export const MOST_QUESTIONS = 20;
 /** Calls that one caller may have running at a time, where callers say who they are. */
 export const MOST_RUNS_EACH = 16;
 
-/** Bytes of a request that holds an input. */
-export const LARGE_BODY_BYTES = 16 * 1_024 * 1_024;
+/** Bytes of a request that holds an input, where the config does not say. */
+export const LARGE_BODY_BYTES = 4 * 1_024 * 1_024;
+
+/** Values in such a request. */
+export const MOST_INPUT_VALUES = 250_000;
 
 /** Bytes of a request that holds a result to be written in each format, or a text to decode. */
 export const LOOKED_BODY_BYTES = 2 * 1_024 * 1_024;
@@ -75,6 +78,18 @@ export const MOST_LOOKED_VALUES = 25_000;
 
 /** Such requests that wait for their turn: one is answered at a time. */
 export const MOST_LOOKS_WAITING = 32;
+
+/** Milliseconds that one of them may take; then its thread is ended. */
+export const LOOK_TIMEOUT_MS = 5_000;
+
+/** Milliseconds that this thread may take to start. */
+export const LOOK_START_MS = 10_000;
+
+/** Milliseconds without such a request after which the thread ends; the next one starts another. */
+export const LOOK_IDLE_MS = 10_000;
+
+/** Mebibytes that the heap of this thread may take. */
+export const LOOK_MEMORY_MB = 256;
 
 /** Characters of the id of an operation. */
 export const MOST_ID_CHARACTERS = 300;

@@ -57,8 +57,43 @@ describe("requests of the inspector", () => {
       expect((await inspected.ask(path, { body: padded(2_097_153) })).status).toBe(413);
       expect((await inspected.ask(path, { body: padded(2_097_152) })).status).toBe(400);
     }
-    expect((await inspected.ask("validate", { body: padded(16_777_217) })).status).toBe(413);
-    expect((await inspected.ask("validate", { body: padded(16_777_216) })).status).toBe(400);
+    for (const path of ["validate", "run"]) {
+      expect((await inspected.ask(path, { body: padded(4_194_305) })).status).toBe(413);
+      expect((await inspected.ask(path, { body: padded(4_194_304) })).status).toBe(400);
+    }
+  });
+
+  it("hold inputs as large as those of other callers may be", async () => {
+    const inspected = await start({ limits: { bodyBytes: 1_000 } });
+    const padded = (bytes: number) => `{"text":"${"x".repeat(bytes - 11)}"}`;
+    for (const path of ["validate", "run"]) {
+      expect((await inspected.ask(path, { body: padded(1_001) })).status).toBe(413);
+      expect((await inspected.ask(path, { body: padded(1_000) })).status).toBe(400);
+    }
+  });
+
+  it("hold inputs of at most a quarter of a million values, whatever their texts look like", async () => {
+    const inspected = await start();
+    // The request, the name, the input and its list count too.
+    const asked = (values: number, item: string) => {
+      const list = Array.from({ length: values - 4 }, () => item).join(",");
+      return `{"operation":"desk.echo","input":{"list":[${list}]}}`;
+    };
+    for (const item of ["1", "{}", '",[{"']) {
+      for (const path of ["validate", "run"]) {
+        expect((await inspected.ask(path, { body: asked(250_000, item) })).status).toBe(200);
+        const refused = await inspected.ask(path, { body: asked(250_001, item) });
+        expect(refused.status).toBe(413);
+        expect(((await refused.json()) as Failure).error.message).toContain("250,000");
+      }
+    }
+  });
+
+  it("that are large are all answered, one after the other", async () => {
+    const inspected = await start();
+    const body = { operation: "desk.echo", input: { text: "x".repeat(2_000_000) } };
+    const all = await Promise.all(Array.from({ length: 5 }, () => inspected.ask("run", { body })));
+    for (const answer of all) expect(await answer.text()).toContain('"type":"end"');
   });
 
   it("name operations with at most three hundred characters", async () => {

@@ -6,7 +6,7 @@ import type { Failure } from "../protocol.ts";
 import { JSON_HEADERS } from "./answer-headers.ts";
 import { failureOf } from "./failure-of.ts";
 import { assertOwnPage, assertOwnUse } from "./guard-request.ts";
-import { InspectorApi } from "./inspector-api.ts";
+import { InspectorApi, type PageAnswer } from "./inspector-api.ts";
 import { WRITE_TIMEOUT_MS } from "./inspector-limits.ts";
 import type { InspectorOptions } from "./inspector-options.ts";
 import { limitTime } from "./limit-time.ts";
@@ -51,8 +51,7 @@ export function createInspector(options: InspectorOptions): Inspector {
       const viewer = viewerOf(caller);
       const answer = await api.answer(request.path.slice(API.length + 1), { message, response, viewer });
       if (answer === undefined) return;
-      const json = "json" in answer ? answer.json : JSON.stringify(answer.value);
-      await sendJson(200, api.mask(json), message, response);
+      await sendJson(200, bodyOf(answer, api), message, response);
       limitTime(response, writeTimeoutMs);
     } catch (thrown) {
       if (!isCallError(thrown)) onWarning("The inspector could not answer.", thrown);
@@ -65,6 +64,11 @@ export function createInspector(options: InspectorOptions): Inspector {
     route: { prefix: PREFIX, isOpen, handle },
     close: ({ timeoutMs = 0 } = {}) => api.close(timeoutMs),
   };
+}
+
+function bodyOf(answer: NonNullable<PageAnswer>, api: InspectorApi): string | Uint8Array {
+  if ("masked" in answer) return answer.masked;
+  return api.mask("json" in answer ? answer.json : JSON.stringify(answer.value));
 }
 
 function isApi(path: string): boolean {
@@ -87,7 +91,7 @@ async function refuse(
 
 async function sendJson(
   status: number,
-  json: string,
+  json: string | Uint8Array,
   message: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {

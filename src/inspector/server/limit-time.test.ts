@@ -47,15 +47,15 @@ const RUN = JSON.stringify({ operation: "desk.long" });
 
 describe("a page that does not read its answer", () => {
   it("is cut off when its time is up, and gives the place of its call free", async () => {
-    const inspected = await start(2_000);
+    const inspected = await start(4_000);
     const sockets = Array.from({ length: 16 }, () => postWithoutReading(inspected, "run", RUN));
     const status = async () => {
       const response = await inspected.ask("run", { body: { operation: "desk.none" }, headers: as("ann") });
       await response.text();
       return response.status;
     };
-    await vi.waitFor(async () => expect(await status()).toBe(429), { timeout: 10_000, interval: 5 });
-    await vi.waitFor(async () => expect(await status()).toBe(200), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await status()).toBe(429), { timeout: 20_000, interval: 5 });
+    await vi.waitFor(async () => expect(await status()).toBe(200), { timeout: 20_000 });
     const [first, ...others] = sockets;
     for (const socket of others) socket.destroy();
     expect(first && (await readRest(first))).toBeLessThan(LONG);

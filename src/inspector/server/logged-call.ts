@@ -20,6 +20,8 @@ export interface LoggedCall {
   error: KeptText | undefined;
   /** What whoever made the call was told, where that is less than what is known here. */
   toldMessage: KeptText | undefined;
+  /** What the source answered, where that became the error. */
+  raw: KeptText | undefined;
 }
 
 /** What a call begins with. */

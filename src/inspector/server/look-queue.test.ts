@@ -75,9 +75,9 @@ describe("looking at results and texts", () => {
     const queue = new LookQueue();
     const seen: string[] = [];
     const work = (name: string) =>
-      queue.run(STAYS, async (breathe) => {
+      queue.run(STAYS, async () => {
         seen.push(`${name} begins`);
-        await breathe();
+        await Promise.resolve();
         seen.push(`${name} ends`);
         if (name === "a") throw new Error("No.");
         return name;

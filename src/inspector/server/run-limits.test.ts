@@ -109,10 +109,10 @@ describe("calls of pages", () => {
     }
   });
 
-  it("take an input of sixteen mebibytes", async () => {
+  it("take an input of four mebibytes", async () => {
     const inspected = await start();
     const [before, after] = ['{"operation":"desk.length","input":"', '"}'];
-    const room = 16_777_216 - before.length - after.length;
+    const room = 4_194_304 - before.length - after.length;
     const run = (length: number) => inspected.ask("run", { body: `${before}${"x".repeat(length)}${after}` });
     expect(await (await run(room)).text()).toContain(`"data":${room}`);
     expect((await run(room + 1)).status).toBe(413);

@@ -210,6 +210,7 @@ export class OperationRuns {
       onLog: ({ level, message, data }) =>
         events.sendIfHeard({ type: "log", level, message, ...(data !== undefined && { data }) }),
       caller: {
+        party: ask.page === undefined ? undefined : JSON.stringify(["page", ask.page, caller]),
         elicit: (request, signal) =>
           questions.ask(request, {
             requestId,

@@ -4,8 +4,8 @@ import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
 
 /** Schemas that may hold for one value. */
 const MOST_PARTS = 500;
-/** Schemas that are looked at for all values of one input. */
-const MOST_LOOKS = 300_000;
+/** Schemas that are looked at for all values of one input; what is left of it then is hidden. */
+export const MOST_LOOKS = 50_000;
 
 /** Keywords whose schemas, one or a list of them, hold for the same value. */
 const IN_PLACE = ["allOf", "anyOf", "oneOf", "if", "then", "else", "not"];
@@ -37,6 +37,7 @@ export function saysSecret(schema: JsonSchemaObject): boolean {
 export class SchemaParts {
   readonly #root: JsonSchemaObject;
   readonly #open = new Map<JsonSchemaObject, boolean>();
+  readonly #targets = new Map<string, unknown>();
   #looks = 0;
 
   constructor(root: JsonSchemaObject) {
@@ -46,37 +47,64 @@ export class SchemaParts {
   /** All that hold for the value these hold for; nothing where one calls it a secret, or may for all that is known. */
   of(schemas: readonly unknown[]): readonly JsonSchemaObject[] | undefined {
     const parts = new Set<JsonSchemaObject>();
-    const left = [...schemas];
-    if (this.#looks > MOST_LOOKS) return undefined;
+    const left: unknown[] = [];
+    if (!this.#take(schemas, left)) return undefined;
     while (left.length > 0) {
       const part = left.pop();
       if (!isPlainObject(part) || parts.has(part)) continue;
-      this.#looks += 1;
-      if (parts.size >= MOST_PARTS || this.#looks > MOST_LOOKS || !this.#mayShow(part)) return undefined;
+      if (parts.size >= MOST_PARTS || !this.#mayShow(part)) return undefined;
       parts.add(part);
-      for (const word of IN_PLACE) if (part[word] !== undefined) left.push(...[part[word]].flat());
-      for (const word of IN_PLACE_BY_NAME) {
-        if (isPlainObject(part[word])) left.push(...Object.values(part[word]));
-      }
-      const { $ref } = part;
-      if ($ref === undefined) continue;
-      const found = typeof $ref === "string" ? this.#resolve($ref) : undefined;
-      if (found === undefined) return undefined;
-      left.push(found);
+      if (!this.#takeInPlace(part, left)) return undefined;
     }
     return [...parts];
   }
 
   /** All that hold for a member; schemas by pattern count for every name, since in doubt a value is hidden. */
   ofMember(parts: readonly JsonSchemaObject[], key: string): readonly JsonSchemaObject[] | undefined {
-    this.#looks += parts.length;
-    return this.of(parts.flatMap((part) => memberSchemas(part, key)));
+    return this.#within(parts, (part) => memberSchemas(part, key));
   }
 
   /** All that hold for an item. */
   ofItem(parts: readonly JsonSchemaObject[], at: number): readonly JsonSchemaObject[] | undefined {
-    this.#looks += parts.length;
-    return this.of(parts.flatMap((part) => itemSchemas(part, at)));
+    return this.#within(parts, (part) => itemSchemas(part, at));
+  }
+
+  /** What is asked of every part is counted before any is looked at: an input has as many members as it likes. */
+  #within(
+    parts: readonly JsonSchemaObject[],
+    schemasOf: (part: JsonSchemaObject) => readonly unknown[],
+  ): readonly JsonSchemaObject[] | undefined {
+    if (!this.#spend(parts.length)) return undefined;
+    return this.of(parts.flatMap(schemasOf));
+  }
+
+  /** Counts looks; says no from the first that is one too many on. */
+  #spend(looks: number): boolean {
+    this.#looks += looks;
+    return this.#looks <= MOST_LOOKS;
+  }
+
+  /** Puts schemas to those that are left to look at; says no where these are too many. */
+  #take(schemas: readonly unknown[], left: unknown[]): boolean {
+    if (!this.#spend(schemas.length)) return false;
+    for (const schema of schemas) left.push(schema);
+    return true;
+  }
+
+  /** Takes what holds for the same value as a part; says no where that is too much, or cannot be followed. */
+  #takeInPlace(part: JsonSchemaObject, left: unknown[]): boolean {
+    for (const word of IN_PLACE) {
+      const said = part[word];
+      if (said !== undefined && !this.#take(Array.isArray(said) ? said : [said], left)) return false;
+    }
+    for (const word of IN_PLACE_BY_NAME) {
+      const said = part[word];
+      if (isPlainObject(said) && !this.#take(Object.values(said), left)) return false;
+    }
+    const { $ref } = part;
+    if ($ref === undefined) return true;
+    const found = typeof $ref === "string" ? this.#target($ref) : undefined;
+    return found !== undefined && this.#take([found], left);
   }
 
   #mayShow(part: JsonSchemaObject): boolean {
@@ -96,6 +124,12 @@ export class SchemaParts {
     // References below it are no longer from the root.
     if (part !== this.#root && (typeof $id === "string" || typeof id === "string")) return false;
     return Object.keys(part).every((word) => FOLLOWED.has(word) || isHarmless(part[word]));
+  }
+
+  /** What a reference leads to: each is followed once, however long it is. */
+  #target(reference: string): unknown {
+    if (!this.#targets.has(reference)) this.#targets.set(reference, this.#resolve(reference));
+    return this.#targets.get(reference);
   }
 
   /** What a reference leads to; nothing where it cannot be followed. */

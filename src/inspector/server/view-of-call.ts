@@ -9,12 +9,14 @@ export function viewOfCall(log: CallLog, seq: number, viewer: Viewer): CallView 
   const call = log.get(seq);
   if (call === undefined || !maySee(viewer, call.caller)) return undefined;
   const error = errorOf(call, viewer);
+  const { raw } = call;
   return {
     row: rowOf(call),
     input: readKept(call.input, (value) => ({ value })),
     results: call.results.map((kept) => readKept(kept, (value) => value as ResultView)),
     earlier: call.earlier,
     ...(error !== undefined && { error }),
+    ...(raw !== undefined && viewer.isOperator && { raw: readKept(raw, (value) => ({ value })) }),
     family: familyOf(log, call, viewer),
   };
 }

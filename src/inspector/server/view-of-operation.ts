@@ -9,7 +9,7 @@ import { operationPath, placeOf } from "../../openapi/server/input-place.ts";
 import type { OperationView } from "../protocol.ts";
 
 /** Where the gateway serves operations over HTTP. */
-export const API_PATH = "/api";
+const API_PATH = "/api";
 
 /** Tells all that is known of an operation, and how it is called from elsewhere. */
 export function viewOfOperation(
