@@ -132,11 +132,34 @@ browserSuite("the calls of a gateway in the inspector", () => {
     await openCall("post.echo", { text: "once more" });
     await detail().getByText("once more").first().waitFor();
     await detail().getByRole("button", { name: "Run again" }).click();
-    await soon(() => page.getByRole("textbox", { name: /^Text/ }).inputValue()).toBe("once more");
-    await page.getByRole("button", { name: "Run", exact: true }).click();
-    await page.getByRole("region", { name: "Result" }).getByText("once more").first().waitFor();
+    const outcome = page.getByRole("region", { name: "Outcome" });
+    const result = outcome.getByRole("region", { name: "Result", exact: true });
+    await result.getByText("once more").first().waitFor();
+    expect(await page.getByRole("textbox", { name: /^Text/ }).inputValue()).toBe("once more");
     await inspector.view("Calls");
     await soon(() => lines(/post\.echo\s*ok.*Inspector/).count()).toBe(1);
+    await openCall("post.echo", { text: "another time" });
+    await detail().getByRole("button", { name: "Open in Operations" }).click();
+    await soon(() => page.getByRole("textbox", { name: /^Text/ }).inputValue()).toBe("another time");
+    await page.getByText("Nothing has run yet.").waitFor();
+    expect(await result.count()).toBe(0);
+    await page.keyboard.press("Enter");
+    await result.getByText("another time").first().waitFor();
+    expect(inspector.faults).toEqual([]);
+  });
+
+  it("RE-30 makes no call again whose secrets are not kept, and asks before one that may destroy", async () => {
+    const to = { name: "Ada", country: "DE" };
+    await openCall("post.send", { to, items: [{ sku: "A" }], door: "secret-11" });
+    await detail().getByRole("button", { name: "Run again" }).click();
+    await page.getByText("Secrets are not kept: fill them in, then run.").waitFor();
+    await page.getByText("Nothing has run yet.").waitFor();
+    expect(await page.getByLabel("Door code").inputValue()).toBe("");
+    await inspector.view("Calls");
+    await openCall("post.wipe");
+    await detail().getByRole("button", { name: "Run again" }).click();
+    await page.getByRole("alertdialog").waitFor();
+    await page.getByText("Nothing has run yet.").waitFor();
   });
 
   it("RE-30 counts calls by operation, and lists those of one", async () => {

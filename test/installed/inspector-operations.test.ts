@@ -145,6 +145,29 @@ browserSuite("the operations of a gateway in the inspector", () => {
     expect(await page.evaluate(() => JSON.stringify({ ...localStorage }))).not.toContain("Cleo");
   });
 
+  it("RE-30 keeps a half-typed input through a reload of the page, each operation its own, without its secrets", async () => {
+    await inspector.choose("post.send");
+    const name = page.getByLabel("Name", { exact: true });
+    await name.fill("Dora");
+    await page.getByRole("textbox", { name: "Article" }).fill("half-ty");
+    await page.getByLabel("Door code").fill("secret-9");
+    await inspector.choose("post.echo");
+    await page.getByRole("textbox", { name: "Text", exact: true }).fill("another");
+    await page.reload();
+    await soon(() => page.getByRole("textbox", { name: "Text", exact: true }).inputValue()).toBe("another");
+    expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain("secret-9");
+    await inspector.choose("post.send");
+    expect(await name.inputValue()).toBe("Dora");
+    expect(await page.getByRole("textbox", { name: "Article" }).inputValue()).toBe("half-ty");
+    expect(await page.getByLabel("Door code").inputValue()).toBe("");
+    await page.getByRole("button", { name: "Clear", exact: true }).click();
+    await page.reload();
+    await name.waitFor();
+    expect(await name.inputValue()).toBe("");
+    expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain("Dora");
+    expect(inspector.faults).toEqual([]);
+  });
+
   it("RE-30 cancels a slow call, and its handler sees that", async () => {
     await inspector.choose("post.slow");
     await run().click();

@@ -68,7 +68,7 @@ browserSuite("a result in the inspector", () => {
     await run("post.series");
     await result().getByRole("button", { name: "Chart" }).click();
     const plot = result().getByRole("slider", { name: "Point of the chart" });
-    expect(await plot.locator("path, polyline").count()).toBeGreaterThan(2);
+    expect(await result().locator("figure path").count()).toBeGreaterThan(2);
     await plot.focus();
     await page.keyboard.press("Home");
     await soon(() => plot.getAttribute("aria-valuetext")).toMatch(/parcels 40.*late 0/);
@@ -122,11 +122,17 @@ browserSuite("a result in the inspector", () => {
     await result().getByRole("tree", { name: "Data" }).getByText("north").waitFor();
   });
 
-  it("RE-30 X-3 shows all formats side by side, with what each would lose", async () => {
+  it("RE-30 X-3 shows all formats side by side, with what each would lose and what it would make up", async () => {
     await run("depot.picture");
     await show("Formats");
     const format = (name: string): Locator => result().getByRole("region", { name, exact: true });
-    const names = ["Tool envelope", "Tiered envelope", "Status envelope", "Plain MCP", "Response envelope"];
+    const names = [
+      "ToolEnvelope V1",
+      "Tiered response envelope V1.0",
+      "Structured tool response",
+      "MCP's own result",
+      "Waybill's ResponseEnvelope",
+    ];
     const boxes = await Promise.all(
       names.map(async (name) => {
         await format(name)
@@ -136,10 +142,20 @@ browserSuite("a result in the inspector", () => {
       }),
     );
     expect(boxes.some((box, at) => at > 0 && box?.y === boxes[0]?.y && box?.x !== boxes[0]?.x)).toBe(true);
-    await soon(() => format("Response envelope").textContent()).toMatch(/loses nothing/);
-    await soon(() => format("Plain MCP").textContent()).toMatch(/loses \d+ things?[\s\S]*\/durationMs/);
-    await soon(() => format("Tool envelope").textContent()).toMatch(/loses \d+ things?/);
-    const encoded = await result().getByRole("region", { name: "Result as Tool envelope" }).textContent();
+    await soon(() => format("Waybill's ResponseEnvelope").textContent()).toMatch(/loses nothing/);
+    await soon(() => format("MCP's own result").textContent()).toMatch(/loses \d+ things?/);
+    const told = (name: string, heading: "Lost" | "Made up"): Promise<string[]> =>
+      format(name).getByRole("list", { name: heading }).getByRole("listitem").allTextContents();
+    expect((await told("MCP's own result", "Lost")).join(" ")).toMatch(/\/durationMs \d/);
+    expect(await format("MCP's own result").getByRole("heading").allTextContents()).toEqual([
+      "MCP's own result",
+      "Lost",
+    ]);
+    const tiered = "Tiered response envelope V1.0";
+    expect(await format(tiered).getByRole("heading").allTextContents()).toEqual([tiered, "Lost", "Made up"]);
+    expect((await told(tiered, "Made up")).join(" ")).toMatch(/\/tier "community"/);
+    expect((await told(tiered, "Lost")).join(" ")).not.toMatch(/\/tier/);
+    const encoded = await result().getByRole("region", { name: "Result as ToolEnvelope V1" }).textContent();
     expect(encoded).toContain("__ENVELOPE_V1__:");
   });
 

@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Hello } from "../protocol.ts";
 import { Bar } from "./bar.tsx";
 import { historyOf } from "./calls/call-history.ts";
@@ -11,7 +11,7 @@ import { OperationsView } from "./operations/operations-view.tsx";
 import { Pending } from "./parts/notice.tsx";
 import { titled } from "./parts/show.ts";
 import { type Route, useRoute } from "./router.ts";
-import { type Session, SessionContext, toApiError } from "./session.ts";
+import { type Session, SessionContext, toApiError, usePassing } from "./session.ts";
 import { SourcesView } from "./sources/sources-view.tsx";
 import { TokenGate } from "./token-gate.tsx";
 
@@ -23,11 +23,11 @@ export function App() {
   const api = useMemo(() => new Api(token), [token]);
   const [hello, setHello] = useState<Hello>();
   const [error, setError] = useState<ApiError>();
-  const ask = useCallback(() => {
+  const ask = (): void => {
     setError(undefined);
     api.hello().then(setHello, (thrown: unknown) => setError(toApiError(thrown)));
-  }, [api]);
-  useEffect(ask, [ask]);
+  };
+  useEffect(ask, [api]);
   const enter = (given: string): void => {
     keepToken(given);
     setToken(given);
@@ -64,7 +64,7 @@ function Views({
     return fresh;
   }, [api]);
   useEffect(() => live.start(), [live]);
-  const [said, say] = useSaid();
+  const [said, say] = usePassing(SAID_MS);
   const session = useMemo<Session>(() => ({ api, live, hello, say }), [api, live, hello, say]);
   const route = useRoute();
   useEffect(() => {
@@ -100,15 +100,4 @@ function View({ route: { view, chosen } }: { readonly route: Route }) {
 
 function titleOf({ view, chosen }: Route): string {
   return chosen === undefined ? titled(view) : `${chosen} · ${titled(view)}`;
-}
-
-/** What was said last, for a moment. */
-function useSaid(): readonly [string, (message: string) => void] {
-  const [said, setSaid] = useState("");
-  useEffect(() => {
-    if (said === "") return;
-    const timer = setTimeout(() => setSaid(""), SAID_MS);
-    return () => clearTimeout(timer);
-  }, [said]);
-  return [said, setSaid];
 }

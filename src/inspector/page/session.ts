@@ -1,5 +1,5 @@
 import { createContext } from "preact";
-import { useContext, useEffect, useReducer, useState } from "preact/hooks";
+import { useContext, useEffect, useState } from "preact/hooks";
 import type { Hello } from "../protocol.ts";
 import { type Api, ApiError } from "./connection/api.ts";
 import type { Live } from "./connection/live.ts";
@@ -37,8 +37,8 @@ export function useChanges(changing: Pick<Live, "onChange">): void {
 
 /** Counts, and draws the component again with each count. */
 export function useTurns(): readonly [turn: number, next: () => void] {
-  const [turn, next] = useReducer((count: number, _: undefined) => count + 1, 0);
-  return [turn, () => next(undefined)];
+  const [turn, setTurn] = useState(0);
+  return [turn, () => setTurn((count) => count + 1)];
 }
 
 /** Counts changes of the operations or the sources; calls that pass by draw nothing again. */
@@ -61,6 +61,16 @@ export function useNow(everyMs: number): number {
     return () => clearInterval(timer);
   }, []);
   return now;
+}
+
+/** A text that goes away by itself, after so long. */
+export function usePassing(ms: number): readonly [text: string, setText: (text: string) => void] {
+  const [text, setText] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setText(""), ms);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return [text, setText];
 }
 
 /** Hears the keys of the whole page, for as long as `owner` is the same. */

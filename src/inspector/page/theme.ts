@@ -8,14 +8,13 @@ export const THEMES: readonly Theme[] = ["auto", "light", "dark"];
 
 /** The theme that was chosen last. */
 export function readTheme(): Theme {
-  const kept = browserStore()?.getItem(KEY);
+  const kept = browserStore("localStorage")?.getItem(KEY);
   return THEMES.find((theme) => theme === kept) ?? "auto";
 }
 
 /** Shows a theme, and remembers it. */
 export function applyTheme(theme: Theme): void {
-  if (theme === "auto") delete document.documentElement.dataset["theme"];
-  else document.documentElement.dataset["theme"] = theme;
+  document.documentElement.style.colorScheme = theme === "auto" ? "" : theme;
   try {
     localStorage.setItem(KEY, theme);
   } catch {

@@ -91,16 +91,22 @@ function Body({ view }: { readonly view: CallView }) {
   const { row, input } = view;
   const id = row.operation;
   const { value, error } = useAsked((signal) => api.operation(id, signal), [api, id, live.operations]);
-  const runAgain = (): void => {
+  const open = (isWanted: boolean): void => {
     const given = withoutMasked(input);
-    openWithInput(id, "value" in given ? given.value : undefined);
-    if (given !== input) say("Enter the secrets again.");
+    const isLost = "omitted" in input && input.omitted !== "none";
+    const isRun = isWanted && given === input && !isLost;
+    openWithInput({ operation: id, input: "value" in given ? given.value : undefined, isRun });
+    if (isLost) say("The input was not kept: enter it again.");
+    else if (given !== input) say("Secrets are not kept: fill them in, then run.");
   };
   return (
     <>
       <div class="row">
-        <button type="button" class="primary" onClick={runAgain}>
+        <button type="button" class="primary" onClick={() => open(true)}>
           Run again
+        </button>
+        <button type="button" onClick={() => open(false)}>
+          Open in Operations
         </button>
         <button
           type="button"

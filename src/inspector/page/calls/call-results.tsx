@@ -1,5 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import type { CallView, OperationView } from "../../protocol.ts";
+import { JsonTree } from "../parts/json-tree.tsx";
 import { CopyAs } from "../result/copy-as.tsx";
 import { FailurePanel } from "../result/failure-panel.tsx";
 import { ResultPanel } from "../result/result-panel.tsx";
@@ -12,7 +13,7 @@ export function CallResults(props: {
   readonly operation: OperationView | undefined;
 }) {
   const { view, operation } = props;
-  const { row, results, error, input, earlier } = view;
+  const { row, results, error, raw, input, earlier } = view;
   const [place, setPlace] = useState<number>();
   const at = place ?? results.length - 1;
   const shown = results[at];
@@ -40,6 +41,12 @@ export function CallResults(props: {
         operation !== undefined && given !== undefined && <CopyAs operation={operation} input={given} />
       )}
       {error !== undefined && <FailurePanel error={error} />}
+      {raw !== undefined &&
+        ("value" in raw ? (
+          <JsonTree value={raw.value} label="Raw answer" />
+        ) : (
+          <p class="soft small">Raw answer: {OMITTED[raw.omitted]}</p>
+        ))}
       {shown !== undefined && "omitted" in shown && <p class="soft small">{OMITTED[shown.omitted]}</p>}
       {shown === undefined && error === undefined && (
         <p class="soft small">

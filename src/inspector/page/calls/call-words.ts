@@ -21,9 +21,9 @@ export const OUTCOMES: Readonly<Record<Outcome | "running", OutcomeWords>> = {
   running: { word: "running", sign: "…", tone: "accent" },
 };
 
-/** Tells how a call stands; one that its caller gave up did not fail. */
+/** Tells how a call stands; one that its caller gave up did not fail, and a tool may call its own errors so. */
 export function standingOf({ outcome, code }: CallRow): Outcome | "running" {
-  return outcome === "call_error" && code === "ABORTED" ? "cancelled" : (outcome ?? "running");
+  return code === "ABORTED" && outcome !== "tool_error" ? "cancelled" : (outcome ?? "running");
 }
 
 /** Names of the ways in, by what is filtered for; `none` is a call that a module made by itself. */

@@ -28,7 +28,7 @@ export function Plot({ buckets, all }: { readonly buckets: readonly Bucket[]; re
           </text>
         ))}
       </svg>
-      <div class="plot-box" onPointerMove={point} onPointerLeave={() => setPointed(undefined)}>
+      <div class="plot-box pointed-at" onPointerMove={point} onPointerLeave={() => setPointed(undefined)}>
         <Drawing
           bars={bars}
           scale={scale}

@@ -32,94 +32,93 @@ export class ApiError extends Error {
 /** Asks the gateway, as the holder of a token. */
 export class Api {
   readonly #token: string | undefined;
+  readonly #page = crypto.getRandomValues(new Uint32Array(4)).join();
 
   constructor(token?: string) {
     this.#token = token;
   }
 
   hello(signal?: AbortSignal): Promise<Hello> {
-    return this.#get("hello", signal);
+    return this.#json("hello", signal);
   }
 
   live(signal: AbortSignal): AsyncGenerator<LiveEvent> {
-    return this.#stream("live", undefined, signal);
+    return this.#stream("live", signal);
   }
 
   sources(signal?: AbortSignal): Promise<SourcesAnswer> {
-    return this.#get("sources", signal);
+    return this.#json("sources", signal);
   }
 
   retry(source: string): Promise<RetryAnswer> {
-    return this.#post("sources/retry", { source });
+    return this.#json("sources/retry", undefined, { source });
   }
 
   operations(signal?: AbortSignal): Promise<OperationsAnswer> {
-    return this.#get("operations", signal);
+    return this.#json("operations", signal);
   }
 
   operation(id: string, signal?: AbortSignal): Promise<OperationView> {
-    return this.#get(`operation?id=${encodeURIComponent(id)}`, signal);
+    return this.#json(`operation?id=${encodeURIComponent(id)}`, signal);
   }
 
   validate(ask: RunAsk, signal?: AbortSignal): Promise<ValidateAnswer> {
-    return this.#post("validate", ask, signal);
+    return this.#json("validate", signal, ask);
   }
 
   /** Runs an operation; aborting cancels it. */
   run(ask: RunAsk, signal: AbortSignal): AsyncGenerator<RunEvent> {
-    return this.#stream("run", ask, signal);
+    return this.#stream("run", signal, { ...ask, page: this.#page });
   }
 
   answer(ask: AnswerAsk): Promise<unknown> {
-    return this.#post("answer", ask);
+    return this.#json("answer", undefined, ask);
   }
 
   call(seq: number, signal?: AbortSignal): Promise<CallView> {
-    return this.#get(`call?seq=${seq}`, signal);
+    return this.#json(`call?seq=${seq}`, signal);
   }
 
   formats(envelope: EnvelopeView, operation?: string, signal?: AbortSignal): Promise<FormatsAnswer> {
-    return this.#post("formats", { envelope, ...(operation !== undefined && { operation }) }, signal);
+    return this.#json("formats", signal, { envelope, operation });
   }
 
   decode(text: string, signal?: AbortSignal): Promise<DecodeAnswer> {
-    return this.#post("decode", { text }, signal);
+    return this.#json("decode", signal, { text });
   }
 
-  async #get<T>(path: string, signal?: AbortSignal): Promise<T> {
-    const response = await this.#fetch(path, { signal: signal ?? null });
-    return (await response.json()) as T;
+  async #json<T>(path: string, signal?: AbortSignal, body?: unknown): Promise<T> {
+    return (await this.#fetch(path, signal, body)).json() as T;
   }
 
-  async #post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
-    const response = await this.#fetch(path, { ...posted(body), signal: signal ?? null });
-    return (await response.json()) as T;
-  }
-
-  async *#stream<T>(path: string, body: unknown, signal: AbortSignal): AsyncGenerator<T> {
-    const response = await this.#fetch(path, { ...(body !== undefined && posted(body)), signal });
+  async *#stream<T>(path: string, signal: AbortSignal, body?: unknown): AsyncGenerator<T> {
+    const response = await this.#fetch(path, signal, body);
     if (response.body !== null) yield* readLines<T>(response.body);
   }
 
-  async #fetch(path: string, init: RequestInit): Promise<Response> {
-    const headers = new Headers(init.headers);
+  async #fetch(path: string, signal?: AbortSignal, body?: unknown): Promise<Response> {
+    const headers = new Headers();
     if (this.#token !== undefined) headers.set("authorization", `Bearer ${this.#token}`);
-    const response = await fetch(`./api/${path}`, { ...init, headers, cache: "no-store" }).catch(unreachable);
+    const init: RequestInit = { headers, cache: "no-store", signal: signal ?? null };
+    if (body !== undefined) {
+      headers.set("content-type", "application/json");
+      Object.assign(init, { method: "POST", body: JSON.stringify(body) });
+    }
+    const response = await fetch(`./api/${path}`, init).catch(unreachable);
     if (!response.ok) throw new ApiError(response.status, await failureOf(response));
     return response;
   }
 }
 
-function posted(body: unknown): RequestInit {
-  return { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-}
+/** Nobody answers, or stopped doing so. */
+export const UNREACHABLE: CallFailure = {
+  code: "UNREACHABLE",
+  message: "The gateway does not answer. Is it still running?",
+};
 
 function unreachable(thrown: unknown): never {
   if (thrown instanceof DOMException && thrown.name === "AbortError") throw thrown;
-  throw new ApiError(0, {
-    code: "UNREACHABLE",
-    message: "The gateway does not answer. Is it still running?",
-  });
+  throw new ApiError(0, UNREACHABLE);
 }
 
 async function failureOf(response: Response): Promise<CallFailure> {

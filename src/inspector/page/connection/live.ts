@@ -16,7 +16,6 @@ export class Live {
   readonly #listeners = new Set<() => void>();
   readonly #rows = new Map<number, CallRow>();
   #ended = new Set<(row: CallRow) => void>();
-  #stop = new AbortController();
   #isTold = false;
   status: LiveStatus = "connecting";
   running = 0;
@@ -53,9 +52,9 @@ export class Live {
   }
 
   start(): () => void {
-    this.#stop = new AbortController();
-    void this.#follow(this.#stop.signal);
-    return () => this.#stop.abort();
+    const stop = new AbortController();
+    void this.#follow(stop.signal);
+    return () => stop.abort();
   }
 
   async #follow(signal: AbortSignal): Promise<void> {

@@ -1,3 +1,5 @@
+import { decode } from "../router.ts";
+
 const KEY = "waybill.token";
 
 /** The token this tab was given; it is forgotten with the tab. */
@@ -24,11 +26,7 @@ export function keepToken(token: string | undefined): void {
 export function takeTokenFromAddress(): void {
   const [, token] = /^#token=([^&]+)/.exec(location.hash) ?? [];
   if (token === undefined) return;
-  try {
-    keepToken(decodeURIComponent(token));
-  } catch {
-    keepToken(token);
-  }
+  keepToken(decode(token));
   history.replaceState(null, "", location.pathname + location.search);
 }
 

@@ -24,7 +24,9 @@ describe("the words about a decoded text", () => {
   it("tell a tool that said no from a call that failed", () => {
     expect(outcomeWords(RESULT)[1]).toBe("ok");
     expect(outcomeWords({ ...RESULT, isError: true })[1]).toBe("the tool said no");
-    expect(outcomeWords({ format: "json-rpc-error", isError: true })[1]).toBe("the call failed");
+    for (const format of ["json-rpc-error", "call-error", "problem"] as const) {
+      expect(outcomeWords({ format, isError: true })[1]).toBe("the call failed");
+    }
   });
 
   it("say how a result was wrapped", () => {

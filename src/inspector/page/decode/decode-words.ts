@@ -10,6 +10,8 @@ export const FORMAT_WORDS: Readonly<Record<DecodedView["format"], string>> = {
   mcp: "MCP's own result",
   "response-envelope": "Waybill's ResponseEnvelope",
   "json-rpc-error": "A call that failed",
+  "call-error": "A call that failed",
+  problem: "A problem document",
   ambiguous: "More than one format fits",
 };
 
@@ -24,7 +26,7 @@ export function outcomeWords({
   isError,
 }: Pick<DecodedView, "format" | "isError">): readonly [tone: Tone, word: string] {
   if (!isError) return ["ok", "ok"];
-  return ["bad", format === "json-rpc-error" ? "the call failed" : "the tool said no"];
+  return ["bad", /error|problem/.test(format) ? "the call failed" : "the tool said no"];
 }
 
 /** Says in one line what was found. */

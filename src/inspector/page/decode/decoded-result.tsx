@@ -11,7 +11,7 @@ import { FORMAT_WORDS, outcomeWords, wrappingWords } from "./decode-words.ts";
 /** What one result turned out to be: its format, what is odd about it, and the data. */
 export function DecodedResult({ result }: { readonly result: DecodedView }) {
   const { format, candidates = [], wrapping, tool, obtained, error, text, odd } = result;
-  const { envelope, data } = result;
+  const { envelope, notes = [], data = error?.details } = result;
   const title = FORMAT_WORDS[format];
   const [tone, word] = outcomeWords(result);
   return (
@@ -42,6 +42,7 @@ export function DecodedResult({ result }: { readonly result: DecodedView }) {
           facts={[
             ["Fits", candidates.map((one) => `${FORMAT_WORDS[one.format]}. ${one.why ?? ""}`).join("\n")],
             ["Given as", wrappingWords(wrapping)],
+            ["Notes", notes.join("\n")],
             ["Tool", tool],
             ["Data", obtained && obtainedWords(obtained)],
             ["Error code", error?.code],

@@ -17,7 +17,8 @@ export function ChoiceControl(props: DrawnProps<ChoiceField | FixedField | Simpl
     return <RawControl {...props} why={`One of ${counted(options.length, "value")}.`} />;
   }
   let chosen = value === undefined ? -1 : options.findIndex((option) => isSameJson(option.value, value));
-  if (chosen < 0 && value !== undefined) {
+  // An item of a list that nobody chose yet is `null`.
+  if (chosen < 0 && value != null) {
     chosen = options.push({ label: `${showShort(value)} (not one of the values)`, value }) - 1;
   }
   return (

@@ -15,14 +15,13 @@ export function FileControl(props: DrawnProps<FileField>) {
   const named = isNamedFile(value) ? value : undefined;
   const base64 = named?.base64 ?? String(value ?? "");
   const remove = (): void => update(pointer, isItem ? (field.isNamed ? { base64: "" } : "") : undefined);
-  const take = async (file: File | undefined): Promise<void> => {
-    if (file === undefined) return;
+  const take = async (file: File): Promise<void> => {
     const read = await readFile(file);
-    setProblem("problem" in read ? read.problem : undefined);
-    if ("problem" in read) return;
+    if ("problem" in read) return setProblem(read.problem);
+    setProblem(undefined);
     setChosen(file.name);
-    const type = file.type === "" ? {} : { contentType: file.type };
-    update(pointer, field.isNamed ? { ...read, filename: file.name, ...type } : read.base64);
+    const { name: filename, type: contentType } = file;
+    update(pointer, field.isNamed ? { ...read, filename, ...(contentType && { contentType }) } : read.base64);
   };
   return (
     <Frame {...props} problem={problem}>
@@ -33,7 +32,7 @@ export function FileControl(props: DrawnProps<FileField>) {
             key={base64 === ""}
             type="file"
             accept={field.accept}
-            onChange={(event) => void take(event.currentTarget.files?.[0])}
+            onChange={({ currentTarget: { files } }) => files?.[0] && void take(files[0])}
           />
           <div class="row small soft break">
             {base64 === ""

@@ -1,6 +1,6 @@
 import { parsePointer } from "../parts/json-text.ts";
 import { decode } from "../router.ts";
-import { isObject, isSameJson, type JsonObject, ownOf } from "./json-value.ts";
+import { isObject, isSameJson, type JsonObject, membersIn, ownOf } from "./json-value.ts";
 import { remember } from "./remember.ts";
 
 /** A schema with its references followed and what must hold all together put together. */
@@ -43,19 +43,15 @@ function flatten(schema: unknown, root: unknown): FlatSchema | undefined {
 export function findReference(reference: string, root: unknown): unknown {
   if (!/^#(\/|$)/.test(reference)) return findNamed(reference, root);
   let here = root;
-  for (const name of parsePointer(decode(reference.slice(1)))) {
-    if (Array.isArray(here)) here = here[Number(name)];
-    else if (isObject(here)) here = ownOf(here, name);
-    else return undefined;
-  }
+  for (const name of parsePointer(decode(reference.slice(1)))) here = ownOf(here, name);
   return here;
 }
 
 /** Names that definitions give themselves. */
 function findNamed(reference: string, root: unknown): unknown {
-  const { $defs, definitions } = isObject(root) ? root : {};
-  return Object.values({ ...(isObject(definitions) && definitions), ...(isObject($defs) && $defs) }).find(
-    (each) => isObject(each) && (each["$id"] === reference || `#${String(each["$anchor"])}` === reference),
+  const { $defs, definitions } = membersIn(root);
+  return Object.values({ ...membersIn(definitions), ...membersIn($defs) }).find(
+    (each) => ownOf(each, "$id") === reference || `#${String(ownOf(each, "$anchor"))}` === reference,
   );
 }
 

@@ -22,7 +22,7 @@ describe("initialValue", () => {
       },
     };
     expect(initialValue(schema)).toEqual({
-      to: { country: "DE" },
+      to: {},
       kind: "parcel",
       size: "m",
       list: [],
@@ -36,14 +36,22 @@ describe("initialValue", () => {
     expect(initialValue({ type: "array", minItems: 1e9, items })).toHaveLength(20);
   });
 
-  it("follows references, and takes the first variant", () => {
+  it("follows references, and chooses only where there is nothing else to choose", () => {
+    const a = { $ref: "#/$defs/a" };
     const schema = {
       $defs: { a: { type: "object", required: ["kind"], properties: { kind: { const: "a" } } } },
       type: "object",
-      required: ["pick"],
-      properties: { pick: { oneOf: [{ $ref: "#/$defs/a" }, { type: "string" }] } },
+      required: ["one", "two", "only", "of", "maybe", "said"],
+      properties: {
+        one: { oneOf: [a] },
+        two: { oneOf: [a, { type: "string" }] },
+        only: { enum: ["x"] },
+        of: { enum: ["x", "y"] },
+        maybe: { enum: ["x", null] },
+        said: { enum: ["x", "y"], default: "y" },
+      },
     };
-    expect(initialValue(schema)).toEqual({ pick: { kind: "a" } });
+    expect(initialValue(schema)).toEqual({ one: { kind: "a" }, only: "x", said: "y" });
   });
 
   it("is nothing where nothing is needed", () => {
@@ -100,7 +108,7 @@ it("makes a first value where there has to be one", () => {
     [],
     "",
     null,
-    "a",
+    null,
     "",
   ]);
 });

@@ -21,8 +21,9 @@ export function initialValue(schema: unknown, root: unknown = schema): unknown {
   };
   const makeFor = (field: Field): unknown => {
     if (field.kind === "fixed") return field.value;
-    if (field.kind === "choice") return field.options[0]?.value;
-    if (field.kind === "variants") return make(field.variants[0]?.schema);
+    // What nobody chose is not sent; where there is but one, there is nothing to choose.
+    if (field.kind === "choice") return onlyOf(field, field.options)?.value;
+    if (field.kind === "variants") return make(onlyOf(field, field.variants)?.schema ?? false);
     if (field.kind === "object") {
       const members = field.members
         .filter((each) => each.isRequired || readSchema(each.schema, root).default !== undefined)
@@ -37,6 +38,10 @@ export function initialValue(schema: unknown, root: unknown = schema): unknown {
     return items.filter((item) => item !== undefined);
   };
   return make(schema);
+}
+
+function onlyOf<T>({ isNullable }: Field, [first, ...others]: readonly T[]): T | undefined {
+  return isNullable || others.length > 0 ? undefined : first;
 }
 
 /** Makes a value where there has to be one, such as a new item of a list. */

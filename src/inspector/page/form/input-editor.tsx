@@ -31,9 +31,8 @@ export function InputEditor(props: InputEditorProps) {
   const { schema, value, issues, onRun, label = "Input" } = props;
   const [isJson, setJson] = useState(false);
   const { tools, problem } = useTools(props);
-  const placed = useMemo(() => placeIssues(issues), [issues]);
   const hasForm = schema !== undefined && readSchema(schema, schema).kind !== "json";
-  const shared = { value, pointer: "", issues: placed };
+  const shared = { value, pointer: "", issues: useMemo(() => placeIssues(issues), [issues]) };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || onRun === undefined) return;
     event.preventDefault();
@@ -43,12 +42,7 @@ export function InputEditor(props: InputEditorProps) {
     <fieldset class="bare stack form" aria-label={label} onKeyDown={onKeyDown}>
       {hasForm && (
         <div class="row">
-          <Segments
-            label={`${label} as`}
-            isJson={isJson}
-            isFixed={problem !== undefined}
-            onChoose={setJson}
-          />
+          <Segments {...{ label, isJson }} isFixed={problem !== undefined} onChoose={setJson} />
           <span class="soft small" role="status">
             {problem !== undefined
               ? "Put right what is marked first."
@@ -83,7 +77,7 @@ function Segments(props: {
 }) {
   const id = useId();
   return (
-    <div class="segments" role="radiogroup" aria-label={props.label}>
+    <div class="segments" role="radiogroup" aria-label={`${props.label} as`}>
       {["Form", "JSON"].map((each, at) => (
         <label key={each}>
           <input

@@ -1,15 +1,10 @@
 import { shortJson, withoutHidden } from "../parts/json-text.ts";
 import { visibleText } from "../parts/visible-text.ts";
 
-export { isMembers as isObject } from "../parts/json-text.ts";
+export { isMembers as isObject, listIn, membersIn, ownOf } from "../parts/json-text.ts";
 
 /** A JSON object; names are data, so those of prototypes are read with `ownOf`. */
 export type JsonObject = Readonly<Record<string, unknown>>;
-
-/** Reads a member that is the object's own. */
-export function ownOf(object: JsonObject, name: string): unknown {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
-}
 
 /** Tells whether two values read the same as JSON. */
 export function isSameJson(one: unknown, other: unknown): boolean {

@@ -1,5 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
-import { joinPointer } from "../parts/json-text.ts";
+import { joinPointer, listIn } from "../parts/json-text.ts";
 import { counted } from "../parts/show.ts";
 import type { ListField } from "./field.ts";
 import { Act, titleOf } from "./field-frame.tsx";
@@ -20,16 +20,6 @@ export function ListControl(props: DrawnProps<ListField>) {
   const { items, from, to, setPage, change, start, add, place } = useItems(props);
   if (value === undefined && !isRequired && !isBare) return <AddRow {...props} onAdd={start} place={place} />;
   const title = titleOf(props);
-  const turn = (text: string, next: number) => (
-    <button
-      type="button"
-      disabled={next < 0 || next * PAGE >= items.length}
-      aria-label={`${text} items of ${title}`}
-      onClick={() => setPage(next)}
-    >
-      {text}
-    </button>
-  );
   return (
     <GroupFrame
       {...props}
@@ -52,17 +42,45 @@ export function ListControl(props: DrawnProps<ListField>) {
         <button type="button" data-add disabled={items.length >= field.max} onClick={add}>
           <span aria-hidden="true">+</span> Add item<span class="hidden-text"> to {title}</span>
         </button>
-        {items.length > PAGE && (
-          <>
-            {turn("Earlier", from / PAGE - 1)}
-            <span class="small soft">
-              {from + 1} to {to}
-            </span>
-            {turn("Later", from / PAGE + 1)}
-          </>
-        )}
+        {items.length > PAGE && <Turns {...{ from, to, title, setPage }} count={items.length} />}
       </div>
     </GroupFrame>
+  );
+}
+
+/** Leads to the items before and after those that are drawn. */
+function Turns({
+  from,
+  to,
+  count,
+  title,
+  setPage,
+}: {
+  readonly from: number;
+  readonly to: number;
+  readonly count: number;
+  /** What the list is called. */
+  readonly title: string;
+  readonly setPage: (page: number) => void;
+}) {
+  const turn = (text: string, next: number) => (
+    <button
+      type="button"
+      disabled={next < 0 || next * PAGE >= count}
+      aria-label={`${text} items of ${title}`}
+      onClick={() => setPage(next)}
+    >
+      {text}
+    </button>
+  );
+  return (
+    <>
+      {turn("Earlier", from / PAGE - 1)}
+      <span class="small soft">
+        {from + 1} to {to}
+      </span>
+      {turn("Later", from / PAGE + 1)}
+    </>
   );
 }
 
@@ -74,7 +92,7 @@ function useItems({ field, value, pointer, schema }: DrawnProps<ListField>) {
   const { root, update } = useForm();
   const [page, setPage] = useState(0);
   const [place, focus] = useFocus();
-  const items: readonly unknown[] = Array.isArray(value) ? value : [];
+  const items = listIn(value);
   const count = items.length;
   const from = Math.min(page, Math.max(0, Math.ceil(count / PAGE) - 1)) * PAGE;
   const change: Change = (next, shown, focused) => {

@@ -19,6 +19,7 @@ describe("parseNumber", () => {
 
   it("takes nothing for no number", () => {
     expect(parseNumber("  ")).toEqual({ value: undefined });
+    expect(parseNumber("  ", true)).toHaveProperty("problem");
   });
 
   it.each(["a", "1,5", "0x10", "--1", "1e", "NaN", "Infinity", "1 2", "9".repeat(500)])(

@@ -1,13 +1,16 @@
 /** What a text turned out to be: a value, or why it is none. */
 export type Parsed = { readonly value: unknown } | { readonly problem: string };
 
+/** What is said where there has to be a value. */
+export const NEEDED: Parsed = { problem: "A value is needed here, or remove the item." };
+
 /** Longer ones are no numbers that people type. */
 const NUMBER = /^(?=.{1,400}$)[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 
-/** Reads a number that somebody typed; one that would become another number is refused, so that nothing changes unseen. */
-export function parseNumber(text: string): Parsed {
+/** Reads a number that somebody typed; one that would become another number is refused, so that nothing changes unseen. An item has to be one. */
+export function parseNumber(text: string, isItem = false): Parsed {
   const typed = text.trim();
-  if (typed === "") return { value: undefined };
+  if (typed === "") return isItem ? NEEDED : { value: undefined };
   if (!NUMBER.test(typed)) return { problem: "This is not a number. Write one like 12, -0.5 or 1e6." };
   const problem = findChange(typed);
   return problem === undefined ? { value: Number(typed) } : { problem };

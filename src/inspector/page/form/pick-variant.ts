@@ -1,6 +1,6 @@
 import { canShow, type Field, type VariantsField } from "./field.ts";
 import { initialValue } from "./initial-value.ts";
-import { isObject, isSameJson, type JsonObject } from "./json-value.ts";
+import { isObject, isSameJson, type JsonObject, membersIn } from "./json-value.ts";
 import { readSchema } from "./read-schema.ts";
 
 /** Worse than any value of the right kind. */
@@ -46,7 +46,7 @@ export function switchVariant(
       isOfKind(member, value[name], root),
   );
   return {
-    ...(isObject(start) ? start : {}),
+    ...membersIn(start),
     ...Object.fromEntries(kept.map(({ name }) => [name, value[name]])),
   };
 }

@@ -5,7 +5,7 @@ import { Frame } from "./field-frame.tsx";
 import { type DrawnProps, useDraft } from "./form-tools.ts";
 import { toJsonText } from "./json-value.ts";
 import { parseJson } from "./parse-json.ts";
-import type { Parsed } from "./parse-number.ts";
+import { NEEDED } from "./parse-number.ts";
 
 /** A field for any value, as JSON, kept as it is typed. */
 export function RawControl(
@@ -19,11 +19,9 @@ export function RawControl(
   const json = useMemo(() => toJsonText(value), [value]);
   const isLong = json !== undefined && json.length > LONG && !isAll;
   const shown = isLong ? "" : json;
-  const parse = (text: string): Parsed =>
-    isItem && text.trim() === ""
-      ? { problem: "A value is needed here, or remove the item." }
-      : parseJson(text);
-  const { text, problem, onInput } = useDraft(props, shown ?? "", parse);
+  const { text, problem, onInput } = useDraft(props, shown ?? "", (typed) =>
+    isItem && typed.trim() === "" ? NEEDED : parseJson(typed),
+  );
   return (
     <Frame {...props} problem={problem && `Not JSON yet, ${problem}`}>
       {(control) => (

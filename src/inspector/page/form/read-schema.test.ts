@@ -113,6 +113,8 @@ describe("readSchema", () => {
       return field.kind === "object" && field.isOpen;
     };
     expect(open({})).toBe(true);
+    expect(open({ properties: {} })).toBe(false);
+    expect(open({ required: ["a"] })).toBe(false);
     expect(open({ properties: { a: {} } })).toBe(false);
     expect(open({ properties: { a: {} }, additionalProperties: true })).toBe(true);
     expect(open({ patternProperties: { "(a+)+$": {} } })).toBe(true);

@@ -1,4 +1,4 @@
-import { shortJson } from "../parts/json-text.ts";
+import { listIn, membersIn, shortJson } from "../parts/json-text.ts";
 import type { Field, FieldFacts, ListField, Member, ObjectField } from "./field.ts";
 import { flattenSchema } from "./flatten-schema.ts";
 import { hintsOf } from "./hints.ts";
@@ -111,8 +111,8 @@ function startOf({ minimum, maximum, exclusiveMinimum }: JsonObject): number {
 
 function readObject(keywords: JsonObject, facts: FieldFacts, root: unknown): ObjectField {
   const { additionalProperties, patternProperties } = keywords;
-  const properties = isObject(keywords["properties"]) ? keywords["properties"] : {};
-  const required = new Set(Array.isArray(keywords["required"]) ? keywords["required"] : []);
+  const properties = membersIn(keywords["properties"]);
+  const required = new Set(listIn(keywords["required"]));
   const others = othersOf(keywords);
   const members: Member[] = Object.entries(properties)
     // Those that are only in answers are left out.
@@ -124,14 +124,15 @@ function readObject(keywords: JsonObject, facts: FieldFacts, root: unknown): Obj
     }
   }
   const isSaid = (additionalProperties ?? false) !== false || isObject(patternProperties);
-  const isOpen = isSaid || (members.length === 0 && additionalProperties === undefined);
+  // One that names no members, and does not say that there are none, is for any.
+  const isFree = members.length === 0 && (keywords["properties"] ?? additionalProperties) === undefined;
   return {
     ...facts,
     kind: "object",
     members,
     known: new Set(members.map(({ name }) => name)),
     others,
-    isOpen,
+    isOpen: isSaid || isFree,
   };
 }
 
@@ -146,7 +147,7 @@ function othersOf({ additionalProperties, patternProperties }: JsonObject): unkn
 function readList(keywords: JsonObject, facts: FieldFacts): ListField {
   const { items, prefixItems, additionalItems, minItems, maxItems } = keywords;
   const places = Array.isArray(items) ? items : prefixItems;
-  const first: readonly unknown[] = Array.isArray(places) ? places : [];
+  const first = listIn(places);
   const rest = Array.isArray(items) ? additionalItems : items;
   const most = typeof maxItems === "number" ? maxItems : Number.POSITIVE_INFINITY;
   return {

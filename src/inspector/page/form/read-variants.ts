@@ -1,7 +1,7 @@
 import { titled } from "../parts/show.ts";
 import type { ChoiceField, Field, FieldFacts, VariantsField } from "./field.ts";
 import { type FlatSchema, flattenSchema } from "./flatten-schema.ts";
-import { isObject, type JsonObject, showShort } from "./json-value.ts";
+import { isObject, type JsonObject, membersIn, ownOf, showShort } from "./json-value.ts";
 
 /** How the importer of OpenAPI documents takes a file: its bytes, and what it is called. */
 export const FILE_OBJECT: JsonObject = Object.freeze({ title: "File" });
@@ -93,8 +93,7 @@ function nameOf({ schema, flat }: Choice, mapped: string | undefined, root: unkn
   const { title, properties, type, ...keywords } = flat.keywords;
   if (typeof title === "string" && title.trim() !== "") return title;
   if (mapped !== undefined) return mapped;
-  const members = isObject(properties) ? Object.values(properties).slice(0, MOST) : [];
-  for (const member of members) {
+  for (const member of Object.values(membersIn(properties)).slice(0, MOST)) {
     const value = onlyValue(flattenSchema(member, root)?.keywords ?? {});
     if (value !== undefined) return value;
   }
@@ -102,7 +101,7 @@ function nameOf({ schema, flat }: Choice, mapped: string | undefined, root: unkn
 }
 
 function lastName(schema: unknown): string | undefined {
-  const reference = isObject(schema) ? schema["$ref"] : undefined;
+  const reference = ownOf(schema, "$ref");
   return (typeof reference === "string" && reference.slice(reference.lastIndexOf("/") + 1)) || undefined;
 }
 
@@ -110,13 +109,13 @@ function lastName(schema: unknown): string | undefined {
 function mappedName(discriminator: unknown, schema: unknown): string | undefined {
   if (!isObject(discriminator) || !isObject(schema)) return undefined;
   const { mapping } = discriminator;
-  const mapped = Object.entries(isObject(mapping) ? mapping : {}).find(([, to]) => to === schema["$ref"]);
+  const mapped = Object.entries(membersIn(mapping)).find(([, to]) => to === schema["$ref"]);
   return mapped?.[0] ?? lastName(schema);
 }
 
 /** The member that tells the variants apart has to say which it is. */
 function told({ discriminator }: JsonObject, value: string | undefined): unknown {
-  const name = isObject(discriminator) ? discriminator["propertyName"] : undefined;
+  const name = ownOf(discriminator, "propertyName");
   if (typeof name !== "string" || value === undefined) return true;
   return { properties: { [name]: { const: value } }, required: [name] };
 }

@@ -7,7 +7,7 @@ import { FileControl } from "./file-control.tsx";
 import { type DrawnProps, type FieldProps, useForm } from "./form-tools.ts";
 import { firstValue } from "./initial-value.ts";
 import { ListControl } from "./list-control.tsx";
-import { memo } from "./memo.ts";
+import { memo } from "./memo.tsx";
 import { ObjectControl } from "./object-control.tsx";
 import { RawControl } from "./raw-control.tsx";
 import { readSchema } from "./read-schema.ts";

@@ -1,5 +1,5 @@
 import { parsePointer } from "../parts/json-text.ts";
-import { isObject, ownOf } from "./json-value.ts";
+import { membersIn, ownOf } from "./json-value.ts";
 
 /** Copies a value with another one at a pointer; `undefined` takes away what is there. What the way lacks becomes objects. */
 export function setAt(whole: unknown, pointer: string, value: unknown): unknown {
@@ -9,7 +9,7 @@ export function setAt(whole: unknown, pointer: string, value: unknown): unknown 
   let here = whole;
   for (const name of names) {
     passed.push(here);
-    here = Array.isArray(here) ? here[Number(name)] : isObject(here) ? ownOf(here, name) : undefined;
+    here = ownOf(here, name);
   }
   return names.reduceRight<unknown>((made, name, at) => withMember(passed[at], name, made), value);
 }
@@ -20,7 +20,7 @@ function withMember(container: unknown, name: string, value: unknown): unknown {
     const index = Number(name);
     return value === undefined ? container.toSpliced(index, 1) : container.with(index, value);
   }
-  const members = isObject(container) ? container : {};
+  const members = membersIn(container);
   if (value === undefined) return Object.fromEntries(Object.entries(members).filter(([key]) => key !== name));
   return { ...members, [name]: value };
 }

@@ -10,12 +10,8 @@ export function TextControl(props: DrawnProps<TextField | NumberField>) {
   const { field, value, isItem } = props;
   const listId = useId();
   const isNumber = field.kind === "number";
-  const parse = (typed: string): Parsed => {
-    if (typed === "" && isItem && isNumber)
-      return { problem: "A number is needed here, or remove the item." };
-    return isNumber ? parseNumber(typed) : { value: typed === "" && !isItem ? undefined : typed };
-  };
-  const { text, problem, onInput } = useDraft(props, String(value ?? ""), parse);
+  const parse = isNumber ? parseNumber : parseText;
+  const { text, problem, onInput } = useDraft(props, String(value ?? ""), (typed) => parse(typed, isItem));
   const examples = field.examples.map((each) => showShort(each, 200));
   const [example] = examples;
   const hint = isNumber ? (field.isInteger ? "whole number" : "number") : "";
@@ -40,18 +36,21 @@ export function TextControl(props: DrawnProps<TextField | NumberField>) {
               {...(isNumber ? { inputMode: field.isInteger ? "numeric" : "decimal" } : typeOf(field, text))}
               list={examples.length > 1 ? listId : undefined}
             />
-            {examples.length > 1 && (
-              <datalist id={listId}>
-                {examples.map((each) => (
-                  <option key={each} value={each} />
-                ))}
-              </datalist>
-            )}
+            {examples.length > 1 && <datalist id={listId}>{examples.map(toOption)}</datalist>}
           </>
         )
       }
     </Frame>
   );
+}
+
+/** An item may be empty; anything else that is empty is not there. */
+function parseText(value: string, isItem = false): Parsed {
+  return { value: value === "" && !isItem ? undefined : value };
+}
+
+function toOption(value: string) {
+  return <option key={value} value={value} />;
 }
 
 /** The browser's own input for dates shows nothing else. */

@@ -10,23 +10,10 @@ import { NO_ISSUES } from "./split-issues.ts";
 
 /** A choice of what a value is, and the field for it; what another variant had comes back with it. */
 export function VariantsControl(props: DrawnProps<VariantsField>) {
-  const { field, value, pointer, isRequired, isItem, issues, depth } = props;
-  const { variants, isNullable } = field;
-  const { root, update } = useForm();
-  const [wanted, setWanted] = useState(-1);
-  const before = useRef(new Map<number, unknown>()).current;
-  // The one that was asked for, as long as the value can be one of it.
-  const asked = variants[wanted];
-  const isAsked = asked !== undefined && (value === undefined || isOfKind(asked.schema, value, root));
-  const at = isAsked ? wanted : pickVariant(field, value, root);
+  const { value, pointer, isRequired, isItem, issues, depth } = props;
+  const { variants, isNullable } = props.field;
+  const [at, choose] = useVariant(props);
   const chosen = variants[at];
-  const choose = (index: number): void => {
-    if (chosen !== undefined) before.set(at, value);
-    setWanted(index);
-    const schema = variants[index]?.schema;
-    if (schema === undefined) update(pointer, index < 0 ? undefined : null);
-    else update(pointer, switchVariant(schema, { value, before: before.get(index), root }));
-  };
   const labels = variants.map(({ label }) => label);
   if (isNullable) labels.push("null");
   const isNull = value === null && isNullable;
@@ -58,4 +45,28 @@ export function VariantsControl(props: DrawnProps<VariantsField>) {
       )}
     </div>
   );
+}
+
+/** Which variant a value is, and what makes it another one. */
+function useVariant({
+  field,
+  value,
+  pointer,
+}: DrawnProps<VariantsField>): readonly [at: number, choose: (index: number) => void] {
+  const { variants } = field;
+  const { root, update } = useForm();
+  const [wanted, setWanted] = useState(-1);
+  const before = useRef(new Map<number, unknown>()).current;
+  // The one that was asked for, as long as the value can be one of it.
+  const asked = variants[wanted];
+  const isAsked = asked !== undefined && (value === undefined || isOfKind(asked.schema, value, root));
+  const at = isAsked ? wanted : pickVariant(field, value, root);
+  const choose = (index: number): void => {
+    if (at >= 0) before.set(at, value);
+    setWanted(index);
+    const schema = variants[index]?.schema;
+    if (schema === undefined) update(pointer, index < 0 ? undefined : null);
+    else update(pointer, switchVariant(schema, { value, before: before.get(index), root }));
+  };
+  return [at, choose];
 }

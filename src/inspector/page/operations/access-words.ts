@@ -1,5 +1,5 @@
 import type { OperationView } from "../../protocol.ts";
-import { isObject, ownOf } from "../form/json-value.ts";
+import { ownOf } from "../form/json-value.ts";
 
 const MOST = 50;
 
@@ -50,6 +50,6 @@ function listed(words: readonly string[]): string {
 }
 
 function textOf(value: unknown, name: string): string {
-  const member = isObject(value) ? ownOf(value, name) : undefined;
+  const member = ownOf(value, name);
   return typeof member === "string" ? member : "?";
 }

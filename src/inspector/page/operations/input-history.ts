@@ -1,5 +1,5 @@
 import type { JsonSchemaView } from "../../protocol.ts";
-import { withoutSecrets } from "./without-secrets.ts";
+import { type KeptInput, withoutSecrets } from "./without-secrets.ts";
 
 /** An input that was run before. */
 export interface PastInput {
@@ -11,7 +11,7 @@ export interface PastInput {
   readonly isPartial: boolean;
 }
 
-/** What of `localStorage` is used. */
+/** What of the stores of browsers is used. */
 export type TextStore = Pick<Storage, "getItem" | "setItem">;
 
 /** An input with the caller at a gateway and the operation it belongs to. */
@@ -24,7 +24,7 @@ const MOST_EACH = 65_536;
 /** Browsers count two bytes for a character: a megabyte in all. */
 const MOST_CHARACTERS = 500_000;
 
-/** The inputs that were run, kept by the browser: those of one caller at one gateway, without secrets, the oldest let go. */
+/** Inputs kept by the browser: those of one caller at one gateway, without secrets, the oldest let go. */
 export class InputHistory {
   readonly #store: TextStore | undefined;
   readonly #scope: string;
@@ -38,6 +38,16 @@ export class InputHistory {
   inputs(operation: string): readonly PastInput[] {
     const of = this.#nameOf(operation);
     return this.#read().filter((kept) => kept.of === of);
+  }
+
+  /** The last input of an operation; nothing where there is none, or what others wrote is no JSON. */
+  last(operation: string): KeptInput | undefined {
+    const [past] = this.inputs(operation);
+    try {
+      return past && { value: JSON.parse(past.text), isPartial: past.isPartial };
+    } catch {
+      return undefined;
+    }
   }
 
   /** Keeps an input, unless it is too long or secret as a whole. */
@@ -86,10 +96,10 @@ export class InputHistory {
   }
 }
 
-/** The store of the browser, where it lets the page have one. */
-export function browserStore(): TextStore | undefined {
+/** A store of the browser, where it lets the page have one. */
+export function browserStore(name: "localStorage" | "sessionStorage"): TextStore | undefined {
   try {
-    return window.localStorage;
+    return window[name];
   } catch {
     return undefined;
   }

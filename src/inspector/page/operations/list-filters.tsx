@@ -39,7 +39,7 @@ export function ListFilters({
           </option>
         ))}
       </select>
-      <span class="soft small numbers" role="status">
+      <span class="soft small" role="status">
         {counted(count, "operation")}
       </span>
     </search>

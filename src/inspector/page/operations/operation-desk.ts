@@ -1,10 +1,11 @@
 import type { AnswerAsk, IssueView, OperationView, RunAsk } from "../../protocol.ts";
-import type { Api } from "../connection/api.ts";
+import { type Api, UNREACHABLE } from "../connection/api.ts";
 import { initialValue } from "../form/initial-value.ts";
 import { toApiError } from "../session.ts";
 import { failureIssues } from "./failure-issues.ts";
 import type { InputHistory } from "./input-history.ts";
 import { beginRun, endRun, type RunRecord, takeEvent } from "./run-record.ts";
+import type { KeptInput } from "./without-secrets.ts";
 
 const VALIDATE_AFTER_MS = 400;
 /** Events may come by the thousand; they are shown a few times a second, so that they can be read. */
@@ -14,6 +15,8 @@ const SHOW_EVERY_MS = 100;
 export interface DeskOptions {
   readonly api: Api;
   readonly history: InputHistory;
+  /** What was typed before the page was loaded anew. */
+  readonly drafts: InputHistory;
 }
 
 /** One operation being tried: its input, what is wrong with it, and the call. It goes on while something else is shown. */
@@ -25,6 +28,8 @@ export class OperationDesk {
   #show: ReturnType<typeof setTimeout> | undefined;
   operation: OperationView;
   value: unknown;
+  /** What was typed before the page was loaded anew, until it is changed or run. */
+  restored: KeptInput | undefined;
   /** Counts editors: another one begins without what was typed into this one. */
   turn = 0;
   /** Why the text of the input cannot be read, while that is so. */
@@ -42,7 +47,9 @@ export class OperationDesk {
   constructor(operation: OperationView, options: DeskOptions) {
     this.operation = operation;
     this.#with = options;
-    this.value = initialValue(operation.inputSchema);
+    const draft = options.drafts.last(operation.id);
+    this.value = draft === undefined ? initialValue(operation.inputSchema) : draft.value;
+    this.restored = draft;
   }
 
   get isRunning(): boolean {
@@ -66,7 +73,7 @@ export class OperationDesk {
   edit(value: unknown): void {
     clearTimeout(this.#recheck);
     if (this.wasTried) this.#recheck = setTimeout(() => void this.#checkAgain(), VALIDATE_AFTER_MS);
-    this.set({ value, isConfirming: false, isHeldBack: false });
+    this.set({ value, restored: undefined, isConfirming: false, isHeldBack: false });
   }
 
   /** Puts another input in the place of what was typed. */
@@ -142,9 +149,9 @@ export class OperationDesk {
     const { value, operation } = this;
     const run = beginRun(value);
     const signal = this.#begin();
-    this.set({ run });
+    this.set({ run, restored: undefined });
     if (value !== undefined) this.#with.history.add(operation.id, value, operation.inputSchema);
-    let failure = CLOSED;
+    let failure = UNREACHABLE;
     try {
       for await (const event of this.#with.api.run(this.#ask(), signal)) {
         takeEvent(run, event);
@@ -159,8 +166,3 @@ export class OperationDesk {
     this.set(issues.length > 0 && value === this.value ? { issues } : {});
   }
 }
-
-const CLOSED = {
-  code: "UNREACHABLE",
-  message: "The gateway closed the connection before the call ended. Is it still running?",
-};

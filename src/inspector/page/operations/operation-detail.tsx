@@ -81,6 +81,10 @@ function Parts({ desk }: { readonly desk: OperationDesk }) {
     if (opened === undefined) return;
     desk.tab = "run";
     desk.replace(opened.input);
+    // An earlier result would look like that of this input.
+    if (!desk.isRunning) desk.set({ run: undefined });
+    document.querySelector<HTMLElement>(".run-button")?.focus();
+    if (opened.isRun) void desk.start();
   }, [desk, operation.id]);
   const schema = (what: "input" | "output") => ({
     key: what,

@@ -37,7 +37,7 @@ export function OperationList({
     <>
       <ListFilters rows={rows} list={list} count={count} id={id} />
       {count === 0 && (
-        <p class="list-note soft">
+        <p class="notice">
           No operation matches.{" "}
           <button type="button" onClick={() => narrow({ query: "", source: undefined })}>
             Show all

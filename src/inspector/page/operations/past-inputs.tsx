@@ -22,11 +22,12 @@ export function PastInputs({
     desk.replace(JSON.parse(text));
     if (isPartial) say("Secrets are not kept: fill them in.");
   };
-  if (inputs.length === 0) {
-    return <p class="soft small">Nothing yet. Inputs you run are kept here, without secrets.</p>;
-  }
   return (
     <>
+      <h3>Inputs run before</h3>
+      {inputs.length === 0 && (
+        <p class="soft small">Nothing yet. Inputs you run are kept here, without secrets.</p>
+      )}
       {inputs.map((past) => (
         <button type="button" class="quiet" key={past.text} popovertarget={id} onClick={() => take(past)}>
           <span class="mono cut">{visibleText(past.text, 120)}</span>
@@ -36,9 +37,11 @@ export function PastInputs({
           </span>
         </button>
       ))}
-      <button type="button" popovertarget={id} onClick={() => history.forget(operation)}>
-        Forget all
-      </button>
+      {inputs.length > 0 && (
+        <button type="button" popovertarget={id} onClick={() => history.forget(operation)}>
+          Forget all
+        </button>
+      )}
     </>
   );
 }

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { AnswerAsk, CallFailure, Question } from "../../protocol.ts";
 import { initialValue } from "../form/initial-value.ts";
 import { InputEditor } from "../form/input-editor.tsx";
-import { isObject } from "../form/json-value.ts";
+import { membersIn } from "../form/json-value.ts";
 import { SafeLink } from "../parts/safe-link.tsx";
 import { visibleText } from "../parts/visible-text.ts";
 import { toApiError } from "../session.ts";
@@ -83,7 +83,7 @@ function useAnswer(question: Question, onAnswer: (answer: Answer) => Promise<voi
     if (isSent || (isAccepted && unread !== undefined)) return;
     setSent(true);
     // Answers are objects; anything else has nothing to say.
-    const content = isObject(value) ? value : {};
+    const content = membersIn(value);
     onAnswer({ action, ...(isAccepted && question.mode === "form" && { content }) }).catch(
       (thrown: unknown) => {
         setFailure(toApiError(thrown).failure);

@@ -47,12 +47,24 @@ export function RunBar({ desk }: { readonly desk: OperationDesk }) {
         class="history-list card"
         id={id}
         aria-label="Inputs run before"
+        onBeforeToggle={({ currentTarget }) => placeAt(currentTarget)}
         onToggle={({ newState }) => setOpen(newState === "open")}
       >
         {isOpen && <PastInputs id={id} desk={desk} />}
       </section>
     </div>
   );
+}
+
+/** Puts a popover above or below its button, where there is more room. */
+function placeAt(popover: HTMLElement): void {
+  const button = document.querySelector(`[popovertarget="${popover.id}"]`);
+  const { left = 0, top = 0, bottom = 0 } = button?.getBoundingClientRect() ?? {};
+  const isAbove = top > window.innerHeight / 2;
+  const { style } = popover;
+  style.setProperty("--left", `${left}px`);
+  style.top = isAbove ? "auto" : `${bottom + 4}px`;
+  style.bottom = isAbove ? `${window.innerHeight - top + 4}px` : "auto";
 }
 
 function HeldBack({ desk }: { readonly desk: OperationDesk }) {

@@ -66,7 +66,7 @@ function Outcome({
   );
 }
 
-const TONES = { running: "accent", done: "ok", failed: "bad", cancelled: "warn" } as const;
+const TONES = { running: "accent", done: "ok", failed: "bad", cancelled: "plain" } as const;
 
 /** Tells whether the last value is shown whole, with what came of it. */
 function hasResult({ values }: RunRecord): boolean {
@@ -83,7 +83,7 @@ function StatusLine({ run, isStream }: { readonly run: RunRecord; readonly isStr
     if (Date.now() - run.startedAt < JUST_MS && top > window.innerHeight / 2) line.current?.scrollIntoView();
   }, [run]);
   return (
-    <div class="row small run-status numbers" ref={line}>
+    <div class="row small run-status" ref={line}>
       {!isSaid && <Badge tone={TONES[run.status]}>{run.status}</Badge>}
       {run.durationMs === undefined ? (
         <Elapsed since={run.startedAt} />
@@ -101,7 +101,7 @@ function Elapsed({ since }: { readonly since: number }) {
 
 function ProgressLine({ progress: { done = 0, total, message = "" } }: { readonly progress: Progress }) {
   return (
-    <div class="row small numbers">
+    <div class="row small">
       <progress aria-label="Progress" {...(total !== undefined && { value: done, max: total })} />
       {total !== undefined && `${done} of ${total}`}
       <bdi class="break">{visibleText(message, 500)}</bdi>

@@ -5,18 +5,26 @@ import type { OperationDesk } from "./operation-desk.ts";
 import { RunBar } from "./run-bar.tsx";
 import { RunOutput } from "./run-output.tsx";
 
+/** A group of radio buttons has no focus of its own. */
+const MARKED = "[aria-invalid=true]:not(div), [aria-invalid=true] input";
+
 /** The input of an operation, what runs it, and what came of it. */
 export function RunPanel({ desk }: { readonly desk: OperationDesk }) {
   const input = useRef<HTMLElement>(null);
-  const { isHeldBack } = desk;
+  const { isHeldBack, restored } = desk;
   // A try that was held back leads to the first field that is marked.
   useEffect(() => {
-    if (isHeldBack) input.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+    if (isHeldBack) input.current?.querySelector<HTMLElement>(MARKED)?.focus();
   }, [isHeldBack]);
   useRunKeys(desk);
   return (
     <div class="run">
       <section class="stack" aria-label="Input" ref={input}>
+        {restored && (
+          <p class="notice small" role="status">
+            What you typed before is here again{restored.isPartial && "; secret fields were left empty"}.
+          </p>
+        )}
         <InputEditor
           key={desk.turn}
           schema={desk.operation.inputSchema}

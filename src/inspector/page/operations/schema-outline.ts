@@ -1,6 +1,6 @@
 import type { JsonSchemaView } from "../../protocol.ts";
 import { findReference, flattenSchema } from "../form/flatten-schema.ts";
-import { isObject, type JsonObject, ownOf } from "../form/json-value.ts";
+import { isObject, type JsonObject, listIn, membersIn, ownOf } from "../form/json-value.ts";
 import { schemaNotes, schemaType } from "./schema-words.ts";
 
 /** One place of a schema, as people read it. */
@@ -34,7 +34,7 @@ export function schemaOutline(schema: JsonSchemaView, most: number): readonly Ou
   const open: Place[] = [{ name: "", schema, depth: 0, passed: [schema] }];
   for (let place = open.pop(); place !== undefined && rows.length < most; place = open.pop()) {
     const { name, depth, passed, isRequired = false } = place;
-    const reference = isObject(place.schema) ? ownOf(place.schema, "$ref") : undefined;
+    const reference = ownOf(place.schema, "$ref");
     const target = typeof reference === "string" ? findReference(reference, schema) : place;
     const isEnd = target === undefined || passed.includes(target);
     const flat = flattenSchema(place.schema, schema);
@@ -58,7 +58,7 @@ function childrenOf(keywords: JsonObject, choices: readonly (readonly unknown[])
   const others = ownOf(keywords, "additionalProperties");
   const items = ownOf(keywords, "items");
   const first = ownOf(keywords, "prefixItems") ?? items;
-  const tuple: readonly unknown[] = Array.isArray(first) ? first : [];
+  const tuple = listIn(first);
   return [
     ...entriesOf(keywords, "properties", most).map(([name, schema]) => ({
       name,
@@ -77,13 +77,12 @@ function childrenOf(keywords: JsonObject, choices: readonly (readonly unknown[])
 }
 
 function toVariant(schema: unknown, index: number): Child {
-  const title = isObject(schema) ? ownOf(schema, "title") : undefined;
+  const title = ownOf(schema, "title");
   return { name: `one of · ${typeof title === "string" ? title : index + 1}`, schema };
 }
 
 function entriesOf(keywords: JsonObject, name: string, most: number): readonly [string, unknown][] {
-  const members = ownOf(keywords, name);
-  return isObject(members) ? Object.entries(members).slice(0, most) : [];
+  return Object.entries(membersIn(ownOf(keywords, name))).slice(0, most);
 }
 
 /** The description, or the title where that is all there is and the name does not say it. */

@@ -1,5 +1,5 @@
 import { hintsOf } from "../form/hints.ts";
-import { isObject, type JsonObject, ownOf } from "../form/json-value.ts";
+import { type JsonObject, ownOf } from "../form/json-value.ts";
 import { typesOf } from "../form/read-schema.ts";
 import { shortJson } from "../parts/json-text.ts";
 
@@ -39,7 +39,6 @@ export function schemaNotes(keywords: JsonObject = {}): readonly string[] {
 }
 
 function listWords(keywords: JsonObject): string {
-  const items = ownOf(keywords, "items");
-  const type = isObject(items) ? ownOf(items, "type") : undefined;
+  const type = ownOf(ownOf(keywords, "items"), "type");
   return typeof type === "string" ? `list of ${type.slice(0, MOST_CHARACTERS)}` : "list";
 }

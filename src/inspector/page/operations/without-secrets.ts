@@ -102,7 +102,7 @@ const OTHERS = [
 /** What may be said of a member or an item. Patterns come with the schema and are not run: each of them is taken to match. */
 function schemasBelow(schemas: readonly JsonSchemaView[], key: string | number): readonly unknown[] {
   return schemas.flatMap((schema) => [
-    ...NAMED.map((word) => ownOf((ownOf(schema, word) ?? {}) as JsonSchemaView, String(key))),
+    ...NAMED.map((word) => ownOf(ownOf(schema, word), String(key))),
     ...OTHERS.map((word) => ownOf(schema, word)),
     ...valuesOf(schema, "patternProperties"),
   ]);

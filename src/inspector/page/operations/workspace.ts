@@ -2,6 +2,7 @@ import type { OperationsAnswer, OperationView } from "../../protocol.ts";
 import type { Api } from "../connection/api.ts";
 import { type Session, useSession } from "../session.ts";
 import { browserStore, InputHistory } from "./input-history.ts";
+import { keepDraft } from "./keep-draft.ts";
 import { OperationDesk } from "./operation-desk.ts";
 import type { Narrowing } from "./search-operations.ts";
 
@@ -10,6 +11,7 @@ const MOST_DESKS = 50;
 /** What the view of operations holds while other views are shown: the list, what it was narrowed to, and what was tried. */
 export class Workspace {
   readonly history: InputHistory;
+  readonly drafts: InputHistory;
   readonly api: Api;
   readonly #desks = new Map<string, OperationDesk>();
   answer: OperationsAnswer | undefined;
@@ -17,7 +19,13 @@ export class Workspace {
 
   constructor({ api, hello }: Session) {
     this.api = api;
-    this.history = new InputHistory(browserStore(), JSON.stringify([hello.name, hello.subject ?? ""]));
+    const scope = JSON.stringify([hello.name, hello.subject ?? ""]);
+    this.history = new InputHistory(browserStore("localStorage"), scope);
+    this.drafts = new InputHistory(browserStore("sessionStorage"), scope);
+    // What is half typed is there again once the page was loaded anew.
+    window.addEventListener("pagehide", () => {
+      for (const desk of this.#desks.values()) keepDraft(this.drafts, desk);
+    });
   }
 
   /** An operation as it was last seen. */

@@ -71,14 +71,22 @@ export function memberOf(value: unknown, key: string): { readonly value: unknown
   return { value: (value as Record<string, unknown>)[key] };
 }
 
-/** The value behind a JSON pointer, where there is one. */
-export function atPointer(value: unknown, pointer: string): { readonly value: unknown } | undefined {
-  let found: { readonly value: unknown } | undefined = { value };
-  for (const key of parsePointer(pointer)) found = found && memberOf(found.value, key);
-  return found;
-}
-
 /** Tells whether a value is an object with members. */
 export function isMembers(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A value as an object: an empty one where it is none. */
+export function membersIn(value: unknown): Readonly<Record<string, unknown>> {
+  return isMembers(value) ? value : {};
+}
+
+/** A value as a list: an empty one where it is none. */
+export function listIn(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Reads a member that is a value's own; nothing where there is none. */
+export function ownOf(value: unknown, name: string): unknown {
+  return memberOf(value, name)?.value;
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId, useRef } from "preact/hooks";
+import { ownOf } from "./json-text.ts";
 
 /** One of several panels. */
 export interface Tab {
@@ -28,14 +29,9 @@ export function Tabs({
     tabs.findIndex(({ key }) => key === chosen),
   );
   const move = (event: KeyboardEvent): void => {
-    const steps: Readonly<Record<string, number>> = {
-      ArrowRight: at + 1,
-      ArrowLeft: at - 1,
-      Home: 0,
-      End: -1,
-    };
-    const wanted = Object.hasOwn(steps, event.key) ? steps[event.key] : undefined;
-    if (wanted === undefined) return;
+    const steps = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 };
+    const wanted = ownOf(steps, event.key);
+    if (typeof wanted !== "number") return;
     const next = (wanted + tabs.length) % tabs.length;
     const key = tabs[next]?.key;
     if (key === undefined) return;

@@ -3,14 +3,6 @@ import { visibleText } from "../parts/visible-text.ts";
 import { frameOf, nearestPoint, pathOf } from "./chart-frame.ts";
 import { type Chart, chartSummary, showNumber } from "./chart-of.ts";
 
-const STEPS: Readonly<Record<string, number>> = {
-  ArrowLeft: -1,
-  ArrowDown: -1,
-  ArrowRight: 1,
-  ArrowUp: 1,
-  Home: Number.NEGATIVE_INFINITY,
-  End: Number.POSITIVE_INFINITY,
-};
 const MOST_NAMES = 12;
 
 /** Numbers as lines over time, or as bars; what is at a point is told when it is pointed at or reached by arrow keys. */
@@ -24,12 +16,7 @@ export function ChartView({ chart }: { readonly chart: Chart }) {
     const value = point?.values[each];
     return [visibleText(name, 40), value === undefined ? "–" : showNumber(value)] as const;
   });
-  const move = (event: KeyboardEvent): void => {
-    const step = STEPS[event.key];
-    if (step === undefined) return;
-    event.preventDefault();
-    setAt(Math.max(0, Math.min(last, at + step)));
-  };
+  const said = `${point?.name}: ${told.map((pair) => pair.join(" ")).join(", ")}`;
   const summary = useMemo(() => chartSummary(chart), [chart]);
   return (
     <figure class="chart stack tight">
@@ -44,19 +31,7 @@ export function ChartView({ chart }: { readonly chart: Chart }) {
           </span>
         ))}
       </div>
-      <div
-        class="plot"
-        role="slider"
-        tabIndex={0}
-        aria-label="Point of the chart"
-        aria-valuemin={0}
-        aria-valuemax={last}
-        aria-valuenow={at}
-        aria-valuetext={`${point?.name}: ${told.map((pair) => pair.join(" ")).join(", ")}`}
-        onKeyDown={move}
-      >
-        <Drawing chart={chart} at={at} onPoint={setAt} />
-      </div>
+      <Drawing chart={chart} at={at} said={said} onPoint={setAt} />
       <figcaption class="soft small">{summary}</figcaption>
     </figure>
   );
@@ -65,23 +40,24 @@ export function ChartView({ chart }: { readonly chart: Chart }) {
 function Drawing({
   chart,
   at,
+  said,
   onPoint,
 }: {
   readonly chart: Chart;
   readonly at: number;
+  /** What is at the point, in words. */
+  readonly said: string;
   readonly onPoint: (at: number) => void;
 }) {
   const { kind, points } = chart;
   const last = points.length - 1;
   const frame = useMemo(() => frameOf(chart), [chart]);
   const paths = useMemo(() => chart.series.map((_, each) => pathOf(chart, frame, each)), [frame]);
-  const follow = (event: PointerEvent): void => {
-    const { left, width } = (event.currentTarget as Element).getBoundingClientRect();
-    onPoint(nearestPoint(chart, frame, ((event.clientX - left) / width) * 100));
-  };
+  const follow = ({ offsetX, currentTarget }: PointerEvent): void =>
+    onPoint(nearestPoint(chart, frame, (offsetX / (currentTarget as HTMLElement).clientWidth) * 100));
   const labels = frame.ticks.map(showNumber);
   return (
-    <>
+    <div class="plot">
       <div class="ticks soft" style={{ width: `${Math.max(...labels.map(({ length }) => length))}ch` }}>
         {labels.map((label, each) => (
           <span key={each} style={{ top: `${frame.y(frame.ticks[each] ?? 0)}%` }}>
@@ -89,14 +65,22 @@ function Drawing({
           </span>
         ))}
       </div>
-      <div class="grow">
-        <svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true" onPointerMove={follow}>
+      <div class="grow pointed-at" onPointerMove={follow}>
+        <svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true">
           <path d={frame.ticks.map((tick) => `M0 ${frame.y(tick)}H100`).join("")} />
           <path class="here" d={`M${frame.x(points[at]?.x ?? 0)} 0V100`} />
           {paths.map((path, each) => (
             <path key={each} class={`${kind} s${each}`} d={path} />
           ))}
         </svg>
+        <input
+          type="range"
+          aria-label="Point of the chart"
+          aria-valuetext={said}
+          max={last}
+          value={at}
+          onInput={(event) => onPoint(Number(event.currentTarget.value))}
+        />
         <div class={`names of-${kind} soft small`}>
           {points
             .filter((_, place) => place % last === 0 || (kind === "bars" && last < MOST_NAMES))
@@ -107,6 +91,6 @@ function Drawing({
             ))}
         </div>
       </div>
-    </>
+    </div>
   );
 }

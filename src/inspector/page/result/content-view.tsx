@@ -1,5 +1,5 @@
 import { Badge } from "../parts/badge.tsx";
-import { isMembers, shortJson, textOf } from "../parts/json-text.ts";
+import { isMembers, membersIn, shortJson, textOf } from "../parts/json-text.ts";
 import { JsonTree } from "../parts/json-tree.tsx";
 import { MoreList } from "../parts/more-list.tsx";
 import { Empty } from "../parts/notice.tsx";
@@ -22,7 +22,7 @@ export function ContentView({ blocks }: { readonly blocks: readonly unknown[] })
 }
 
 function Block({ block, at }: { readonly block: unknown; readonly at: number }) {
-  const { type, annotations, resource, ...rest } = isMembers(block) ? block : {};
+  const { type, annotations, resource, ...rest } = membersIn(block);
   const { text, uri, mimeType } = isMembers(resource) ? resource : rest;
   const media = mediaOfBlock(block, at);
   const name = `Block ${at + 1}`;

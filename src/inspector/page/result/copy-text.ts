@@ -1,5 +1,5 @@
 import type { Hello, OperationView } from "../../protocol.ts";
-import { isMembers, withoutHidden } from "../parts/json-text.ts";
+import { isMembers, ownOf, withoutHidden } from "../parts/json-text.ts";
 import { shellWord } from "./shell-word.ts";
 
 /** A call that is to be made elsewhere. */
@@ -61,7 +61,7 @@ function queryOf(value: unknown, properties: unknown): string | undefined {
   if (!isMembers(value) || !isMembers(properties)) return undefined;
   const pieces: string[] = [];
   for (const [name, member] of Object.entries(value)) {
-    const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const schema = ownOf(properties, name);
     const isList = Array.isArray(member) && isMembers(schema) && schema["type"] === "array";
     const items = isList ? (member as unknown[]) : [member];
     if (schema === undefined || items.length === 0 || !items.every(isSimple)) return undefined;

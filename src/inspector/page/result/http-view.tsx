@@ -1,6 +1,6 @@
 import { Badge } from "../parts/badge.tsx";
 import { Facts } from "../parts/facts.tsx";
-import { isMembers, textOf } from "../parts/json-text.ts";
+import { listIn, membersIn, textOf } from "../parts/json-text.ts";
 import { visibleText } from "../parts/visible-text.ts";
 
 const MOST_HEADERS = 300;
@@ -8,10 +8,9 @@ const MOST_HEADERS = 300;
 /** What an HTTP answer said besides its body. */
 export function HttpView({ meta }: { readonly meta: Readonly<Record<string, unknown>> }) {
   const { statusCode, contentType, headers, setCookie } = meta;
-  const cookies = Array.isArray(setCookie) ? setCookie : [];
   const listed: readonly (readonly [string, unknown])[] = [
-    ...Object.entries(isMembers(headers) ? headers : {}),
-    ...cookies.map((cookie): [string, unknown] => ["set-cookie", cookie]),
+    ...Object.entries(membersIn(headers)),
+    ...listIn(setCookie).map((cookie): [string, unknown] => ["set-cookie", cookie]),
   ];
   const status = Number(textOf(statusCode));
   return (

@@ -1,5 +1,5 @@
 import { base64Size, MOST_BYTES } from "../form/file-bytes.ts";
-import { isMembers } from "../parts/json-text.ts";
+import { isMembers, listIn, ownOf } from "../parts/json-text.ts";
 
 /** Something to be seen, heard or kept: an image, a sound, or bytes of any kind. */
 export interface Media {
@@ -46,8 +46,7 @@ export function mediaOfBlock(block: unknown, at: number): Media | undefined {
 
 /** The bytes that data is, in the form JSON holds them: `{"$waybill": ["bytes", base64]}`. */
 export function bytesOf(data: unknown): string | undefined {
-  const tag = isMembers(data) && Object.hasOwn(data, "$waybill") ? data["$waybill"] : undefined;
-  const [kind, base64] = Array.isArray(tag) ? tag : [];
+  const [kind, base64] = listIn(ownOf(data, "$waybill"));
   return kind === "bytes" && typeof base64 === "string" ? base64 : undefined;
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EnvelopeView } from "../../protocol.ts";
-import { factsOf, lostValue, obtainedWords, rawOf } from "./result-facts.ts";
+import { factsOf, obtainedWords, rawOf } from "./result-facts.ts";
 
 function local(waybill: unknown): EnvelopeView {
   return { data: { a: 1 }, meta: { source: "local", operationId: "a.b", timestamp: 1, waybill } };
@@ -29,7 +29,7 @@ describe("factsOf", () => {
       details: { value: null },
     });
     expect(facts.told).toEqual([
-      ["Value no.", "0"],
+      ["Value no.", "1"],
       ["Next page", "c1"],
     ]);
     expect(facts.marks.get("/x")).toEqual([{ tone: "warn", word: "stripped" }]);
@@ -68,20 +68,5 @@ describe("rawOf", () => {
       meta: { source: "http", statusCode: 200, headers: {}, contentType: "" },
     };
     expect(rawOf({ envelope: http })).toEqual({ statusCode: 200, headers: {}, body: 1 });
-  });
-});
-
-describe("lostValue", () => {
-  it("finds what a format would lose in the envelope", () => {
-    const envelope = local({ durationMs: 3, sequence: 1, message: "no" });
-    expect(lostValue(envelope, "/durationMs")).toEqual({ value: 3 });
-    expect(lostValue(envelope, "/facts/sequence")).toEqual({ value: 1 });
-    expect(lostValue(envelope, "/error/message")).toEqual({ value: "no" });
-    expect(lostValue(envelope, "/tool")).toEqual({ value: "a.b" });
-    expect(lostValue(envelope, "/data")).toEqual({ value: { a: 1 } });
-    expect(lostValue(envelope, "/summary")).toBeUndefined();
-    expect(lostValue(envelope, "/__proto__")).toBeUndefined();
-    const http: EnvelopeView = { data: 1, meta: { source: "http", statusCode: 200 } };
-    expect(lostValue(http, "/http")).toEqual({ value: { statusCode: 200 } });
   });
 });

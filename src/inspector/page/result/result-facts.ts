@@ -1,5 +1,5 @@
 import type { EnvelopeView, ResultView } from "../../protocol.ts";
-import { atPointer, isMembers, textOf } from "../parts/json-text.ts";
+import { listIn, memberOf, membersIn, textOf } from "../parts/json-text.ts";
 import type { TreeMark, TreeMarks } from "../parts/json-tree.tsx";
 
 /** What an envelope tells of itself, read with care: nothing is taken for what it is not. */
@@ -28,7 +28,6 @@ const TOLD = [
   ["code", "Code"],
   ["message", "Message"],
   ["event", "Event"],
-  ["sequence", "Value no."],
   ["cursor", "Cursor"],
 ] as const;
 
@@ -48,6 +47,7 @@ export function factsOf({ meta }: EnvelopeView): ResultFacts {
     return count === 0 ? [] : [`${count.toLocaleString("en")} ${mark.word}`];
   });
   const more = numberIn(report["omitted"]) ?? 0;
+  const sequence = numberIn(facts["sequence"]);
   const violations = listIn(facts["violations"]).filter((violation) => {
     const { pointer, expected, found } = membersIn(violation);
     const word = `misses its schema: expected ${textOf(expected)}, found ${textOf(found)}`;
@@ -55,6 +55,8 @@ export function factsOf({ meta }: EnvelopeView): ResultFacts {
   }).length;
   const told = [
     ...TOLD.map(([key, name]) => [name, facts[key]]),
+    // People count from one.
+    ["Value no.", sequence === undefined ? undefined : sequence + 1],
     ["Next page", membersIn(facts["page"])["next"]],
   ];
   return {
@@ -68,20 +70,12 @@ export function factsOf({ meta }: EnvelopeView): ResultFacts {
     told: told.flatMap(([name, value]) =>
       value === undefined ? [] : [[textOf(name), textOf(value)] as const],
     ),
-    details: Object.hasOwn(facts, "details") ? { value: facts["details"] } : undefined,
+    details: memberOf(facts, "details"),
   };
-}
-
-function membersIn(value: unknown): Readonly<Record<string, unknown>> {
-  return isMembers(value) ? value : {};
 }
 
 function numberIn(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
-}
-
-function listIn(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 const OBTAINED: ReadonlyMap<string, string> = new Map([
@@ -118,22 +112,4 @@ function pick(
   names: readonly string[],
 ): Readonly<Record<string, unknown>> {
   return Object.fromEntries(names.flatMap((name) => (Object.hasOwn(from, name) ? [[name, from[name]]] : [])));
-}
-
-const HTTP_FACTS = ["statusCode", "headers", "contentType", "setCookie"];
-
-/** Where fields of a canonical result stand in an envelope; the others are in its `meta` by their own names. */
-const PLACES: ReadonlyMap<string, string> = new Map([
-  ["data", "/data"],
-  ["error", "/meta/waybill"],
-  ["facts", "/meta/waybill"],
-  ["durationMs", "/meta/waybill/durationMs"],
-  ["tool", "/meta/operationId"],
-]);
-
-/** The value that a format would lose, where the envelope has it. */
-export function lostValue(envelope: EnvelopeView, pointer: string): { readonly value: unknown } | undefined {
-  if (pointer === "/http") return { value: pick(envelope.meta, HTTP_FACTS) };
-  const [, field = "", ...below] = pointer.split("/");
-  return atPointer(envelope, [PLACES.get(field) ?? `/meta/${field}`, ...below].join("/"));
 }

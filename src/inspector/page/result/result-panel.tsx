@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 import type { OperationView, ResultView } from "../../protocol.ts";
 import { Badge } from "../parts/badge.tsx";
 import { Facts } from "../parts/facts.tsx";
-import { prettyJson } from "../parts/json-text.ts";
+import { listIn, prettyJson } from "../parts/json-text.ts";
 import { JsonTree } from "../parts/json-tree.tsx";
 import { counted, showMs } from "../parts/show.ts";
 import { type Tab, Tabs } from "../parts/tabs.tsx";
@@ -87,7 +87,7 @@ function ResultHead({ envelope, facts }: Pick<ResultView, "envelope"> & { readon
 function sourceTabs({ envelope: { meta } }: ResultView): readonly Tab[] {
   if (meta.source === "http") return [{ key: "http", label: "HTTP", panel: () => <HttpView meta={meta} /> }];
   if (meta.source !== "mcp") return [];
-  const blocks = Array.isArray(meta["content"]) ? meta["content"] : [];
+  const blocks = listIn(meta["content"]);
   const label = `Content (${blocks.length.toLocaleString("en")})`;
   return [{ key: "content", label, panel: () => <ContentView blocks={blocks} /> }];
 }

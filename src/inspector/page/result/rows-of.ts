@@ -1,4 +1,4 @@
-import { isMembers } from "../parts/json-text.ts";
+import { isMembers, ownOf } from "../parts/json-text.ts";
 
 /** Data that reads as a table. */
 export interface Rows {
@@ -38,10 +38,7 @@ function listRows(list: readonly unknown[], place: Place): Rows | undefined {
   for (const row of rows) for (const name of Object.keys(row)) names.add(name);
   if (names.size === 0) return undefined;
   const keys = [...names].slice(0, MOST_COLUMNS);
-  const cell = (row: number, column: number): unknown => {
-    const [from, key] = [rows[row], keys[column]];
-    return from !== undefined && key !== undefined && Object.hasOwn(from, key) ? from[key] : undefined;
-  };
+  const cell = (row: number, column: number): unknown => ownOf(rows[row], keys[column] ?? "");
   const columns = isLists ? keys.map((key) => String(Number(key) + 1)) : keys;
   return { ...place, columns, moreColumns: names.size - keys.length, count: list.length, cell };
 }

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { SourceView } from "../../protocol.ts";
 import { useWorkspace } from "../operations/workspace.ts";
 import { Badge } from "../parts/badge.tsx";
@@ -8,7 +8,7 @@ import { PlainText } from "../parts/plain-text.tsx";
 import { isWebAddress, SafeLink } from "../parts/safe-link.tsx";
 import { counted, showMs, showSomeMs } from "../parts/show.ts";
 import { toHash } from "../router.ts";
-import { toApiError, useNow, useSession } from "../session.ts";
+import { toApiError, useNow, usePassing, useSession } from "../session.ts";
 import { LockPanel } from "./lock-panel.tsx";
 import { errorWords, KIND_WORDS, retryWord, STATES, stateWords } from "./source-words.ts";
 
@@ -82,11 +82,7 @@ const SAID_MS = 10_000;
 function RetryButton({ source, onDone }: { readonly source: SourceView; readonly onDone: () => void }) {
   const { api, say } = useSession();
   const [isBusy, setBusy] = useState(false);
-  const [said, setSaid] = useState("");
-  useEffect(() => {
-    const timer = setTimeout(() => setSaid(""), SAID_MS);
-    return () => clearTimeout(timer);
-  }, [said]);
+  const [said, setSaid] = usePassing(SAID_MS);
   const word = retryWord(source);
   if (word === undefined) return null;
   const retry = async (): Promise<void> => {
