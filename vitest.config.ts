@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { nameRetried } from "./test/name-retried.ts";
 import { HARDENED_FLAGS } from "./test/run-node.ts";
 
 /** Processes that are killed under load. */
@@ -17,11 +18,14 @@ const INSTALLED_HARDENED = ["test/installed/{commands,embedded,gateway-peers,pac
 export default defineConfig(({ mode }) => {
   const hardened = mode === "hardened";
   const shared = { mode, pool: "forks", execArgv: hardened ? [...HARDENED_FLAGS] : [] } as const;
+  // Real processes, browsers and brokers on a machine shared with others: in CI a test of those that fails is tried once more, and named at the end.
+  const processes = { retry: process.env["CI"] === "true" ? 1 : 0 } as const;
   // Files side by side where they bring all they need; those that restart a broker at its port, or start many processes, come after, one by one.
   const quick = { ...shared, maxWorkers: 2, sequence: { groupOrder: 0 } } as const;
   const slow = { ...shared, maxWorkers: 1, sequence: { groupOrder: 1 } } as const;
   return {
     test: {
+      reporters: ["default", nameRetried],
       projects: [
         {
           test: {
@@ -37,6 +41,7 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             ...quick,
+            ...processes,
             name: "mcp",
             include: ["src/{http,mcp}/**/*.test.ts"],
             // Many of these start a process and wait for it to end.
@@ -55,6 +60,7 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             ...slow,
+            ...processes,
             name: "brokers",
             include: BROKERS,
             testTimeout: 30_000,
@@ -63,6 +69,7 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             ...quick,
+            ...processes,
             name: "command",
             include: ["src/{gateway,cli,inspector}/**/*.test.ts"],
             exclude: BROKERS,
@@ -73,6 +80,7 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             ...slow,
+            ...processes,
             name: "package",
             include: ["src/*.test.ts", "src/{lint,tour}/**/*.test.ts", "test/**/*.test.ts"],
             exclude: [FAULTS, INSTALLED],
@@ -85,6 +93,7 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             ...slow,
+            ...processes,
             name: "installed",
             include: hardened ? INSTALLED_HARDENED : [INSTALLED],
             globalSetup: ["test/install-once.ts"],
@@ -95,6 +104,7 @@ export default defineConfig(({ mode }) => {
         {
           test: {
             ...shared,
+            ...processes,
             name: "faults",
             include: [FAULTS],
             testTimeout: 1_200_000,
