@@ -1,31 +1,20 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import type { Locator, Page } from "playwright-core";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { type InspectorPage, openInspector, soon } from "../inspector-page.ts";
-import { type InspectorProject, openInspectorProject } from "../inspector-project.ts";
-import type { ServedFolder } from "../installed-folder.ts";
-import { browserSuite, openBrowser } from "../open-browser.ts";
+import { browserSuite } from "../open-browser.ts";
+import { useInspectorProject } from "../use-inspector-project.ts";
 
 const TEXT_RESULT = { content: [{ type: "text", text: '{"parcels":[{"id":"P-1","kg":2}],"total":1}' }] };
 const RPC_ERROR = { jsonrpc: "2.0", id: 3, error: { code: -32_602, message: "Unknown tool: fly" } };
 
 browserSuite("decoding in the inspector", () => {
-  let browser: Browser;
-  let project: InspectorProject;
-  let served: ServedFolder;
+  const used = useInspectorProject();
   let inspector: InspectorPage;
   let page: Page;
-  beforeAll(async () => {
-    project = openInspectorProject();
-    [browser, served] = await Promise.all([openBrowser(), project.open()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await project?.remove();
-  });
   beforeEach(async () => {
-    inspector = await openInspector(browser, served.url, { path: "/inspect/#/decode" });
+    inspector = await openInspector(used.browser, used.served.url, { path: "/inspect/#/decode" });
     page = inspector.page;
   });
   afterEach(() => inspector?.close());
@@ -43,7 +32,7 @@ browserSuite("decoding in the inspector", () => {
   });
 
   it("RE-30 X-2 tells a tool envelope that waybill itself has written, and that it loses nothing", async () => {
-    const { stdout } = await project.run(["encode", "--to", "tool-envelope"], {
+    const { stdout } = await used.project.run(["encode", "--to", "tool-envelope"], {
       stdin: JSON.stringify({
         data: { id: "P-7" },
         meta: { source: "local", operationId: "a.b", timestamp: 1 },
@@ -90,7 +79,7 @@ browserSuite("decoding in the inspector", () => {
   });
 
   it("RE-30 X-2 reads a file, and its own examples, each as what it is called", async () => {
-    const file = join(project.path, "result.json");
+    const file = join(used.project.path, "result.json");
     writeFileSync(file, JSON.stringify(TEXT_RESULT));
     await page.getByLabel("File to decode").setInputFiles(file);
     await found().getByRole("heading", { name: "MCP's own result" }).waitFor();

@@ -1,9 +1,9 @@
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import type { Locator, Page } from "playwright-core";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { drawn, type InspectorPage, openInspector, soon } from "../inspector-page.ts";
-import { callOverHttp, type InspectorProject, openInspectorProject } from "../inspector-project.ts";
-import type { ServedFolder } from "../installed-folder.ts";
-import { browserSuite, openBrowser } from "../open-browser.ts";
+import { callOverHttp } from "../inspector-project.ts";
+import { browserSuite } from "../open-browser.ts";
+import { useInspectorProject } from "../use-inspector-project.ts";
 
 const DESK = `
 const common = { namespace: "desk", version: "1.0.0", description: "Of the desk." };
@@ -27,22 +27,11 @@ export const words = {
 `;
 
 browserSuite("the forms of the inspector", () => {
-  let browser: Browser;
-  let project: InspectorProject;
-  let served: ServedFolder;
+  const used = useInspectorProject((project) => project.write("ops/desk.mjs", DESK));
   let inspector: InspectorPage;
   let page: Page;
-  beforeAll(async () => {
-    project = openInspectorProject();
-    project.write("ops/desk.mjs", DESK);
-    [browser, served] = await Promise.all([openBrowser(), project.open()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await project?.remove();
-  });
   beforeEach(async () => {
-    inspector = await openInspector(browser, served.url);
+    inspector = await openInspector(used.browser, used.served.url);
     page = inspector.page;
   });
   afterEach(() => inspector?.close());
@@ -143,7 +132,7 @@ browserSuite("the forms of the inspector", () => {
     const stop = new AbortController();
     const body = JSON.stringify({ operation: "post.slow", input: {} });
     const headers = { "content-type": "application/json" };
-    const slow = fetch(`${served.url}/call`, { method: "POST", headers, body, signal: stop.signal });
+    const slow = fetch(`${used.served.url}/call`, { method: "POST", headers, body, signal: stop.signal });
     const calls = page.getByRole("listbox", { name: "Calls, newest first" });
     await calls.getByRole("option", { name: /post\.slow\s*running/ }).waitFor();
     stop.abort();
@@ -156,7 +145,7 @@ browserSuite("the forms of the inspector", () => {
   });
 
   it("RE-30 shows on a narrow screen the figures of operations, the whole legend, and a bar of two rows", async () => {
-    await callOverHttp(served.url, "post.echo", { text: "narrow" });
+    await callOverHttp(used.served.url, "post.echo", { text: "narrow" });
     await page.setViewportSize({ width: 390, height: 844 });
     await inspector.view("Calls");
     await page.getByRole("tab", { name: "By operation" }).click();

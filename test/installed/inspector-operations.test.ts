@@ -1,28 +1,17 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import type { Locator, Page } from "playwright-core";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { type InspectorPage, openInspector, soon } from "../inspector-page.ts";
-import { type InspectorProject, openInspectorProject } from "../inspector-project.ts";
-import type { ServedFolder } from "../installed-folder.ts";
-import { browserSuite, openBrowser } from "../open-browser.ts";
+import { browserSuite } from "../open-browser.ts";
+import { useInspectorProject } from "../use-inspector-project.ts";
 
 browserSuite("the operations of a gateway in the inspector", () => {
-  let browser: Browser;
-  let project: InspectorProject;
-  let served: ServedFolder;
+  const used = useInspectorProject();
   let inspector: InspectorPage;
   let page: Page;
-  beforeAll(async () => {
-    project = openInspectorProject();
-    [browser, served] = await Promise.all([openBrowser(), project.open()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await project?.remove();
-  });
   beforeEach(async () => {
-    inspector = await openInspector(browser, served.url);
+    inspector = await openInspector(used.browser, used.served.url);
     page = inspector.page;
   });
   afterEach(() => inspector?.close());
@@ -32,7 +21,7 @@ browserSuite("the operations of a gateway in the inspector", () => {
   const run = (): Locator => page.getByRole("button", { name: "Run", exact: true });
   const result = (): Locator => page.getByRole("region", { name: "Result" });
   const stopped = (): string => {
-    const file = join(project.path, "ops/stopped.log");
+    const file = join(used.project.path, "ops/stopped.log");
     return existsSync(file) ? readFileSync(file, "utf8") : "";
   };
   const rawInput = async (): Promise<unknown> => {
@@ -56,7 +45,7 @@ browserSuite("the operations of a gateway in the inspector", () => {
     await page.getByRole("button", { name: "Move item 2 up" }).click();
     await page.getByRole("radio", { name: "By date" }).check();
     await page.getByLabel("On", { exact: true }).fill("2026-12-24");
-    const file = join(project.path, "label.txt");
+    const file = join(used.project.path, "label.txt");
     writeFileSync(file, "fragile");
     await page.getByLabel("Label", { exact: true }).setInputFiles(file);
     await page.getByText(/label\.txt/).waitFor();
@@ -269,7 +258,7 @@ browserSuite("the operations of a gateway in the inspector", () => {
     const link = page.getByRole("link", { name: "https://example.com/parcels" });
     expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
     await page.getByText("<b>nowhere</b>").first().waitFor();
-    project.write(
+    used.project.write(
       "ops/late.mjs",
       `export const late = { id: "post.late", namespace: "post", name: "late", version: "1.0.0", type: "query", description: "Came late.", handler: () => 1 };`,
     );

@@ -1,10 +1,9 @@
 import { get, type IncomingMessage } from "node:http";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { openInspector, soon } from "../inspector-page.ts";
-import { callOverHttp, type InspectorProject, openInspectorProject } from "../inspector-project.ts";
-import type { ServedFolder } from "../installed-folder.ts";
-import { browserSuite, openBrowser } from "../open-browser.ts";
+import { callOverHttp } from "../inspector-project.ts";
+import { browserSuite } from "../open-browser.ts";
+import { useInspectorProject } from "../use-inspector-project.ts";
 
 const PAGE_BYTES = 60_000;
 const ZIPPED_BYTES = 60 * 1_024;
@@ -23,20 +22,10 @@ async function sent(
 }
 
 browserSuite("the inspector's page", () => {
-  let browser: Browser;
-  let project: InspectorProject;
-  let served: ServedFolder;
-  beforeAll(async () => {
-    project = openInspectorProject();
-    [browser, served] = await Promise.all([openBrowser(), project.open()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await project?.remove();
-  });
+  const used = useInspectorProject();
 
   it("RE-30 opens without an error, without breaking its own policy, and asks nobody but its gateway", async () => {
-    const inspector = await openInspector(browser, served.url);
+    const inspector = await openInspector(used.browser, used.served.url);
     const { page } = inspector;
     await page.getByText("live", { exact: false }).first().waitFor();
     for (const view of ["Calls", "Sources", "Decode", "Operations"] as const) {
@@ -51,7 +40,7 @@ browserSuite("the inspector's page", () => {
   });
 
   it("RE-30 sends less than 60,000 bytes for the whole page, under a policy without inline script", async () => {
-    const inspector = await openInspector(browser, served.url);
+    const inspector = await openInspector(used.browser, used.served.url);
     await inspector.page.getByText("live", { exact: false }).first().waitFor();
     const files = await inspector.page.evaluate(() => [
       location.pathname,
@@ -61,7 +50,7 @@ browserSuite("the inspector's page", () => {
         .filter((path) => !path.startsWith("/inspect/api/")),
     ]);
     const all = (encoding: string) =>
-      Promise.all([...new Set(files)].map((path) => sent(`${served.url}${path}`, encoding)));
+      Promise.all([...new Set(files)].map((path) => sent(`${used.served.url}${path}`, encoding)));
     // What a browser says of itself here, and what those say that ask over plain HTTP from elsewhere.
     const answers = await all("gzip, deflate, br, zstd");
     const sum = (sized: typeof answers) => sized.reduce((bytes, one) => bytes + one.bytes, 0);
@@ -80,22 +69,22 @@ browserSuite("the inspector's page", () => {
   });
 
   it("RE-30 says that the gateway is lost, and goes on by itself once it is there again", async () => {
-    const inspector = await openInspector(browser, served.url, { path: "/inspect/#/calls" });
+    const inspector = await openInspector(used.browser, used.served.url, { path: "/inspect/#/calls" });
     const { page } = inspector;
     const badge = page.getByRole("banner").getByRole("status");
     await soon(() => badge.textContent()).toContain("live");
-    await served.stop("SIGKILL");
+    await used.served.stop("SIGKILL");
     await soon(() => badge.textContent()).toContain("lost");
-    served = await project.open(Number(new URL(served.url).port));
+    used.served = await used.project.open(Number(new URL(used.served.url).port));
     await soon(() => badge.textContent()).toContain("live");
-    await callOverHttp(served.url, "post.echo", { text: "after" });
+    await callOverHttp(used.served.url, "post.echo", { text: "after" });
     await page.getByText("post.echo").first().waitFor();
     expect(inspector.moves).toEqual([]);
     await inspector.close();
   });
 
   it("RE-30 keeps the chosen theme and view when the page is loaded again", async () => {
-    const inspector = await openInspector(browser, served.url, { path: "/inspect/#/sources" });
+    const inspector = await openInspector(used.browser, used.served.url, { path: "/inspect/#/sources" });
     const { page } = inspector;
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     await page.getByLabel("Theme").selectOption("light");

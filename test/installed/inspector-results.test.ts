@@ -1,31 +1,21 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import type { Locator, Page } from "playwright-core";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { copied, type InspectorPage, openInspector, soon } from "../inspector-page.ts";
-import { type InspectorProject, openInspectorProject } from "../inspector-project.ts";
-import { hasProgram, type ServedFolder } from "../installed-folder.ts";
-import { browserSuite, openBrowser } from "../open-browser.ts";
+import { hasProgram } from "../installed-folder.ts";
+import { browserSuite } from "../open-browser.ts";
+import { useInspectorProject } from "../use-inspector-project.ts";
 
 /** Quotes, a line break, what shells and scripts act on, and letters from elsewhere. */
 const AWKWARD = 'it\'s "so" $HOME `id` !! \\ %s\n<b>é 包裹</b> #&?=';
 
 browserSuite("a result in the inspector", () => {
-  let browser: Browser;
-  let project: InspectorProject;
-  let served: ServedFolder;
+  const used = useInspectorProject();
   let inspector: InspectorPage;
   let page: Page;
-  beforeAll(async () => {
-    project = openInspectorProject();
-    [browser, served] = await Promise.all([openBrowser(), project.open()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await project?.remove();
-  });
   beforeEach(async () => {
-    inspector = await openInspector(browser, served.url);
+    inspector = await openInspector(used.browser, used.served.url);
     page = inspector.page;
   });
   afterEach(async () => {
@@ -163,7 +153,7 @@ browserSuite("a result in the inspector", () => {
     if (!hasProgram("curl")) return;
     await runEcho();
     const line = await copied(page, result().getByRole("button", { name: "Copy as curl" }));
-    const ran = await project.shell(line.replace(/^curl /, "curl -sS "));
+    const ran = await used.project.shell(line.replace(/^curl /, "curl -sS "));
     expect(ran.stderr).toBe("");
     expect(JSON.parse(ran.stdout)).toEqual({ text: AWKWARD });
   });
@@ -173,7 +163,7 @@ browserSuite("a result in the inspector", () => {
     const line = await copied(page, result().getByRole("button", { name: "Copy as waybill call" }));
     expect(line).toMatch(/waybill call post\.echo/);
     // The command is spelt as it was started; on this PATH it is the installed one.
-    const ran = await project.shell(line.replace(/^npx /, ""));
+    const ran = await used.project.shell(line.replace(/^npx /, ""));
     expect(ran).toMatchObject({ code: 0 });
     expect(JSON.parse(ran.stdout)).toEqual({ text: AWKWARD });
   });
@@ -181,8 +171,8 @@ browserSuite("a result in the inspector", () => {
   it("RE-30 gives a call as a program that answers the same", async () => {
     await runEcho();
     const program = await copied(page, result().getByRole("button", { name: "Copy as TypeScript" }));
-    writeFileSync(join(project.path, "copied.mjs"), program);
-    const ran = await project.shell(`${process.execPath} copied.mjs`);
+    writeFileSync(join(used.project.path, "copied.mjs"), program);
+    const ran = await used.project.shell(`${process.execPath} copied.mjs`);
     expect(ran.stderr).toBe("");
     expect(ran.stdout).toContain("包裹");
     expect(ran.code).toBe(0);
