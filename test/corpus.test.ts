@@ -1,12 +1,11 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { decodeToolResult, FORMAT_NAMES, transcode } from "../src/formats/index.ts";
 import { ROOT } from "./run-node.ts";
 
-/** What public MCP servers answered; it lies beside the repository, and not in it. */
-const CORPUS = join(ROOT, "../shared/corpus");
-const isThere = existsSync(CORPUS);
+/** What public MCP servers answered. */
+const RECORDED = join(ROOT, "test/data/recorded-servers");
 
 interface Recording {
   readonly calls: readonly { readonly request: Request; readonly response: { readonly result?: Result } }[];
@@ -29,10 +28,10 @@ function resultsIn(value: unknown): Result[] {
   return Object.values(value).flatMap(resultsIn);
 }
 
-const servers = isThere ? readdirSync(CORPUS).filter((name) => name.endsWith(".json")) : [];
+const servers = readdirSync(RECORDED);
 
-describe.skipIf(!isThere)("recorded servers (../shared/corpus; skipped where that folder is missing)", () => {
-  const read = (name: string): Recording => JSON.parse(readFileSync(join(CORPUS, name), "utf8"));
+describe("recorded servers", () => {
+  const read = (name: string): Recording => JSON.parse(readFileSync(join(RECORDED, name), "utf8"));
 
   it("X-2 are there", () => {
     expect(servers.length).toBeGreaterThanOrEqual(10);
@@ -82,7 +81,7 @@ describe.skipIf(!isThere)("recorded servers (../shared/corpus; skipped where tha
   });
 });
 
-/** The same kinds of answer, made up, for where the recordings are missing. */
+/** The kinds of answer that the recordings show, one of each. */
 describe("answers like those of real servers", () => {
   const text = (value: string) => ({ type: "text", text: value });
 

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { JsonSchema } from "../src/core/schema/json-schema.ts";
@@ -11,13 +11,8 @@ export interface SuiteCase {
   readonly valid: boolean;
 }
 
-/** Where the official JSON-Schema-Test-Suite lies, beside the project. */
-const SUITE_FOLDER = fileURLToPath(new URL("../../shared/data/json-schema-test-suite", import.meta.url));
-
-/** Tells whether the suite is on this machine. */
-export function hasSuite(): boolean {
-  return existsSync(SUITE_FOLDER);
-}
+/** The official JSON-Schema-Test-Suite. */
+const SUITE_FOLDER = fileURLToPath(new URL("data/json-schema-test-suite", import.meta.url));
 
 /** Reads every required case of a draft (`draft2020-12` or `draft7`). */
 export function readSuite(draft: string): SuiteCase[] {

@@ -1,4 +1,4 @@
-// Answers from a recording of a real server (see ../shared/corpus): `node replay-server.js <recording.json>`.
+// Answers from a recording of a real server (see test/data/recorded-servers): `node replay-server.js <recording.json>`.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { isDeepStrictEqual } from "node:util";
