@@ -9,7 +9,7 @@ import { toVisibleText } from "./visible-text.ts";
 export type PipedChild = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /** What is started, where, and with which environment. */
-export interface SpawnOptions extends Pick<ChildEnvOptions, "env" | "inheritEnv"> {
+export interface SpawnOptions extends Pick<ChildEnvOptions, "env" | "inheritEnv" | "platform"> {
   /** A program on the `PATH` or a path to one; no shell reads it. */
   readonly command: string;
   /** @default none */
@@ -43,8 +43,8 @@ export async function whenSpawned(child: PipedChild, options: SpawnOptions): Pro
   }
 }
 
-function toStartError(cause: unknown, { command, cwd }: SpawnOptions): Error {
-  const reason = folderProblem(cwd) ?? programProblem(cause);
+function toStartError(cause: unknown, { command, cwd, platform = process.platform }: SpawnOptions): Error {
+  const reason = folderProblem(cwd) ?? programProblem(cause, platform);
   return new Error(`Cannot start ${JSON.stringify(toVisibleText(command))}: ${reason}.`, { cause });
 }
 
@@ -61,8 +61,15 @@ function folderProblem(cwd: string | undefined): string | undefined {
   }
 }
 
-function programProblem(cause: unknown): string {
+/** What npm installs on Windows is a `.cmd` file, which Node starts through a shell alone. */
+const WINDOWS_HINT =
+  'on Windows a command such as npx is a .cmd file, which cannot be started directly: use "cmd" with the arguments "/c", "npx", …';
+
+function programProblem(cause: unknown, platform: NodeJS.Platform): string {
   const { code, message } = cause as NodeJS.ErrnoException;
+  if (platform === "win32" && (code === "ENOENT" || code === "EINVAL")) {
+    return `there is no such program (${code}); ${WINDOWS_HINT}`;
+  }
   switch (code) {
     case "ENOENT":
       return "there is no such command (ENOENT)";
