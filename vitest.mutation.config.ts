@@ -1,8 +1,11 @@
 import { defineConfig } from "vitest/config";
 
-/** The tests of core alone: what a mutation run repeats for every mutant. */
+/** The tests of one area, which `scripts/mutation.js` names: what a mutation run repeats for every mutant. */
 export default defineConfig({
   test: {
-    include: ["src/core/**/*.test.ts", "test/{access-matrix,normalization-laws,schema-differential}.test.ts"],
+    include: (process.env["WAYBILL_MUTATION_TESTS"] ?? "src/core/**/*.test.ts").split(" "),
+    exclude: ["**/*.{process,terminal,broker,browser,faults}.test.ts"],
+    env: { WAYBILL_RUNS: "0.02" },
+    setupFiles: ["test/setup/properties.ts"],
   },
 });

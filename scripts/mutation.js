@@ -1,0 +1,64 @@
+// @ts-check
+// Breaks one area in many small ways and expects a test to notice each: `npm run mutation -- <area>`. Each takes under an hour.
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/** What each area breaks, and the tests that should notice. */
+const AREAS = {
+  decoders: {
+    mutate: [
+      "src/formats/{contract,decode-tool-result,detect,json-depth,recover-json,residual,residual-policy}.ts",
+      "src/formats/tiered-envelope/{tiered-envelope,tiered-envelope-codec}.ts",
+      "src/formats/tool-envelope/{base64-text,envelope-block,tool-envelope-codec}.ts",
+      "src/formats/status-envelope/status-envelope-codec.ts",
+    ],
+    tests: ["src/formats/**/*.test.ts", "test/{format-laws,vectors,corpus}.test.ts"],
+  },
+  access: {
+    mutate: [
+      "src/core/access/*.ts",
+      "src/gateway/policy/{admit-operation,check-policy,gates,policy-book,policy-hooks,policy-rules,turns}.ts",
+    ],
+    tests: [
+      "src/core/{access,registry,execution}/*.test.ts",
+      "src/gateway/policy/*.test.ts",
+      "test/access-matrix.test.ts",
+    ],
+  },
+  idempotency: {
+    mutate: [
+      "src/gateway/policy/{idempotent-calls,call-key,shared-runs,result-cache}.ts",
+      "src/openapi/server/{idempotency,replayed-call}.ts",
+    ],
+    tests: ["src/gateway/policy/*.test.ts", "test/openapi-server-idempotency.test.ts"],
+  },
+  call: {
+    mutate: [
+      "src/call/{pending-call,pending-request-map,pending-stream,call-handler,running-call,call-retries}.ts",
+    ],
+    tests: ["src/call/*.test.ts", "test/{call-model,bus-contract}.test.ts"],
+  },
+  schema: {
+    mutate: ["src/core/schema/{evaluate*,normalize*,read-keywords,read-assertions}.ts"],
+    tests: [
+      "src/core/schema/*.test.ts",
+      "test/{json-schema-suite,normalization-laws,normalization-reference}.test.ts",
+    ],
+  },
+};
+
+const [name = ""] = process.argv.slice(2);
+const area = Object.hasOwn(AREAS, name) ? AREAS[/** @type {keyof typeof AREAS} */ (name)] : undefined;
+if (area === undefined) {
+  console.error(`Usage: npm run mutation -- <${Object.keys(AREAS).join("|")}>`);
+  process.exitCode = 2;
+} else {
+  const mutate = [...area.mutate, "!src/**/*.test.ts", "!src/**/*.test-d.ts"].join(",");
+  const args = ["node_modules/@stryker-mutator/core/bin/stryker.js", "run", "--mutate", mutate];
+  const env = { ...process.env, WAYBILL_MUTATION_AREA: name, WAYBILL_MUTATION_TESTS: area.tests.join(" ") };
+  spawn(process.execPath, args, { cwd: ROOT, env, stdio: "inherit" }).on("close", (code) => {
+    process.exitCode = code ?? 1;
+  });
+}
