@@ -1,115 +1,87 @@
 import { defineConfig } from "vitest/config";
-import { nameRetried } from "./test/name-retried.ts";
 import { HARDENED_FLAGS } from "./test/run-node.ts";
+import { WhatToDoReporter } from "./test/setup/reporter.ts";
 
-/** Processes that are killed under load. */
-const FAULTS = "test/call-faults.test.ts";
+/** What a test needs beyond this process is the last part of its file's name: `x.broker.test.ts` needs a broker. */
+const named = (need: string): string => `{src,test}/**/*.${need}.test.ts`;
 
-/** A broker of their own, which some of them stop and start again. */
-const BROKERS = ["src/call/nats/**/*.test.ts", "src/gateway/{serve/serve-bus,sources/bus-source}.test.ts"];
+const PROCESSES = named("process");
+const TERMINALS = named("terminal");
+const BROKERS = named("broker");
+const BROWSERS = named("browser");
+
+/** Processes that are killed under load, alone and last: they keep every core busy for a while. */
+const FAULTS = named("faults");
 
 /** The package as users have it: packed, and installed into an empty folder. */
 const INSTALLED = "test/installed/**/*.test.ts";
 
-/** Of these, what runs the most of our code: the rest is about texts and terminals, which the flags do not change. */
-const INSTALLED_HARDENED = ["test/installed/{commands,embedded,gateway-peers,package}.test.ts"];
-
-/** `--mode hardened` runs the same tests in a Node that forbids code generation and `__proto__`. */
+/** `--mode hardened` runs the tests in a Node that forbids code generation and `__proto__`; Playwright and terminals need neither. */
 export default defineConfig(({ mode }) => {
   const hardened = mode === "hardened";
-  const shared = { mode, pool: "forks", execArgv: hardened ? [...HARDENED_FLAGS] : [] } as const;
-  // Real processes, browsers and brokers on a machine shared with others: in CI a test of those that fails is tried once more, and named at the end.
-  const processes = { retry: process.env["CI"] === "true" ? 1 : 0 } as const;
-  // Files side by side where they bring all they need; those that restart a broker at its port, or start many processes, come after, one by one.
-  const quick = { ...shared, maxWorkers: 2, sequence: { groupOrder: 0 } } as const;
-  const slow = { ...shared, maxWorkers: 1, sequence: { groupOrder: 1 } } as const;
+  const shared = {
+    mode,
+    pool: "forks" as const,
+    // Files share a process and its modules: starting both anew for each of them takes longer than the tests.
+    isolate: false,
+    execArgv: hardened ? [...HARDENED_FLAGS] : [],
+    setupFiles: ["test/setup/properties.ts", "test/setup/patience.ts", "test/setup/leave-no-trace.ts"],
+    maxWorkers: 2,
+    // Nothing is judged by the clock; this ends what hangs, on a busy machine too.
+    testTimeout: 120_000,
+    hookTimeout: 240_000,
+    expect: { poll: { timeout: 30_000 } },
+  };
+  const pages = hardened ? [BROWSERS, TERMINALS] : [];
   return {
     test: {
-      reporters: ["default", nameRetried],
+      reporters: ["default", new WhatToDoReporter()],
+      silent: "passed-only",
       projects: [
         {
           test: {
-            ...quick,
-            name: "core",
-            include: ["src/{core,formats,call}/**/*.test.ts"],
-            exclude: BROKERS,
-            // Many of these try thousands of values.
-            testTimeout: 30_000,
-            typecheck: { enabled: !hardened, include: ["src/{core,formats,call}/**/*.test-d.ts"] },
-          },
-        },
-        {
-          test: {
-            ...quick,
-            ...processes,
-            name: "mcp",
-            include: ["src/{http,mcp}/**/*.test.ts"],
-            // Many of these start a process and wait for it to end.
-            testTimeout: 30_000,
-          },
-        },
-        {
-          test: {
-            ...quick,
-            name: "openapi",
-            include: ["src/openapi/**/*.test.ts"],
-            // Many of these talk to servers, some of which are slow on purpose.
-            testTimeout: 30_000,
-          },
-        },
-        {
-          test: {
-            ...slow,
-            ...processes,
-            name: "brokers",
-            include: BROKERS,
-            testTimeout: 30_000,
-          },
-        },
-        {
-          test: {
-            ...quick,
-            ...processes,
-            name: "command",
-            include: ["src/{gateway,cli,inspector}/**/*.test.ts"],
-            exclude: BROKERS,
-            // Many of these start a process.
-            testTimeout: 60_000,
-          },
-        },
-        {
-          test: {
-            ...slow,
-            ...processes,
-            name: "package",
-            include: ["src/*.test.ts", "src/{lint,tour}/**/*.test.ts", "test/**/*.test.ts"],
-            exclude: [FAULTS, INSTALLED],
-            globalSetup: ["test/build-once.ts"],
-            // Most of these start a process, some a compiler.
-            testTimeout: 60_000,
-            hookTimeout: 120_000,
-          },
-        },
-        {
-          test: {
-            ...slow,
-            ...processes,
-            name: "installed",
-            include: hardened ? INSTALLED_HARDENED : [INSTALLED],
-            globalSetup: ["test/install-once.ts"],
-            testTimeout: 120_000,
-            hookTimeout: 120_000,
+            ...shared,
+            name: "unit",
+            include: ["{src,test}/**/*.test.ts"],
+            exclude: [PROCESSES, TERMINALS, BROKERS, BROWSERS, FAULTS, INSTALLED],
+            setupFiles: [...shared.setupFiles, "test/setup/no-processes.ts"],
           },
         },
         {
           test: {
             ...shared,
-            ...processes,
+            name: "processes",
+            include: [PROCESSES, ...(hardened ? [] : [TERMINALS])],
+            exclude: [INSTALLED],
+            globalSetup: ["test/setup/build-once.ts"],
+          },
+        },
+        { test: { ...shared, name: "brokers", include: [BROKERS] } },
+        {
+          test: {
+            ...shared,
+            name: "browsers",
+            include: hardened ? [] : [BROWSERS],
+            exclude: [INSTALLED],
+            globalSetup: ["test/setup/build-once.ts"],
+          },
+        },
+        {
+          test: {
+            ...shared,
+            name: "installed",
+            include: [INSTALLED],
+            exclude: pages,
+            globalSetup: ["test/setup/install-once.ts"],
+          },
+        },
+        {
+          test: {
+            ...shared,
             name: "faults",
             include: [FAULTS],
             testTimeout: 1_200_000,
-            // Alone, after everything else: it keeps all cores busy, and others measure time.
-            sequence: { groupOrder: 2 },
+            sequence: { groupOrder: 1 },
           },
         },
       ],

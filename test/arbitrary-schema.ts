@@ -8,11 +8,6 @@ export interface SchemaCase {
   readonly values: readonly unknown[];
 }
 
-/** How often a property is tried: few times and always the same by default, at length and anew with WAYBILL_LONG=1. */
-export function runs(count: number): { numRuns: number; seed?: number } {
-  return process.env["WAYBILL_LONG"] === "1" ? { numRuns: count * 50 } : { numRuns: count, seed: 20_240_917 };
-}
-
 /** Names of properties, those that objects inherit and those that pointers escape included. */
 export const PROPERTY_NAMES = ["a", "b", "c", "d", "__proto__", "constructor", "x/y", "t~k"] as const;
 

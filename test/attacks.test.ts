@@ -9,6 +9,7 @@ import {
   type OperationSpec,
   toolError,
 } from "../src/index.ts";
+import { cpuMs } from "./cpu-ms.ts";
 
 type Parts = Partial<OperationSpec> & Pick<OperationSpec, "handler">;
 
@@ -40,11 +41,11 @@ describe("attacks that once worked", () => {
       );
       let value: object = { op: "p" };
       for (let i = 0; i < 100; i++) value = { op: "p", arg: value };
-      const start = performance.now();
+      const start = cpuMs();
       expect(schema.check(value)).toBe(false);
       expect(schema.errors(value).length).toBeGreaterThan(0);
       expect(schema.normalize(value).valid).toBe(false);
-      expect(performance.now() - start).toBeLessThan(2_000);
+      expect(cpuMs() - start).toBeLessThan(2_000);
     }
   });
 
@@ -55,10 +56,10 @@ describe("attacks that once worked", () => {
         for (let i = 0; ; i++) yield i;
       },
     });
-    const start = performance.now();
+    const start = cpuMs();
     const read = async (options: object) => {
       for await (const _ of registry(counter).subscribe("t.counter", {}, options)) {
-        if (performance.now() - start > 3_000) throw new Error("not enforced");
+        if (cpuMs() - start > 3_000) throw new Error("not enforced");
       }
     };
     expect((await failure(read({ timeoutMs: 50 }))).code).toBe("TIMEOUT");
@@ -88,16 +89,16 @@ describe("attacks that once worked", () => {
   });
 
   it.each([
-    ["bad input", { secretField: "x" }, "EXECUTION_ERROR"],
-    ["a hanging handler", { secretField: 1 }, "TIMEOUT"],
-  ])("RE-10 tells nobody outside about an internal operation with %s", async (_, input, code) => {
+    ["bad input", { secretField: "x" }, 60_000, "EXECUTION_ERROR"],
+    ["a hanging handler", { secretField: 1 }, 20, "TIMEOUT"],
+  ])("RE-10 tells nobody outside about an internal operation with %s", async (_, input, timeoutMs, code) => {
     const hidden = operation("hidden-secret", {
       visibility: "internal",
       inputSchema: { type: "object", properties: { secretField: { type: "integer" } } },
       handler: () => new Promise(() => {}),
     });
     const open = operation("open", {
-      handler: (_input, context) => context.execute("t.hidden-secret", input as never, { timeoutMs: 20 }),
+      handler: (_input, context) => context.execute("t.hidden-secret", input as never, { timeoutMs }),
     });
     const error = await failure(registry(hidden, open).execute("t.open", {}));
     expect(error).toMatchObject({ code, correctable: false });

@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import type { Bus } from "../src/call/bus.ts";
 import type { CallHandler } from "../src/call/call-handler.ts";
 import type { Bench } from "./bus-contract.ts";
+import { endsAtOnce } from "./lateness.ts";
 import { query, rejection, sleep, stream } from "./make-operation.ts";
 
 /** Rows: fleet, retry, limits. */
@@ -63,11 +64,16 @@ function describeMembers(bench: () => Bench): void {
   });
 
   it("Call: whoever leaves finishes what it runs, then is asked no more", async () => {
-    const { handler } = await bench().serve([query("a.slow", () => sleep(60).then(() => "done"))]);
+    let finish = (_: string) => {};
+    const slow = () => new Promise<string>((resolve) => (finish = resolve));
+    const { handler } = await bench().serve([query("a.slow", slow)]);
     const map = bench().ask();
     const answer = map.call("a.slow");
-    await vi.waitFor(() => expect(handler.running).toBe(1));
-    await handler.drain();
+    await vi.waitFor(() => expect(handler.running).toBe(1), 20_000);
+    const drained = handler.drain();
+    await sleep(60);
+    finish("done");
+    await drained;
     expect((await answer).data).toBe("done");
     expect(await rejection(map.call("a.slow"))).toMatchObject({ code: "NO_RESPONDER" });
   });
@@ -83,7 +89,7 @@ function describeMembers(bench: () => Bench): void {
       handlers.push((await bench().serve([hang], {}, await bench().pair.more())).handler);
     const controller = new AbortController();
     const aborted = rejection(bench().ask().call("a.hang", 1, { signal: controller.signal }));
-    await vi.waitFor(() => expect(handlers.filter(({ running }) => running === 1)).toHaveLength(1));
+    await vi.waitFor(() => expect(handlers.filter(({ running }) => running === 1)).toHaveLength(1), 20_000);
     const leaving = handlers.map((handler) => handler.drain());
     await sleep(20);
     controller.abort();
@@ -97,20 +103,24 @@ function describeMembers(bench: () => Bench): void {
     const map = bench().ask();
     const late = query("a.late", () => "late");
     registry.register(late);
-    await vi.waitFor(async () => expect((await map.call("a.late")).data).toBe("late"));
+    await vi.waitFor(async () => expect((await map.call("a.late")).data).toBe("late"), 20_000);
     registry.remove("a.late");
-    await vi.waitFor(async () =>
-      expect(await rejection(map.call("a.late"))).toMatchObject({ code: "NO_RESPONDER" }),
+    await vi.waitFor(
+      async () => expect(await rejection(map.call("a.late"))).toMatchObject({ code: "NO_RESPONDER" }),
+      20_000,
     );
   });
 }
+
+/** Milliseconds of one try: the last has to be answered within them, on a machine that is busy too. */
+const ATTEMPT_MS = 500;
 
 function describeRetry(bench: () => Bench): void {
   const failing = (runs: { count: number }, idempotent: boolean) =>
     query(
       "a.flaky",
       async (_, { requestId }) => {
-        if (++runs.count < 3) await sleep(1_000);
+        if (++runs.count < 3) await new Promise(() => {});
         return requestId;
       },
       { annotations: { idempotent } },
@@ -119,7 +129,7 @@ function describeRetry(bench: () => Bench): void {
   it("Call: an idempotent operation runs again under the same request id", async () => {
     const runs = { count: 0 };
     await bench().serve([failing(runs, true)]);
-    const retry = { attempts: 3, attemptTimeoutMs: 40 };
+    const retry = { attempts: 3, attemptTimeoutMs: ATTEMPT_MS };
     const { data } = await bench().ask().call("a.flaky", 1, { retry, requestId: "same" });
     expect([data, runs.count]).toEqual(["same", 3]);
   });
@@ -127,7 +137,7 @@ function describeRetry(bench: () => Bench): void {
   it("Call: an operation that is not idempotent does not run again, and the caller is told", async () => {
     const runs = { count: 0 };
     const { handler } = await bench().serve([failing(runs, false)]);
-    const retry = { attempts: 3, attemptTimeoutMs: 40 };
+    const retry = { attempts: 3, attemptTimeoutMs: ATTEMPT_MS };
     expect(await rejection(bench().ask().call("a.flaky", 1, { retry }))).toMatchObject({ code: "TIMEOUT" });
     expect([runs.count, handler.counters.duplicate]).toEqual([1, 1]);
   });
@@ -154,10 +164,9 @@ function describeRetry(bench: () => Bench): void {
     const options = { retry: { attempts: 100 }, signal: controller.signal };
     const error = rejection(bench().ask().call("a.nobody", 1, options));
     await sleep(50);
-    const start = performance.now();
     controller.abort();
+    expect(await endsAtOnce(error)).toBe(true);
     expect(await error).toMatchObject({ code: "ABORTED" });
-    expect(performance.now() - start).toBeLessThan(50);
   });
 }
 
@@ -185,7 +194,7 @@ function describeLimits(bench: () => Bench): void {
     const map = bench().ask();
     const controller = new AbortController();
     const waiting = [1, 2].map(() => rejection(map.call("a.hang", 1, { signal: controller.signal })));
-    await vi.waitFor(() => expect(handler.running).toBe(2));
+    await vi.waitFor(() => expect(handler.running).toBe(2), 20_000);
     expect(await rejection(map.call("a.x"))).toMatchObject({
       code: "RESOURCE_EXHAUSTED",
       retryable: true,
@@ -194,7 +203,7 @@ function describeLimits(bench: () => Bench): void {
     expect(handler.counters.overLimit).toBe(1);
     controller.abort();
     await Promise.all(waiting);
-    await vi.waitFor(() => expect(handler.running).toBe(0));
+    await vi.waitFor(() => expect(handler.running).toBe(0), 20_000);
     expect((await map.call("a.x")).data).toBe(1);
   });
 }

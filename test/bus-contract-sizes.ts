@@ -163,7 +163,7 @@ function describeUnsendable(bench: () => Bench, { cap }: { cap: number }): void 
       const values = map.subscribe("a.bad");
       expect((await values.next()).value?.data).toBe("good");
       expect(await rejection(values.next())).toMatchObject({ code });
-      await vi.waitFor(() => expect(cleaning).toHaveBeenCalledOnce());
+      await vi.waitFor(() => expect(cleaning).toHaveBeenCalledOnce(), 20_000);
       expect([handler.running, map.size]).toEqual([0, 0]);
     },
   );

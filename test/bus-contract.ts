@@ -106,3 +106,22 @@ function openBench(pair: BusPair, sizes: BusRow["sizes"]): Bench & { close(): Pr
     },
   };
 }
+
+/** Small, so that much goes in chunks; eight times the cap is what uploads may take at a time. */
+export const CONTRACT_SIZES = { message: 4_096, cap: 65_536 };
+/** Seldom enough for a busy machine: nobody counts as gone who merely did not get to run. */
+export const CONTRACT_OPTIONS = { beatMs: 500, limits: { messageBytes: CONTRACT_SIZES.cap } };
+
+/** As many sides as a test asks for, closed together. */
+export async function pairOf(connect: () => Promise<Bus>): Promise<BusPair> {
+  const open: Bus[] = [];
+  const more = async () => {
+    const bus = await connect();
+    open.push(bus);
+    return bus;
+  };
+  const close = async () => {
+    for (const bus of open) await bus.close();
+  };
+  return { asking: await more(), answering: await more(), more, close };
+}

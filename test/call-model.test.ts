@@ -13,18 +13,19 @@ import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { LossyBroker } from "./call-model/lossy-broker.ts";
 import { hostileNetwork } from "./call-model/network.ts";
 import { HARMLESS, PLANTS } from "./call-model/plants.ts";
-import { runModel } from "./call-model/run-model.ts";
+import { type ModelRunOptions, runModel } from "./call-model/run-model.ts";
 import type { Tally } from "./call-model/tally.ts";
 import { around } from "./call-model/watched-bus.ts";
 import { wireNetwork } from "./call-model/wire-network.ts";
 import { query, rejection } from "./make-operation.ts";
+import { scaled } from "./runs.ts";
 
-const RUNS = Number(process.env["WAYBILL_MODEL_RUNS"] ?? 500);
+const MANY = 500;
+const RUNS = scaled(MANY);
 const SEED = Number(process.env["WAYBILL_MODEL_SEED"] ?? Date.now() % 2 ** 31);
 const PLANT_SEED = 19_202_129;
 const MINUTE = 60_000;
 
-/** A model that never gets anywhere agrees with everything. */
 const REACHED_BY_WIRE = [
   "call value",
   "call TIMEOUT",
@@ -46,6 +47,26 @@ const REACHED = [
   ...["dropped late", "dropped forged", "dropped duplicate", "dropped gaps"],
 ];
 
+/** A model that never gets anywhere agrees with everything: where many runs are made, these ends are among them. */
+async function expectReached(
+  names: readonly string[],
+  tally: Tally,
+  options: Omit<ModelRunOptions, "tally">,
+): Promise<void> {
+  if (RUNS < MANY) return;
+  const missing = () => names.filter((name) => (tally.get(name) ?? 0) === 0);
+  // What is rare may be missing once, and not again and again.
+  for (let more = 1; more <= 10 && missing().length > 0; more++) {
+    await runAgreeing({ ...options, seed: options.seed + more, tally });
+  }
+  expect(missing()).toEqual([]);
+}
+
+async function runAgreeing(options: ModelRunOptions): Promise<void> {
+  const details = await runModel(options);
+  expect(details.failed, `${fc.defaultReportMessage(details)}\n${details.errorInstance}`).toBe(false);
+}
+
 describe("Call model", () => {
   it("Call model: time is the test's own", () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "performance"] });
@@ -63,9 +84,9 @@ describe("Call model", () => {
     async () => {
       console.log(`call model: ${RUNS} runs, WAYBILL_MODEL_SEED=${SEED}`);
       const tally: Tally = new Map();
-      const details = await runModel({ network: hostileNetwork, runs: RUNS, seed: SEED, tally });
-      expect(details.failed, `${fc.defaultReportMessage(details)}\n${details.errorInstance}`).toBe(false);
-      for (const name of REACHED) expect(tally.get(name), name).toBeGreaterThan(0);
+      const options = { network: hostileNetwork, runs: RUNS, seed: SEED };
+      await runAgreeing({ ...options, tally });
+      await expectReached(REACHED, tally, options);
     },
     30 * MINUTE,
   );
@@ -76,9 +97,9 @@ describe("Call model", () => {
       const runs = Math.ceil(RUNS / 5);
       console.log(`call model over the wire: ${runs} runs, WAYBILL_MODEL_SEED=${SEED}`);
       const tally: Tally = new Map();
-      const details = await runModel({ network: wireNetwork, runs, seed: SEED, tally });
-      expect(details.failed, `${fc.defaultReportMessage(details)}\n${details.errorInstance}`).toBe(false);
-      for (const name of REACHED_BY_WIRE) expect(tally.get(name), name).toBeGreaterThan(0);
+      const options = { network: wireNetwork, runs, seed: SEED };
+      await runAgreeing({ ...options, tally });
+      await expectReached(REACHED_BY_WIRE, tally, options);
     },
     30 * MINUTE,
   );
@@ -91,7 +112,7 @@ describe("Call model", () => {
       expect(details.failed).toBe(true);
       expect(String(details.errorInstance)).toMatch(/The model and the system differ|Left behind/);
     },
-    MINUTE,
+    5 * MINUTE,
   );
 
   it(
@@ -102,7 +123,7 @@ describe("Call model", () => {
         expect(details.failed, String(details.errorInstance)).toBe(false);
       }
     },
-    MINUTE,
+    5 * MINUTE,
   );
 });
 
@@ -110,7 +131,7 @@ describe("What the model has found", () => {
   it("RE-19 a call between two tries is still pending, and closing the map ends it", async () => {
     const map = new PendingRequestMap(createMemoryBus());
     const call = rejection(map.call("a.nobody", undefined, { requestId: "one", retry: { attempts: 100 } }));
-    await vi.waitFor(() => expect(map.size).toBe(1));
+    await vi.waitFor(() => expect(map.size).toBe(1), 20_000);
     const alike = map.call("a.nobody", undefined, { requestId: "one" });
     expect(await rejection(alike)).toMatchObject({ code: "CONFLICT" });
     await map.close();

@@ -62,7 +62,8 @@ export function useBench(config?: string): Bench {
       const registry = new OperationRegistry(operations);
       const worker = await serveDurableCalls(await bench.connect(), registry, {
         prefix: bench.prefix,
-        ackWaitMs: 1_000,
+        // Long enough for a busy machine: nothing comes again that somebody works on.
+        ackWaitMs: 5_000,
         ...options,
       });
       workers.push(worker);

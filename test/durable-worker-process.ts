@@ -14,12 +14,20 @@ const shared = {
   durable: true,
 } as const;
 
-/** Tells that it runs, and answers only when asked to be quick. */
+/** By the process that takes the call: one that never answers, and one that stops itself while it runs. */
+interface WorkInput {
+  readonly hangsIn?: number;
+  readonly stopsIn?: number;
+}
+
+/** Tells that it runs, and that it has run. */
 function work(id: string) {
   return async (input: unknown): Promise<string> => {
     process.stdout.write(`${id} ${JSON.stringify(input)}\n`);
-    const { holdMs } = input as { holdMs: number };
-    await new Promise((resolve) => setTimeout(resolve, holdMs));
+    const { hangsIn, stopsIn } = input as WorkInput;
+    if (hangsIn === process.pid) await new Promise(() => {});
+    if (stopsIn === process.pid) process.kill(process.pid, "SIGSTOP");
+    process.stdout.write(`${id} has run\n`);
     return `by ${process.pid}`;
   };
 }

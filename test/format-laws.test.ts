@@ -12,9 +12,7 @@ import {
 } from "../src/formats/index.ts";
 import { type ResponseEnvelope, toWire } from "../src/index.ts";
 import { CARRIERS } from "./arbitrary-result.ts";
-
-/** How many results each law is tried on; fewer when every mutant has to go through it. */
-const RUNS = Number(process.env["WAYBILL_LAW_RUNS"] ?? 150);
+import { runs } from "./runs.ts";
 
 const PAIRS = FORMAT_NAMES.flatMap((from) => FORMAT_NAMES.map((to) => [from, to] as const));
 
@@ -58,7 +56,7 @@ describe.each(FORMAT_NAMES)("%s", (name: FormatName) => {
       fc.property(CARRIERS[name], (carrier) => {
         expect(opened(codec.encode(codec.decode(carrier).result))).toEqual(opened(flagged(name, carrier)));
       }),
-      { numRuns: RUNS * 3 },
+      runs(450),
     );
   });
 });
@@ -73,7 +71,7 @@ describe.each(PAIRS)("from %s to %s and back", (from, to) => {
         const { set = {}, unset = [] } = (residualOf(there) ?? {}) as { set?: object; unset?: string[] };
         expect([...Object.keys(set), ...unset].sort()).toEqual(FORMATS[to].losses(result));
       }),
-      { numRuns: RUNS },
+      runs(150),
     );
   });
 
@@ -95,7 +93,7 @@ describe.each(PAIRS)("from %s to %s and back", (from, to) => {
         expect(strip(back)).toEqual(strip(result));
         expect(back.isError).toBe(result.isError);
       }),
-      { numRuns: RUNS },
+      runs(150),
     );
   });
 });
@@ -107,7 +105,7 @@ describe.each(TRIPLES)("from %s by way of %s and %s", (from, first, second) => {
         const there = transcode(transcode(carrier, first, { from }), second);
         expect(opened(transcode(there, from))).toEqual(opened(flagged(from, carrier)));
       }),
-      { numRuns: Math.ceil(RUNS / 3) },
+      runs(50),
     );
   });
 });

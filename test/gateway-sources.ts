@@ -1,22 +1,17 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
 import type { LoadedConfig } from "../src/gateway/config/loaded-config.ts";
 import { SecretMask } from "../src/gateway/config/secret-mask.ts";
 import { createSources, type SourcesOptions } from "../src/gateway/sources/create-sources.ts";
 import type { Source, SourceState } from "../src/gateway/sources/source.ts";
 
-const closing: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
 /** Ends something with the test, the last first. */
 export function atEnd(close: () => unknown): void {
-  closing.push(close);
+  // A hook of this module would be one of the first file alone that imports it.
+  onTestFinished(async () => void (await close()));
 }
 
 /** Attempts follow each other quickly, so that tests need not wait. */

@@ -43,7 +43,7 @@ export async function openInspector(
     acceptDownloads: true,
     ...settings,
   });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const misdeeds = watch(page, new URL(url).origin);
   if (before !== undefined) await page.addInitScript(before);
@@ -114,5 +114,5 @@ export function drawn(page: Page): Promise<void> {
 
 /** Expects something to come to be, as soon as a busy machine gets there. */
 export function soon<T>(look: () => T | Promise<T>) {
-  return expect.poll(look, { timeout: 15_000 });
+  return expect.poll(look, { timeout: 60_000 });
 }

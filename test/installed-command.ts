@@ -40,7 +40,7 @@ export interface RunningCommand {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   stdout(): string;
   stderr(): string;
-  /** Waits for a text on stderr; fails when the command ends before, or after 30 s. */
+  /** Waits for a text on stderr; fails when the command ends before, or after 90 s. */
   says(pattern: RegExp): Promise<RegExpExecArray>;
   readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>;
   /** Ends it with a signal and waits. */
@@ -77,7 +77,7 @@ export function startWaybill(args: readonly string[], options: CommandOptions = 
     stdout: () => stdout,
     stderr: () => stderr,
     async says(pattern) {
-      const end = performance.now() + 30_000;
+      const end = performance.now() + 90_000;
       for (;;) {
         const found = pattern.exec(stderr);
         if (found !== null) return found;

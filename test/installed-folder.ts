@@ -112,9 +112,9 @@ function finished(child: ChildProcess): Promise<Finished> {
   });
 }
 
-/** Waits until something is so; fails after 30 s with what was found last. */
+/** Waits until something is so; fails after 90 s with what was found last. */
 export async function until<T>(look: () => T | Promise<T>, isSo: (found: T) => boolean): Promise<T> {
-  const end = performance.now() + 30_000;
+  const end = performance.now() + 90_000;
   for (;;) {
     const found = await look();
     if (isSo(found)) return found;

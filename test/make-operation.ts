@@ -25,9 +25,18 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
+/** A promise that a test settles itself, at the moment that it is about. */
+export function deferred<T = void>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => {};
+  const promise = new Promise<T>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
 /** Waits until something holds; fails where it never does. */
 export async function until(holds: () => boolean): Promise<void> {
-  const end = performance.now() + 20_000;
+  const end = performance.now() + 25_000;
   while (!holds()) {
     if (performance.now() > end) throw new Error("It never came to be.");
     await sleep(2);

@@ -1,10 +1,13 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { encodeEnvelope } from "../src/core/wire/wire.ts";
 import { localEnvelope } from "../src/index.ts";
 import { closeImported, imported, OBJECT, serverOf, text } from "./import-raw-server.ts";
-import { collect, rejection, sleep } from "./make-operation.ts";
+import { collect, rejection, until } from "./make-operation.ts";
 
-afterEach(closeImported);
+afterEach(async () => {
+  vi.useRealTimers();
+  await closeImported();
+});
 
 describe("calling imported tools", () => {
   it("RE-23 sends the input as given, with the trace, and hears progress", async () => {
@@ -47,14 +50,20 @@ describe("calling imported tools", () => {
     const { registry } = await imported(server);
     const controller = new AbortController();
     const pending = registry.execute("raw.t", {}, { signal: controller.signal });
-    await sleep(30);
+    const calls = () => server.received.filter(({ method }) => method === "tools/call").length;
+    await until(() => calls() === 1);
     controller.abort();
     expect(await rejection(pending)).toMatchObject({ code: "ABORTED" });
-    expect(await rejection(registry.execute("raw.t", {}, { timeoutMs: 30 }))).toMatchObject({
-      code: "TIMEOUT",
-    });
+    // No time passes until the server has the call.
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const late = rejection(registry.execute("raw.t", {}, { timeoutMs: 30 }));
+    await until(() => calls() === 2);
+    vi.advanceTimersByTime(30);
+    expect(await late).toMatchObject({ code: "TIMEOUT" });
     await expect
-      .poll(() => server.received.filter(({ method }) => method === "notifications/cancelled").length)
+      .poll(() => server.received.filter(({ method }) => method === "notifications/cancelled").length, {
+        timeout: 20_000,
+      })
       .toBe(2);
   });
 
@@ -186,7 +195,9 @@ describe("keeping ids", () => {
       if ((data as { n: number }).n === 1) break;
     }
     await expect
-      .poll(() => server.received.some(({ method }) => method === "notifications/cancelled"))
+      .poll(() => server.received.some(({ method }) => method === "notifications/cancelled"), {
+        timeout: 20_000,
+      })
       .toBe(true);
   });
 });

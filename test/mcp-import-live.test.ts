@@ -27,7 +27,9 @@ describe("following changes", () => {
       { name: "comes", inputSchema: OBJECT },
     ];
     for (let i = 0; i < 5; i++) server.notify("notifications/tools/list_changed");
-    await expect.poll(() => registry.list().map(({ id }) => id)).toEqual(["raw.comes", "raw.stays"]);
+    await expect
+      .poll(() => registry.list().map(({ id }) => id), { timeout: 20_000 })
+      .toEqual(["raw.comes", "raw.stays"]);
     expect(seen.map(({ type, operation }) => `${type} ${operation.id}`)).toEqual([
       "removed raw.goes",
       "added raw.comes",
@@ -148,7 +150,7 @@ describe("resources, prompts and logs of an imported server", () => {
     server.notify("notifications/message", { level: "error", logger: "l", data: { a: 1 } });
     const log = { type: "log", level: "error", logger: "l", data: { a: 1 } };
     await expect
-      .poll(() => events)
+      .poll(() => events, { timeout: 20_000 })
       .toEqual([{ type: "resource-updated", uri: "demo://1" }, { type: "resources-changed" }, log]);
     expect(logs).toEqual([log]);
   });

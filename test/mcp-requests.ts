@@ -73,7 +73,7 @@ export async function errorOf(response: Response): Promise<{ status: number; cod
 
 /** Waits until something holds. */
 export async function until(holds: () => boolean): Promise<void> {
-  const end = performance.now() + 5_000;
+  const end = performance.now() + 20_000;
   while (!holds() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 2));
   expect(holds()).toBe(true);
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
 import type { McpServer } from "../src/mcp/server/mcp-server.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
-import { query, rejection, sleep } from "./make-operation.ts";
+import { query, rejection, until } from "./make-operation.ts";
 import { legacyClient, modernClient } from "./mcp-server-peers.ts";
 
 const FORM = {
@@ -213,8 +213,8 @@ describe("calls that wait", () => {
     const server = toMcpServer(new OperationRegistry([waits]), { limits });
     const client = await open(server);
     const { requestState } = await round(client, { name: "ask_waits" });
-    if (why === "expires") await sleep(100);
-    else await server.close();
+    if (why === "closes") await server.close();
+    await until(() => reasons.length > 0);
     expect(reasons).toHaveLength(1);
     const late = { name: "ask_waits", requestState, inputResponses: {} };
     expect(await rejection(round(client, late))).toBeInstanceOf(Error);

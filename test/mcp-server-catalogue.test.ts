@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { cpuMs } from "./cpu-ms.ts";
 import { query, rejection } from "./make-operation.ts";
 import { PAIR, registry } from "./mcp-server-operations.ts";
 import { legacyClient } from "./mcp-server-peers.ts";
@@ -44,9 +45,10 @@ describe("a catalogue instead of a tool per operation", () => {
     );
     const client = await legacyClient(toMcpServer(new OperationRegistry(many), { catalogue: true }));
     await client.callTool({ name: "search", arguments: { query: "warm" } });
-    const started = performance.now();
+    const started = cpuMs();
     const found = await client.callTool({ name: "search", arguments: { query: "op9999" } });
-    expect(performance.now() - started).toBeLessThan(200);
+    for (let i = 1; i < 10; i++) await client.callTool({ name: "search", arguments: { query: `op${i}` } });
+    expect(cpuMs() - started).toBeLessThan(2_000);
     expect(found.structuredContent).toMatchObject({ operations: [{ id: "many.op9999" }] });
   });
 });

@@ -5,6 +5,7 @@ import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
 import { query } from "./make-operation.ts";
 import { ENDPOINT, initialize, modern, post } from "./mcp-requests.ts";
+import { runs, scaled } from "./runs.ts";
 
 const faults: unknown[] = [];
 const server = toMcpServer(new OperationRegistry([query("a.echo", (input) => input)]), {
@@ -144,6 +145,7 @@ describe("createMcpHandler, whatever it is sent", () => {
   it("Mcp: answers every request with a response, and with no fault of its own", async () => {
     let session = await initialize(handler);
     const statuses = new Map<number, number>();
+    const tried = runs(1_500);
     await fc.assert(
       fc.asyncProperty(VERB, BODY, ALL_HEADERS, async (method, body, given) => {
         const headers = new Headers(given);
@@ -154,11 +156,11 @@ describe("createMcpHandler, whatever it is sent", () => {
         expect(status).not.toBe(500);
         if (method === "DELETE" && status === 200) session = await initialize(handler);
       }),
-      { numRuns: 1_500 },
+      tried,
     );
     expect(faults).toEqual([]);
-    // The cases are worth something: many got through, and many did not.
-    expect(statuses.get(200)).toBeGreaterThan(10);
+    // The cases are worth something: many got through, and many did not. One in fifty does, which a few cases say nothing about.
+    if (tried.numRuns >= 1_500) expect(statuses.get(200)).toBeGreaterThan(10);
     expect(statuses.get(400)).toBeGreaterThan(10);
     expect(Object.keys(Object.prototype)).toEqual([]);
   });
@@ -176,9 +178,9 @@ describe("createMcpHandler, whatever it is sent", () => {
         expect(status).not.toBe(500);
         if (status === 200) reached += 1;
       }),
-      { numRuns: 1_500 },
+      runs(1_500),
     );
-    expect(reached).toBeGreaterThan(300);
+    expect(reached).toBeGreaterThan(scaled(300));
     expect(faults).toEqual([]);
   });
 

@@ -10,7 +10,7 @@ import { MAX_SUBSCRIPTIONS } from "../src/mcp/server/resource-subscriptions.ts";
 import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
 import { serveStdio } from "../src/mcp/server/serve-stdio.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
-import { query, rejection } from "./make-operation.ts";
+import { query, rejection, until } from "./make-operation.ts";
 import { modern } from "./mcp-requests.ts";
 import { other } from "./mcp-server-other.ts";
 import { legacyClient } from "./mcp-server-peers.ts";
@@ -91,10 +91,12 @@ describe.each(Object.entries(LISTENERS))("a listener of %s", (_, connect) => {
     one.say({ type: "resource-updated", uri: "x://one" });
     two.say({ type: "resource-updated", uri: "x://shared" });
     two.say({ type: "resource-updated", uri: "x://two" });
-    await expect.poll(() => heard.toSorted()).toEqual(["waybill+two:x://shared", "x://one"]);
+    await expect
+      .poll(() => heard.toSorted(), { timeout: 20_000 })
+      .toEqual(["waybill+two:x://shared", "x://one"]);
     await listening.close();
     await expect
-      .poll(() => [one.asked, two.asked])
+      .poll(() => [one.asked, two.asked], { timeout: 20_000 })
       .toEqual([
         ["+x://one", "-x://one"],
         ["+x://shared", "-x://shared"],
@@ -117,9 +119,9 @@ describe.each(Object.entries(LISTENERS))("a listener of %s", (_, connect) => {
     const listening = await listen(["x://clock"]);
     expect(tells.size).toBe(1);
     for (const tell of tells) tell();
-    await expect.poll(() => heard).toEqual(["x://clock"]);
+    await expect.poll(() => heard, { timeout: 20_000 }).toEqual(["x://clock"]);
     await listening.close();
-    await expect.poll(() => tells.size).toBe(0);
+    await expect.poll(() => tells.size, { timeout: 20_000 }).toBe(0);
   });
 });
 
@@ -130,13 +132,15 @@ describe.each(["2026-07-28 over HTTP", "2026-07-28 over stdio"] as const)("liste
     const [first, second] = [await listen(["x://one"]), await listen(["x://one", "x://shared"])];
     expect(one.asked).toEqual(["+x://one", "+x://shared"]);
     one.say({ type: "resource-updated", uri: "x://one" });
-    await expect.poll(() => heard).toEqual(["x://one", "x://one"]);
+    await expect.poll(() => heard, { timeout: 20_000 }).toEqual(["x://one", "x://one"]);
     await first.close();
     one.say({ type: "resource-updated", uri: "x://one" });
-    await expect.poll(() => heard).toHaveLength(3);
+    await expect.poll(() => heard, { timeout: 20_000 }).toHaveLength(3);
     expect(one.asked).toHaveLength(2);
     await second.close();
-    await expect.poll(() => one.asked.slice(2).toSorted()).toEqual(["-x://one", "-x://shared"]);
+    await expect
+      .poll(() => one.asked.slice(2).toSorted(), { timeout: 20_000 })
+      .toEqual(["-x://one", "-x://shared"]);
   });
 
   it("Mcp: listen to what can be subscribed to, though some cannot", async () => {
@@ -150,7 +154,7 @@ describe.each(["2026-07-28 over HTTP", "2026-07-28 over stdio"] as const)("liste
     );
     await listen(["x://bad", "x://one"]);
     one.say({ type: "resource-updated", uri: "x://one" });
-    await expect.poll(() => heard).toEqual(["x://one"]);
+    await expect.poll(() => heard, { timeout: 20_000 }).toEqual(["x://one"]);
   });
 
   it("Mcp: let go upstream when the connection ends", async () => {
@@ -158,7 +162,7 @@ describe.each(["2026-07-28 over HTTP", "2026-07-28 over stdio"] as const)("liste
     const { listen } = await LISTENERS[kind](toMcpServer(NOTHING, { providers: [one] }));
     await listen(["x://one"]);
     for (const each of open.splice(0).reverse()) await each.close();
-    await expect.poll(() => one.asked).toEqual(["+x://one", "-x://one"]);
+    await expect.poll(() => one.asked, { timeout: 20_000 }).toEqual(["+x://one", "-x://one"]);
   });
 
   it("Mcp: listen to as many resources as allowed in one stream, and to none with one more", async () => {
@@ -203,17 +207,19 @@ describe("subscriptions of a 2025 peer", () => {
     const gate = new Promise<void>((resolve) => {
       go = resolve;
     });
+    let isAsked = false;
     one.subscribeResource = async (uri) => {
+      isAsked = true;
       await gate;
       one.asked.push(`+${uri}`);
     };
     const client = await legacyClient(toMcpServer(NOTHING, { providers: [one] }));
     const subscribing = rejection(client.subscribeResource({ uri: "x://one" }));
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(() => isAsked);
     await client.close();
     await subscribing;
     go();
-    await expect.poll(() => one.asked).toEqual(["+x://one", "-x://one"]);
+    await expect.poll(() => one.asked, { timeout: 20_000 }).toEqual(["+x://one", "-x://one"]);
   });
 });
 

@@ -7,7 +7,7 @@ import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
 import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
 import { serveStdio } from "../src/mcp/server/serve-stdio.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
-import { query, rejection, sleep } from "./make-operation.ts";
+import { query, rejection, until } from "./make-operation.ts";
 import { legacyClient } from "./mcp-server-peers.ts";
 
 const operation = query("a.b", () => 1);
@@ -142,8 +142,9 @@ describe("registerAll", () => {
 });
 
 describe("McpServer.close", () => {
-  let stopped = 0;
+  let [started, stopped] = [0, 0];
   const waits = query("slow.wait", async (_, { signal }) => {
+    started += 1;
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
     stopped += 1;
   });
@@ -165,15 +166,14 @@ describe("McpServer.close", () => {
   it.each(["2025", "2026"] as const)(
     "Mcp: ends calls over HTTP, and answers 503 from then on (%s)",
     async (protocol) => {
+      [started, stopped] = [0, 0];
       const closing = toMcpServer(new OperationRegistry([waits]));
       const http = await serveMcpHttp(closing);
       const source = await fromMcp({ url: http.url, namespace: "x", protocol, onWarning: () => {} });
-      const call = rejection(source.call("slow_wait", {}, { timeoutMs: 5_000 }));
-      await sleep(100);
-      stopped = 0;
+      const call = rejection(source.call("slow_wait", {}, { timeoutMs: 600_000 }));
+      await until(() => started === 1);
       await closing.close();
-      await sleep(20);
-      expect(stopped).toBe(1);
+      await until(() => stopped === 1);
       expect(await call).not.toMatchObject({ code: "TIMEOUT" });
       const response = await fetch(http.url, { method: "POST", body: "{}" });
       expect(response.status).toBe(503);

@@ -108,12 +108,14 @@ describe("a gateway", () => {
     await clients[0]?.subscribeResource({ uri: "x://one" });
     await clients[1]?.subscribeResource({ uri: "waybill+one:x://one" });
     one.say({ type: "resource-updated", uri: "x://one" });
-    await expect.poll(() => heard.toSorted()).toEqual(["a x://one", "b waybill+one:x://one"]);
+    await expect
+      .poll(() => heard.toSorted(), { timeout: 20_000 })
+      .toEqual(["a x://one", "b waybill+one:x://one"]);
     expect(events.map((event) => "uri" in event && event.uri)).toEqual(["x://one", "waybill+one:x://one"]);
     await clients[0]?.unsubscribeResource({ uri: "x://one" });
     expect(one.asked).toEqual(["+x://one"]);
     await clients[1]?.close();
-    await expect.poll(() => one.asked).toEqual(["+x://one", "-x://one"]);
+    await expect.poll(() => one.asked, { timeout: 20_000 }).toEqual(["+x://one", "-x://one"]);
   });
 
   it("Mcp: forwards logs at the level asked for, and lets go of servers when it closes", async () => {
@@ -128,7 +130,9 @@ describe("a gateway", () => {
     expect(one.asked).toEqual(["level error"]);
     one.say({ type: "log", level: "info", data: "quiet" });
     one.say({ type: "log", level: "critical", logger: "db", data: "loud" });
-    await expect.poll(() => heard).toEqual([{ level: "critical", logger: "one.db", data: "loud" }]);
+    await expect
+      .poll(() => heard, { timeout: 20_000 })
+      .toEqual([{ level: "critical", logger: "one.db", data: "loud" }]);
     await server.close();
     expect(one.listeners).toBe(0);
   });
@@ -147,7 +151,7 @@ describe("a gateway", () => {
     await listen("alice");
     await listen("alice");
     one.say({ type: "log", level: "info", data: "hers alone" });
-    await expect.poll(() => heard).toEqual(["hers alone", "hers alone"]);
+    await expect.poll(() => heard, { timeout: 20_000 }).toEqual(["hers alone", "hers alone"]);
     const bob = await listen("bob");
     one.say({ type: "log", level: "info", data: "charging 4111" });
     await bob.ping();
@@ -163,7 +167,9 @@ describe("a gateway", () => {
     one.say({ type: "resources-changed" });
     one.say({ type: "resources-changed" });
     one.say({ type: "prompts-changed" });
-    await expect.poll(() => events).toEqual(["resources_list_changed", "prompts_list_changed"]);
+    await expect
+      .poll(() => events, { timeout: 20_000 })
+      .toEqual(["resources_list_changed", "prompts_list_changed"]);
   });
 
   it("Mcp: leaves a server out that cannot be asked, and says so", async () => {

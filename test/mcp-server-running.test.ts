@@ -4,7 +4,7 @@ import { OperationRegistry } from "../src/core/registry/registry.ts";
 import type { CallToolResult } from "../src/core/result/call-tool-result.ts";
 import { decodeEnvelope } from "../src/core/wire/wire.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
-import { query, rejection, sleep, stream } from "./make-operation.ts";
+import { query, rejection, stream, until } from "./make-operation.ts";
 import { CLIENTS, legacyClient, modernClient } from "./mcp-server-peers.ts";
 
 describe.each(Object.entries(CLIENTS))("a call seen by %s while it runs", (kind, connect) => {
@@ -15,12 +15,8 @@ describe.each(Object.entries(CLIENTS))("a call seen by %s while it runs", (kind,
       progress({ progress: 50, total: 100, message: "half" });
       progress(20);
       progress("nearly");
-      await sleep(20);
-      signal.addEventListener("abort", () => {
-        stopped = true;
-      });
-      await sleep(300);
-      return "done";
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      stopped = true;
     });
     const client = await connect(toMcpServer(new OperationRegistry([slow])));
     const seen: unknown[] = [];
@@ -34,9 +30,11 @@ describe.each(Object.entries(CLIENTS))("a call seen by %s while it runs", (kind,
           options,
         )
       : client.callTool({ name: "slow_work" }, options);
-    setTimeout(() => abort.abort(), 120);
-    await rejection(call);
-    await expect.poll(() => stopped).toBe(true);
+    const called = rejection(call);
+    await until(() => seen.length === 3);
+    abort.abort();
+    await called;
+    await expect.poll(() => stopped, { timeout: 20_000 }).toBe(true);
     expect(seen).toEqual([
       { progress: 0, total: 100 },
       { progress: 50, total: 100, message: "half" },
@@ -96,7 +94,7 @@ describe("a call of a served operation that runs", () => {
     here.onmessage = (message) => void sent.push(message as never);
     const params = { name: "clock_days", _meta: { progressToken: 1 } };
     await here.send({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
-    await expect.poll(() => sent.length).toBe(3);
+    await expect.poll(() => sent.length, { timeout: 20_000 }).toBe(3);
     const [first, second] = sent.map((message) => message.params);
     expect(decodeEnvelope(first?._meta["dev.waybill/yield"] ?? "")).toMatchObject({
       data: new Date(0),

@@ -213,7 +213,7 @@ describe("toMcpServer", () => {
     });
     changing.register(query("a.two", () => 2));
     changing.register(query("a.three", () => 3));
-    await expect.poll(() => heard).toBe(1);
+    await expect.poll(() => heard, { timeout: 20_000 }).toBe(1);
     expect(events).toEqual([{ kind: "tools_list_changed" }]);
     expect((await client.listTools()).tools).toHaveLength(3);
     await client.close();

@@ -1,5 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { randomInt } from "node:crypto";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
@@ -19,8 +29,9 @@ export interface NatsServerOptions {
 export interface NatsServer {
   readonly url: string;
   readonly port: number;
-  /** That of the process running now. */
-  readonly pid: number;
+  /** Stops it where it is, all of it: nothing is answered after this until `resume`. */
+  pause(): Promise<void>;
+  resume(): void;
   /** Ends it in good order and removes what it stored. */
   stop(): Promise<void>;
   /** Ends it at once, as a crash would; `restart` brings it back with what it stored. */
@@ -29,7 +40,10 @@ export interface NatsServer {
   restart(): Promise<void>;
 }
 
-const READY_WITHIN_MS = 10_000;
+const READY_WITHIN_MS = 60_000;
+
+/** Ports that no system gives away by itself: one of them is still free when its broker starts, and when it starts again. */
+const PORTS = { first: 20_000, count: 12_000 };
 
 /** Debian puts servers where only the path of an administrator looks. */
 const FOLDERS = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/local/sbin", "/usr/sbin"];
@@ -77,9 +91,11 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
   return {
     url: `nats://127.0.0.1:${port}`,
     port,
-    get pid() {
-      return running.pid ?? 0;
+    async pause() {
+      running.kill("SIGSTOP");
+      while (!isPaused(running.pid ?? 0)) await new Promise((resolve) => setTimeout(resolve, 5));
     },
+    resume: () => void running.kill("SIGCONT"),
     async stop() {
       await end(running, "SIGTERM");
       removeFolder();
@@ -92,14 +108,18 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
   };
 }
 
-function findFreePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+async function findFreePort(): Promise<number> {
+  for (;;) {
+    const port = PORTS.first + randomInt(PORTS.count);
+    if (await isFree(port)) return port;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
+    probe.once("error", () => resolve(false));
+    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
   });
 }
 
@@ -115,15 +135,31 @@ async function launch(args: readonly string[], port: number): Promise<ChildProce
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {
     log = (log + text).slice(-4_000);
   });
-  const until = Date.now() + READY_WITHIN_MS;
+  const until = performance.now() + READY_WITHIN_MS;
   while (!(log.includes("Server is ready") && (await accepts(port)))) {
-    if (child.exitCode !== null || Date.now() > until) {
+    if (child.exitCode !== null || performance.now() > until) {
       await end(child, "SIGKILL");
       throw new Error(`nats-server did not start:\n${log}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return child;
+}
+
+/** A signal is on its way for a while: a thread on another core may still say something. */
+function isPaused(pid: number): boolean {
+  const threads = `/proc/${pid}/task`;
+  // Elsewhere than on Linux nobody can tell.
+  if (!existsSync(threads)) return true;
+  try {
+    return readdirSync(threads).every((thread) => {
+      const stat = readFileSync(join(threads, thread, "stat"), "utf8");
+      return stat.slice(stat.lastIndexOf(")") + 2).startsWith("T");
+    });
+  } catch {
+    // A thread has ended meanwhile.
+    return false;
+  }
 }
 
 function accepts(port: number): Promise<boolean> {
@@ -142,5 +178,7 @@ function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   return new Promise((resolve) => {
     child.once("exit", () => resolve());
     child.kill(signal);
+    // A test may have stopped it.
+    child.kill("SIGCONT");
   });
 }

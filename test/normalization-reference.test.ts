@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { compileSchema } from "../src/core/schema/compile-schema.ts";
 import { isObject, type JsonSchemaObject } from "../src/core/schema/json-schema.ts";
-import { PROPERTY_NAMES, runs } from "./arbitrary-schema.ts";
+import { PROPERTY_NAMES } from "./arbitrary-schema.ts";
+import { seededRuns } from "./runs.ts";
 import { putOwn, sampleValue } from "./sample-value.ts";
 
 type Simple = JsonSchemaObject;
@@ -112,6 +113,6 @@ it("RE-13 does what the rule says, no more and no less, for schemas without comb
         }
       },
     ),
-    runs(300),
+    seededRuns(300),
   );
 });

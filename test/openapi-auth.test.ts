@@ -15,6 +15,7 @@ import {
   toDraft,
 } from "./openapi-auth-calls.ts";
 import { makeParameter, makePlan } from "./operation-plans.ts";
+import { runs } from "./runs.ts";
 
 let api: RecordingServer;
 
@@ -87,7 +88,7 @@ describe("each scheme in its place", () => {
           if (!value.includes("%")) expect(decodeURIComponent(pair)).toBe(`k=${value}`);
         }
       }),
-      { numRuns: 50 },
+      runs(50),
     );
   });
 

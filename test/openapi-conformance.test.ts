@@ -9,6 +9,7 @@ import { compileSchema } from "../src/core/schema/compile-schema.ts";
 import { Type } from "../src/index.ts";
 import { serveHttp } from "../src/openapi/server/serve-http.ts";
 import { query, stream } from "./make-operation.ts";
+import { runs } from "./runs.ts";
 
 /** What the served document says of one operation, as any tool reads it. */
 interface Described {
@@ -206,7 +207,7 @@ describe("the served API, held against its own document", () => {
           expect(response.status, `${one.path} ${JSON.stringify(input)}`).toBeLessThan(500);
           await expectDocumented(one, response);
         }),
-        { numRuns: 60 },
+        runs(60),
       );
     }
   });

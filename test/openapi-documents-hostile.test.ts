@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { cpuMs } from "./cpu-ms.ts";
 import {
   accepts,
   answering,
@@ -134,13 +135,13 @@ describe("wrong and hostile documents", () => {
     schemas["W40"] = { type: "integer" };
     const refs = ["Deep", "Many", "C0", "W0"].map((name) => ({ $ref: `#/components/schemas/${name}` }));
     for (const openapi of ["3.0.0", "3.1.0"]) {
-      const start = performance.now();
+      const start = cpuMs();
       const plan = await planMinimal(
         { type: "array", prefixItems: refs, anyOf: refs.map((items) => ({ items })) },
         { openapi, components: { schemas } },
       );
       compileAll(plan);
-      expect(performance.now() - start).toBeLessThan(20_000);
+      expect(cpuMs() - start).toBeLessThan(20_000);
       expect(plan.notes.join(" ")).toContain("too deep");
     }
   });

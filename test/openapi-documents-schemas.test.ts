@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { compileSchema } from "../src/core/schema/compile-schema.ts";
+import { cpuMs } from "./cpu-ms.ts";
 import {
   accepts,
   answer,
@@ -107,9 +108,9 @@ describe("what is required and does not travel", () => {
   it("RE-25 is found in time that grows with the document", async () => {
     const names = Array.from({ length: 15_000 }, (_, i) => `p${i}`);
     const properties = Object.fromEntries(names.map((name) => [name, { readOnly: true }]));
-    const start = performance.now();
+    const start = cpuMs();
     const { sent } = await both({ type: "object", required: names, properties });
     expect(sent({})).toBe(true);
-    expect(performance.now() - start).toBeLessThan(15_000);
+    expect(cpuMs() - start).toBeLessThan(15_000);
   });
 });

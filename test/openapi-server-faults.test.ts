@@ -208,7 +208,7 @@ describe.each(WAYS)("faults over %s", (_, openWay) => {
     });
     const call = api.send("/api/value/echo", { body: 1 });
     await until(() => asked === 1);
-    const closed = api.close({ timeoutMs: 5_000 });
+    const closed = api.close({ timeoutMs: 60_000 });
     known();
     expect((await call).status).toBe(503);
     await closed;

@@ -1,15 +1,8 @@
-import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { SignJWT } from "jose";
-import { rolldown } from "rolldown";
 import { afterEach, describe, expect, it } from "vitest";
 import { CallError } from "../src/core/errors/errors.ts";
 import { OperationRegistry, Type } from "../src/index.ts";
@@ -17,8 +10,7 @@ import { createHttpHandler } from "../src/openapi/server/http-handler.ts";
 import type { HttpHandlerOptions } from "../src/openapi/server/http-handler-options.ts";
 import { serveHttp } from "../src/openapi/server/serve-http.ts";
 import { nodeClient, type OpenApi, WAYS } from "./http-requests.ts";
-import { query, rejection } from "./make-operation.ts";
-import { HARDENED, HARDENED_FLAGS } from "./run-node.ts";
+import { query, rejection, sleep } from "./make-operation.ts";
 
 const open: { close(): Promise<unknown> }[] = [];
 afterEach(async () => {
@@ -209,7 +201,7 @@ describe("a server that listens", () => {
     ["a raw NUL", "GET /api/who/am\0 HTTP/1.1\r\nHost: localhost\r\n\r\n", /^HTTP\/1.1 400/],
   ])("RE-30 refuses %s cleanly", async (__, text, expected) => {
     const server = await listen();
-    expect(await exchange(server.port, text)).toMatch(expected);
+    expect(await exchange(server.port, text, expected)).toMatch(expected);
     expect((await nodeClient(server.url).send("/api/who/am")).json).toBe("nobody");
   });
 
@@ -239,39 +231,12 @@ describe("a server that listens", () => {
     const server = await serveHttp(registry());
     const socket = connect(server.port, "127.0.0.1");
     await new Promise((resolve) => socket.once("connect", resolve));
-    const from = performance.now();
-    await server.close();
-    expect(performance.now() - from).toBeLessThan(5_000);
+    // It would be dropped for its headers after ten seconds.
+    const first = await Promise.race([server.close().then(() => "closed"), sleep(5_000).then(() => "waits")]);
+    expect(first).toBe("closed");
     await server.close();
     socket.destroy();
   });
-
-  it.each([[[]], [["close-idle"]]])(
-    "RE-30 ends what runs on each server before a signal ends the process %j",
-    async (given) => {
-      const folder = mkdtempSync(join(tmpdir(), "waybill-served-"));
-      try {
-        const input = fileURLToPath(new URL("openapi-server-process.ts", import.meta.url));
-        const bundle = await rolldown({ input, platform: "node", logLevel: "silent" });
-        await bundle.write({ file: join(folder, "server.mjs"), format: "esm" });
-        await bundle.close();
-        const flags = HARDENED ? HARDENED_FLAGS : [];
-        const child = spawn(process.execPath, [...flags, join(folder, "server.mjs"), ...given], {
-          stdio: ["ignore", "pipe", "inherit"],
-        });
-        const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
-        const url = String((await lines.next()).value);
-        const call = nodeClient(url).send("/api/wait/some", { method: "POST" });
-        expect((await lines.next()).value).toBe("started");
-        const ended = new Promise((resolve) => child.once("exit", (code, signal) => resolve([code, signal])));
-        child.kill("SIGTERM");
-        expect((await call).json).toBe("done");
-        expect(await ended).toEqual([null, "SIGTERM"]);
-      } finally {
-        rmSync(folder, { recursive: true });
-      }
-    },
-  );
 });
 
 describe("a handler inside of something else", () => {
@@ -291,21 +256,18 @@ describe("a handler inside of something else", () => {
   });
 });
 
-/** Sends bytes as they are, and gives all that comes back until the connection ends. */
-function exchange(port: number, text: string): Promise<string> {
+/** Sends bytes as they are, and gives all that comes back until the connection ends, or until it is enough. */
+function exchange(port: number, text: string, enough?: RegExp): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");
     let got = "";
-    let quiet: ReturnType<typeof setTimeout> | undefined;
     const done = (): void => {
-      clearTimeout(quiet);
       socket.destroy();
       resolve(got);
     };
     socket.on("data", (chunk) => {
       got += chunk.toString("latin1");
-      clearTimeout(quiet);
-      quiet = setTimeout(done, 600);
+      if (enough?.test(got) === true) done();
     });
     socket.on("error", done);
     socket.on("close", done);

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { toolError } from "../src/core/envelope/envelope.ts";
 import { CallError } from "../src/core/errors/errors.ts";
 import { withCursor } from "../src/core/operation/with-cursor.ts";
@@ -10,6 +10,7 @@ import { query, sleep, stream, until } from "./make-operation.ts";
 
 const open: OpenApi[] = [];
 afterEach(async () => {
+  vi.useRealTimers();
   await Promise.all(open.splice(0).map((api) => api.close()));
 });
 
@@ -84,6 +85,11 @@ async function nextEvent(events: OpenEvents): Promise<{ id: string; event: strin
     if (block === undefined) return { id: "", event: "end", data: undefined };
     if (block.includes("data:")) return readEvent(block);
   }
+}
+
+/** Waits until the server, in this process, has heard of whoever left. */
+async function isHeard(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 describe.each(WAYS)("subscriptions over %s", (_, openWay) => {
@@ -175,21 +181,22 @@ describe.each(WAYS)("subscriptions over %s", (_, openWay) => {
   });
 
   it("RE-28 waits for its client, and ends when that does not come", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const api = await start({ limits: { resumeMs: 400 } });
     const events = await api.events("/api/tick/slow", { method: "POST" });
     const { id } = await nextEvent(events);
     await events.leave();
     const again = await api.events("/api/tick/slow", { method: "POST", headers: { "last-event-id": id } });
     const next = nextEvent(again);
-    await sleep(500);
+    await vi.advanceTimersByTimeAsync(500);
     expect(ended).toBe(0);
     for (const go of waiting) go();
     expect(await next).toMatchObject({ data: { data: 1 } });
     await again.leave();
-    await until(() => {
+    while (ended === 0) {
       for (const go of waiting.splice(0)) go();
-      return ended > 0;
-    });
+      await vi.advanceTimersByTimeAsync(400);
+    }
     const late = await api.send("/api/tick/slow", { method: "POST", headers: { "last-event-id": id } });
     expect([late.status, ended]).toEqual([410, 1]);
   });
@@ -289,9 +296,9 @@ describe.each(WAYS)("subscriptions over %s", (_, openWay) => {
     const [first, second] = [await slow(), await slow()];
     const ids = [(await nextEvent(first)).id, (await nextEvent(second)).id];
     await second.leave();
-    await sleep(50);
+    await isHeard();
     await first.leave();
-    await sleep(50);
+    await isHeard();
     expect((await slow()).status).toBe(200);
     const resume = async (id = "") =>
       (await api.events("/api/tick/slow", { method: "POST", headers: { "last-event-id": id } })).status;
@@ -315,7 +322,7 @@ describe.each(WAYS)("subscriptions over %s", (_, openWay) => {
     const events = await api.events("/api/tick/slow", { method: "POST" });
     await nextEvent(events);
     const last = nextEvent(events);
-    await api.close({ timeoutMs: 2_000 });
+    await api.close({ timeoutMs: 60_000 });
     expect(await last).toMatchObject({ event: "error", data: { code: "UNAVAILABLE" } });
     expect((await nextEvent(events)).event).toBe("end");
   });

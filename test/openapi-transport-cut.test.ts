@@ -64,7 +64,7 @@ describe.each(Object.keys(RESPONSES))("RE-25 a response with %s", (name) => {
       });
       if (cut === 0) end === "FIN" ? socket.end() : socket.resetAndDestroy();
     });
-    const transport = openTransport({ retries: false, timeoutMs: 20_000 });
+    const transport = openTransport({ retries: false, timeoutMs: 100_000 });
     const cuts = Array.from({ length: whole.length }, (_, cut) => cut);
     const outcomes = await Promise.all(
       cuts.flatMap((cut) => [

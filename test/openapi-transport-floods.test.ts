@@ -65,7 +65,7 @@ it.each([
           if (step > 1) await sleep(2);
         }
       });
-      const transport = openTransport({ retries: false, timeoutMs: 10_000 });
+      const transport = openTransport({ retries: false, timeoutMs: 60_000 });
       for (let call = 0; call < 2; call++) {
         const response = await transport.send(toRequest(origin), ONCE);
         expect([response.status, textOf(response.body)]).toEqual([200, "ok"]);
@@ -86,14 +86,22 @@ it("RE-25 takes nothing out of a body that looks like a head", async () => {
 
 it("RE-25 takes nothing that comes before it asks for the beginning of an answer", async () => {
   let asked = 0;
+  let isSent = false;
   const origin = await serveRaw((socket) => {
     asked += 1;
     socket.write(OK);
-    if (asked === 1) setTimeout(() => socket.write("HTTP/1.1 102 Processing\r\nx-a: b"), 20);
+    if (asked > 1) return;
+    const more = "HTTP/1.1 102 Processing\r\nx-a: b";
+    setTimeout(() => {
+      socket.write(more, () => {
+        isSent = true;
+      });
+    }, 20);
   });
   const transport = openTransport();
   for (let call = 0; call < 2; call++) {
     expect(textOf((await transport.send(toRequest(origin), REPEATABLE)).body)).toBe("ok");
+    await until(() => isSent);
     await sleep(80);
   }
 });
@@ -125,10 +133,10 @@ it("RE-25 opens no other connection for a call that was aborted", async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
-  const transport = openTransport({ retries: false, timeoutMs: 50 });
-  expect(await failureOf(transport.send(toRequest(`http://127.0.0.1:${port}`), ONCE))).toMatchObject({
-    code: "TIMEOUT",
-  });
+  const transport = openTransport({ retries: false, timeoutMs: 1_000 });
+  const failed = failureOf(transport.send(toRequest(`http://127.0.0.1:${port}`), ONCE));
+  await until(() => connections === 1);
+  expect(await failed).toMatchObject({ code: "TIMEOUT" });
   await sleep(150);
   expect(connections).toBe(1);
   await transport.close();
@@ -143,7 +151,7 @@ it("RE-25 counts each redirect towards the rate, and holds nobody's slot for it"
     if (step < 3) response.writeHead(302, { location: `/${step + 1}` });
     response.end("ok");
   });
-  const transport = openTransport({ rate: { requests: 2, perMs: 150 }, concurrency: 1, timeoutMs: 5_000 });
+  const transport = openTransport({ rate: { requests: 2, perMs: 150 }, concurrency: 1, timeoutMs: 60_000 });
   const startedAt = performance.now();
   const [first, second] = await Promise.all([
     transport.send(toRequest(origin, { path: "/0" }), ONCE),
@@ -156,18 +164,22 @@ it("RE-25 counts each redirect towards the rate, and holds nobody's slot for it"
 });
 
 it("RE-25 a redirect that waits for its turn can be aborted, and ends with its transport", async () => {
+  let asked = 0;
   const origin = await serve((_, response) => {
+    asked += 1;
     response.writeHead(302, { location: "/again" });
     response.end();
   });
   const transport = openTransport({ rate: { requests: 1, perMs: 600_000 } });
   const stop = new AbortController();
   const aborted = failureOf(transport.send(toRequest(origin), { signal: stop.signal, repeatable: false }));
+  await until(() => asked === 1);
   await sleep(50);
   stop.abort();
   expect((await aborted).code).toBe("ABORTED");
   const other = openTransport({ rate: { requests: 1, perMs: 600_000 } });
   const closed = failureOf(other.send(toRequest(origin), { signal: NEVER, repeatable: false }));
+  await until(() => asked === 2);
   await sleep(50);
   await other.close();
   expect((await closed).code).toBe("UNAVAILABLE");

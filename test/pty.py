@@ -54,7 +54,7 @@ class Run:
         self.told = told
         self.steps = list(told.get("steps", []))
         self.began = time.monotonic()
-        self.until = self.began + told.get("within", 60)
+        self.until = self.began + told.get("within", 100)
         self.screen, terminal = os.openpty()
         set_size(terminal, told.get("rows", 40), told.get("columns", 80))
         self.child = start(told, terminal)

@@ -28,7 +28,7 @@ export interface TerminalOptions {
   /** Streams that are no terminal; stdin is empty then. @default none */
   readonly pipes?: readonly ("stdin" | "stdout" | "stderr")[];
   readonly steps?: readonly TerminalStep[];
-  /** Seconds. @default 60 */
+  /** Seconds. @default 100 */
   readonly within?: number;
 }
 

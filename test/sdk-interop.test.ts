@@ -1,6 +1,3 @@
-import { toStandardJsonSchema } from "@valibot/to-json-schema";
-import { type } from "arktype";
-import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import {
@@ -10,117 +7,22 @@ import {
   decodeToolResult,
   previewToolPayload,
   type ResultStore,
-  type ToolPayload,
   toolOutputSchema,
 } from "../src/formats/index.ts";
-import { type AnySchema, type JsonSchemaObject, OperationRegistry, Type, toolError } from "../src/index.ts";
+import { type JsonSchemaObject, OperationRegistry, Type, toolError } from "../src/index.ts";
 import { query } from "./make-operation.ts";
+import { expectArrived, expectReadable, FALSY, ROWS, type Row } from "./sdk-interop-rows.ts";
 import {
   callTool,
   linksOf,
   PAIRS,
-  type PeerClient,
   type Replies,
-  readParts,
   readText,
   reply,
   type ServerName,
   toTools,
-  withChild,
   withPeers,
 } from "./sdk-peers.ts";
-
-/** A schema of data, with values that fit, do not fit, and fit but are too large to send. */
-interface Row {
-  readonly schema: AnySchema;
-  /** Allows 0, "", false and null. */
-  readonly falsy: AnySchema;
-  readonly good: unknown;
-  readonly bad: unknown;
-  readonly big: unknown;
-}
-
-const LINES = Array.from({ length: 400 }, (_, index) => `line ${index} 😀`);
-const RECORD = {
-  good: { hits: 3, lines: ["a"] },
-  bad: { hits: "3", lines: [] },
-  big: { hits: 400, lines: LINES },
-};
-const TREE = {
-  good: { name: "a", id: 1, children: [{ name: "b", children: [{ name: "c" }] }] },
-  bad: { name: "a", children: [{ name: "b", children: [{ id: 7 }] }] },
-  big: { name: "a", children: LINES.map((name) => ({ name, children: [{ name }] })) },
-};
-const FALSY = [0, "", false, null];
-const TEXT = { type: "string" };
-const TREES = { type: "array", items: { $ref: "#" } };
-
-const zodTree = z.object({
-  name: z.string(),
-  id: z.number().optional(),
-  get children() {
-    return z.array(zodTree).optional();
-  },
-});
-
-const ROWS: Readonly<Record<string, Row>> = {
-  TypeBox: {
-    schema: Type.Object({ hits: Type.Integer(), lines: Type.Array(Type.String()) }),
-    falsy: Type.Union([Type.Literal(0), Type.Literal(""), Type.Literal(false), Type.Null()]),
-    ...RECORD,
-  },
-  zod: {
-    schema: z.object({ hits: z.number().int(), lines: z.array(z.string()) }),
-    falsy: z.union([z.literal(0), z.literal(""), z.literal(false), z.null()]),
-    ...RECORD,
-  },
-  "recursive zod": { schema: zodTree, falsy: z.literal([0, "", false, null]), ...TREE },
-  valibot: {
-    schema: toStandardJsonSchema(v.object({ hits: v.number(), lines: v.array(v.string()) })),
-    falsy: toStandardJsonSchema(v.union([v.literal(0), v.literal(""), v.literal(false), v.null()])),
-    ...RECORD,
-  },
-  arktype: {
-    schema: type({ hits: "number", lines: "string[]" }),
-    falsy: type("0 | '' | false | null"),
-    ...RECORD,
-  },
-  "JSON Schema with references": {
-    schema: {
-      type: "object",
-      properties: { hits: { $ref: "#/$defs/n" }, lines: { $ref: "#/$defs/lines" } },
-      required: ["hits", "lines"],
-      $defs: {
-        n: { type: "integer" },
-        lines: { type: "array", items: { $ref: "#/$defs/line" } },
-        line: TEXT,
-      },
-    },
-    falsy: { $ref: "#/$defs/falsy", $defs: { falsy: { enum: FALSY } } },
-    ...RECORD,
-  },
-  "recursive JSON Schema": {
-    schema: {
-      $schema: "http://json-schema.org/draft-07/schema#",
-      type: "object",
-      properties: { name: TEXT, id: { $ref: "#/definitions/id" }, children: TREES },
-      required: ["name"],
-      definitions: { id: { type: "integer" } },
-    },
-    falsy: { enum: FALSY },
-    ...TREE,
-  },
-  "JSON Schema with an id": {
-    schema: {
-      $id: "https://example.com/tree",
-      type: "object",
-      properties: { name: TEXT, children: TREES },
-      required: ["name"],
-    },
-    falsy: { $id: "https://example.com/falsy", enum: FALSY },
-    ...TREE,
-  },
-};
 
 const MATRIX = PAIRS.flatMap((pair) =>
   Object.entries(ROWS).map(([library, row]) => ({ ...pair, library, row })),
@@ -138,16 +40,6 @@ async function repliesOf({ schema, good, bad, big }: Row, store: ResultStore): P
   ]);
 }
 
-/** What arrived is what was sent, and is understood. */
-function expectArrived(arrived: unknown, sent: ToolPayload): void {
-  const { structuredContent, content, isError } = sent;
-  expect(arrived).toMatchObject({ content, isError });
-  expect((arrived as CallToolResult).structuredContent).toStrictEqual(structuredContent);
-  const decoded = decodeToolResult(arrived);
-  expect(decoded).toMatchObject({ format: "status-envelope", isError, obtained: "structured-content" });
-  expect(decoded.data).toStrictEqual(structuredContent.data);
-}
-
 /** A success that misses its schema gets nowhere: clients throw, and `McpServer` does not even send it. */
 async function expectRefused(server: ServerName, answer: Promise<unknown>): Promise<void> {
   if (server !== "the McpServer of SDK 2") {
@@ -155,15 +47,6 @@ async function expectRefused(server: ServerName, answer: Promise<unknown>): Prom
   }
   const text = expect.stringContaining("Output validation error");
   expect(await answer).toEqual({ isError: true, content: [{ type: "text", text }] });
-}
-
-/** The whole can be read at once and part by part, and holds the data that was cut. */
-async function expectReadable(client: PeerClient, uri: string, data: unknown): Promise<void> {
-  const whole = await readText(client, uri);
-  expect(JSON.parse(whole)).toMatchObject({ meta: { summary: "Found" }, data });
-  const parts = await readParts(client, uri, whole.length);
-  expect(parts.length).toBeGreaterThan(2);
-  expect(parts.join("")).toBe(whole);
 }
 
 /** A result that claims other data. */
@@ -273,28 +156,4 @@ it("TR-4 lets McpServer refuse what only the library of the schema can tell", as
     expectArrived(await callTool(peer, "odd-error"), reply("error", 3));
     await expectRefused("the McpServer of SDK 2", callTool(peer, "odd"));
   });
-});
-
-it.each([
-  ["SDK 1", "a client of SDK 1"],
-  ["SDK 1", "a client of SDK 2"],
-  ["SDK 2", "a client of SDK 1"],
-  ["SDK 2", "a client of SDK 2"],
-  ["SDK 2", "a client of the 2026 revision"],
-] as const)("TR-4 TR-6 X-2 crosses processes, from a server of %s to %s", async (server, client) => {
-  const { schema, good, bad, big } = ROWS["recursive JSON Schema"] as Row;
-  const sent = { success: reply("ok", good), misfit: reply("error", bad), none: reply("error", null) };
-  const plan = { schema: schema as JsonSchemaObject, results: { ...sent, refused: reply("ok", bad) }, big };
-  const pid = await withChild(server, client, plan, async (peer) => {
-    expect((await peer.listTools()).tools).toHaveLength(5);
-    for (const [name, payload] of Object.entries(sent)) expectArrived(await callTool(peer, name), payload);
-    await expect(callTool(peer, "refused")).rejects.toThrow("does not match the tool's output schema");
-    const truncated = await callTool(peer, "truncated");
-    expect(truncated).toMatchObject({
-      structuredContent: { meta: { truncated: true }, data: { name: "a" } },
-    });
-    expect(decodeToolResult(truncated)).toMatchObject({ format: "status-envelope", isError: false });
-    await expectReadable(peer, linksOf(truncated)[0] ?? "", big);
-  });
-  expect(() => process.kill(pid as number, 0)).toThrow("ESRCH");
 });

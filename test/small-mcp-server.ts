@@ -11,6 +11,8 @@ export interface SmallMcpServer extends McpServer {
   running: number;
   /** How many slow calls were told to stop. */
   aborted: number;
+  /** Ends the slow calls that run, as if their time were over. */
+  finish(): void;
   emit(event: McpServerEvent): void;
 }
 
@@ -34,16 +36,20 @@ const ROUTE = {
 /** Makes a server of the SDK's low level with tools `echo`, `whoami`, `slow`, `big`, `ask` and `route`. */
 export function createSmallMcpServer(): SmallMcpServer {
   const listeners = new Set<(event: McpServerEvent) => void>();
+  const slow = new Set<() => void>();
   const small: SmallMcpServer = {
     peers: [],
     running: 0,
     aborted: 0,
+    finish: () => {
+      for (const end of slow) end();
+    },
     emit: (event) => {
       for (const listener of listeners) listener(event);
     },
     open: (peer) => {
       small.peers.push(peer);
-      return openServer(small, peer);
+      return openServer(small, peer, slow);
     },
     onEvent: (listener) => {
       listeners.add(listener);
@@ -54,7 +60,7 @@ export function createSmallMcpServer(): SmallMcpServer {
   return small;
 }
 
-function openServer(small: SmallMcpServer, peer: McpPeer): Server {
+function openServer(small: SmallMcpServer, peer: McpPeer, running: Set<() => void>): Server {
   const server = new Server(
     { name: "small", version: "1.0.0" },
     {
@@ -67,7 +73,7 @@ function openServer(small: SmallMcpServer, peer: McpPeer): Server {
   server.setRequestHandler("tools/list", () => ({ tools: names.map((name) => ({ name, inputSchema })) }));
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const args = params.arguments ?? {};
-    if (params.name === "slow") return slow(small, context, Number(args["ms"] ?? 50));
+    if (params.name === "slow") return slow(small, context, { ms: Number(args["ms"] ?? 50), running });
     if (params.name === "ask") return ask(peer, context);
     if (params.name === "big") return toText("x".repeat(Number(args["size"])));
     if (params.name === "route") checkParamHeaders(context, ROUTE, args);
@@ -87,24 +93,34 @@ function toText(text: string): { content: { type: "text"; text: string }[] } {
   return { content: [{ type: "text", text }] };
 }
 
-async function slow(small: SmallMcpServer, context: ServerContext, ms: number) {
+async function slow(
+  small: SmallMcpServer,
+  context: ServerContext,
+  { ms, running }: { ms: number; running: Set<() => void> },
+) {
   const { signal, _meta, notify } = context.mcpReq;
   const token = _meta?.progressToken;
   small.running += 1;
+  const ended = new Promise<void>((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      running.delete(end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    running.add(end);
+    signal.addEventListener("abort", () => {
+      small.aborted += 1;
+      end();
+    });
+  });
   if (token !== undefined) {
     await notify({
       method: "notifications/progress",
       params: { progressToken: token, progress: 1, total: 2 },
     });
   }
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      small.aborted += 1;
-      resolve();
-    });
-  });
+  await ended;
   small.running -= 1;
   return toText("done");
 }

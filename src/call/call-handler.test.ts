@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { query, sleep, stream } from "../../test/make-operation.ts";
+import { query, sleep, stream, until } from "../../test/make-operation.ts";
 import { localEnvelope, toolError } from "../core/envelope/envelope.ts";
 import { CallError } from "../core/errors/errors.ts";
 import type { AnyOperation } from "../core/operation/operation-types.ts";
@@ -42,6 +42,7 @@ describe("CallHandler", () => {
     ]) {
       const { ask } = await publish([query("a.x", () => returned)]);
       const { events } = ask();
+      await until(() => events.length > 0);
       await sleep(1);
       expect(events).toMatchObject([
         { type: "call.responded", requestId: "r", output: { meta: { source: "local" } } },
@@ -63,6 +64,7 @@ describe("CallHandler", () => {
     };
     const { ask } = await publish([query("a.x", handler)]);
     const { events } = ask();
+    await until(() => events.length > 0);
     await sleep(1);
     expect(events).toMatchObject([{ type: "call.responded", output: { data: event } }]);
     const names = contexts.flatMap((context) => {
@@ -93,6 +95,7 @@ describe("CallHandler", () => {
     for (const name of ["throws", "rejects", "no", "aborts"]) {
       published[name] = ask({ operationId: `a.${name}`, requestId: name }).events;
     }
+    await until(() => Object.values(published).every((events) => events.length > 0));
     await sleep(1);
     expect(Object.values(published).map(types)).toEqual([
       ["call.error"],
@@ -127,7 +130,7 @@ describe("CallHandler", () => {
       }),
     ]);
     const { events } = ask({ credit: 10 });
-    await sleep(5);
+    await until(() => events.length === 3);
     expect(events).toMatchObject([
       { type: "call.responded", sequence: 0, output: { data: "a" } },
       { type: "call.responded", sequence: 1, output: { data: "b" } },
@@ -139,11 +142,14 @@ describe("CallHandler", () => {
     const count = async function* () {
       for (let n = 0; ; n++) yield n;
     };
-    const { ask, handler } = await publish([stream("a.x", count), query("a.hang", () => sleep(50))]);
+    const hang = query("a.hang", () => new Promise(() => {}));
+    const { ask, handler } = await publish([stream("a.x", count), hang]);
     const { events, line } = ask({ credit: 3 });
+    await until(() => events.length >= 3);
     await sleep(5);
     expect(events).toHaveLength(3);
     line.send({ type: "call.credit", requestId: "r", credit: 2 });
+    await until(() => events.length >= 5);
     await sleep(5);
     expect(events).toHaveLength(5);
     line.send({ type: "call.credit", requestId: "other", credit: 2 });
@@ -177,6 +183,7 @@ describe("CallHandler", () => {
     for (const authenticate of refusals) {
       const { ask } = await publish([query("a.x", ran)], { authenticate });
       const { events } = ask();
+      await until(() => events.length > 0);
       await sleep(1);
       expect(events).toMatchObject([{ type: "call.error", error: { code: "UNAUTHENTICATED" } }]);
     }
@@ -210,6 +217,7 @@ describe("CallHandler", () => {
       { type: "call.requested", requestId: "r", operationId: "a.x" },
       { hasFreshId: true, receive: (event) => void events.push(event), lost: () => {} },
     );
+    await until(() => events.length > 0);
     await sleep(1);
     expect([seen, types(events)]).toEqual([[true], ["call.responded"]]);
   });

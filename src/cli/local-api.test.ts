@@ -40,7 +40,7 @@ async function callInspected(...flags: string[]): Promise<string> {
   const io = createMemoryIo({ cwd: folder, env, signal: controller.signal });
   const running = runWaybill(io, ["inspect", "local.json", "--port", "0", "--log-level", "silent", ...flags]);
   try {
-    await expect.poll(() => io.out(), { timeout: 10_000 }).toContain("#token=");
+    await expect.poll(() => io.out(), { timeout: 30_000 }).toContain("#token=");
     const [, url, token] = /^(http:\/\/\S+)\/inspect\/#token=(\S+)/.exec(io.out()) ?? [];
     const headers = { authorization: `Bearer ${token}` };
     let text = "";
@@ -49,7 +49,7 @@ async function callInspected(...flags: string[]): Promise<string> {
       text = await response.text();
       return response.status;
     };
-    await expect.poll(call, { timeout: 10_000 }).not.toBe(404);
+    await expect.poll(call, { timeout: 30_000 }).not.toBe(404);
     return text;
   } finally {
     controller.abort();

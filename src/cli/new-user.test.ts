@@ -98,12 +98,4 @@ describe("what somebody new to the command meets", () => {
       'waybill: "shop.ticks" gave 2 values, which are written, and had not ended when its time was over. (TIMEOUT)\n  --take ends it after so many, without a failure.\n',
     );
   });
-
-  it("completion of lock offers MCP servers alone", async () => {
-    const words = async (...args: string[]) =>
-      (await project.run(["complete", ...args])).out.split("\n").map((line) => line.split("\t")[0]);
-    expect(await words("--", "lock", "")).toEqual(expect.arrayContaining(["files"]));
-    for (const name of ["post", "local"]) expect(await words("--", "lock", "")).not.toContain(name);
-    expect(await words("--", "inspect", "")).toEqual(expect.arrayContaining(["files", "post"]));
-  });
 });

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { until } from "../../test/make-operation.ts";
 import { COMMANDS } from "./command-table.ts";
 import { createProgram } from "./create-program.ts";
 import { createMemoryIo, type MemoryIoOptions } from "./memory-io.ts";
@@ -18,7 +19,7 @@ export const text = { ...shared, id: "shop.text", name: "text", type: "query", h
 export const bytes = { ...shared, id: "shop.bytes", name: "bytes", type: "query", handler: () => new Uint8Array([0, 255]) };
 export const broken = { ...shared, id: "shop.broken", name: "broken", type: "query", handler: () => { throw new Error("secret stack"); } };
 export const count = { ...shared, id: "shop.count", name: "count", type: "subscription",
-  async *handler() { for (let n = 1; ; n++) yield n; } };
+  async *handler() { for (let n = 1; ; n++) { globalThis.waybillTestCount = n; yield n; } } };
 export const misfit = { ...shared, id: "shop.misfit", name: "misfit", type: "query", outputSchema: object({ sum: { type: "integer" } }, ["sum"]), handler: () => ({ sum: "many" }) };
 export const order = { ...shared, id: "shop.order", name: "order", type: "mutation",
   inputSchema: { ...object({ body: object({ item: { type: "integer" } }), kg: { type: "integer" } }), additionalProperties: false }, handler: () => 1 };
@@ -230,8 +231,11 @@ describe("waybill call", () => {
 
   it("ends at Ctrl-C with 130", async () => {
     const controller = new AbortController();
+    const counted = () => (globalThis as { waybillTestCount?: number }).waybillTestCount ?? 0;
+    Reflect.deleteProperty(globalThis, "waybillTestCount");
     const running = run(["call", "shop.count", "--output", "count.out", "-q"], { signal: controller.signal });
-    setTimeout(() => controller.abort(), 1_000);
+    await until(() => counted() > 1_000);
+    controller.abort();
     expect(await running).toMatchObject({ code: 130, err: "" });
   });
 

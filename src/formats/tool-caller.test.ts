@@ -180,9 +180,10 @@ describe("a wrapped operation", () => {
     const now = Date.now;
     Date.now = () => 0;
     try {
+      const start = performance.now();
       const { duration_ms = 0 } = await call("slow");
       expect(duration_ms).toBeGreaterThan(25);
-      expect(duration_ms).toBeLessThan(5_000);
+      expect(duration_ms).toBeLessThanOrEqual(Math.ceil(performance.now() - start));
     } finally {
       Date.now = now;
     }

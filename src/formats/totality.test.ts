@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../test/cpu-ms.ts";
+import { runs } from "../../test/runs.ts";
 import { envelope, refusal, text } from "../../test/sample-results.ts";
 import {
   type CallToolResult,
@@ -42,7 +43,7 @@ describe("totality", () => {
           }
         },
       ),
-      { numRuns: 1_000 },
+      runs(1_000),
     );
   });
 

@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { cpuMs } from "../../test/cpu-ms.ts";
+import { runs } from "../../test/runs.ts";
 import { findFiles, matchesPattern } from "./glob.ts";
 import { MOST_PATTERN_CHARACTERS } from "./glob-pattern.ts";
 
@@ -73,15 +75,15 @@ describe("matchesPattern", () => {
           expect(matchesPattern(pattern, text)).toBe(slowMatch(pattern, text));
         },
       ),
-      { numRuns: 3_000 },
+      runs(3_000),
     );
   });
 
   it("takes no longer for patterns that would make others try everything", () => {
-    const start = performance.now();
+    const start = cpuMs();
     expect(matchesPattern(`${"*a".repeat(400)}b`, "a".repeat(5_000))).toBe(false);
     expect(matchesPattern(`${"{a,a,a}".repeat(140)}b`, "a".repeat(140))).toBe(false);
-    expect(performance.now() - start).toBeLessThan(5_000);
+    expect(cpuMs() - start).toBeLessThan(5_000);
   });
 
   it("refuses a pattern past the limit", () => {

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, generateSecret, SignJWT, UnsecuredJWT } from "jose";
-import { beforeAll, describe, expect, it } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { plainRefusal } from "../../test/plain-refusal.ts";
 import { type BearerAuth, createBearerCheck } from "./bearer.ts";
 
@@ -12,6 +12,8 @@ beforeAll(async () => {
   keys = await generateKeyPair("ES256", { extractable: true });
   others = await generateKeyPair("ES256");
 });
+
+afterEach(() => void vi.useRealTimers());
 
 const AUDIENCE = "https://api.example/mcp";
 const GOOD = { sub: "ann", aud: AUDIENCE, iss: "https://id.example", scope: "read write" };
@@ -81,6 +83,7 @@ describe("createBearerCheck", () => {
   });
 
   it("Http: allows clocks to differ by so much and no more", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
     const token = await sign({ ...GOOD, exp: inSeconds(-3) });
     expect((await check(token)).status).toBe(200);
     expect((await check(token, { clockToleranceMs: 0 })).status).toBe(401);

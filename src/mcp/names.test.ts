@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../test/runs.ts";
 import { defineOperation } from "../core/operation/operation.ts";
 import { assertNamespace, looksEscaped, nameDigest, splitId, toOperationName } from "./names.ts";
 
@@ -42,7 +43,7 @@ describe("toOperationName", () => {
           expect(toOperationName(toOperationName(a))).not.toBe(toOperationName(b));
         }
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 

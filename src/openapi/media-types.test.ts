@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../test/cpu-ms.ts";
 import {
   essenceOf,
   isSequence,
@@ -47,9 +48,9 @@ describe("media types", () => {
   });
 
   it("RE-26 takes no longer for a header that is made to be slow", () => {
-    const started = performance.now();
+    const started = cpuMs();
     for (let i = 0; i < 1_000; i++) parseMediaType(`text/plain${`; ${" ".repeat(20)}`.repeat(40)}${i}`);
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(cpuMs() - started).toBeLessThan(5_000);
   });
 
   it("RE-26 knows which bodies come item by item", () => {

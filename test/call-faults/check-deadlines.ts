@@ -1,14 +1,12 @@
+import { GRACE_MS } from "../lateness.ts";
 import type { Asked, History, Stall } from "./history.ts";
-
-/** Milliseconds by which a call may outlive its deadline on the caller's side. */
-const GRACE_MS = 50;
 
 /** How calls kept their deadlines. */
 export interface Lateness {
   readonly problems: readonly string[];
-  /** Milliseconds past its deadline of the latest call, without what its process was stalled for. */
+  /** Milliseconds past its deadline of the latest call that a timer outran, without what its process was stalled for. */
   readonly worstMs: number;
-  /** Calls that only a stall of their process excuses. */
+  /** Calls that only their process excuses, which was stalled, or too busy for any timer. */
   readonly excused: number;
   /** Milliseconds of the longest stall, and of all of them together. */
   readonly longestStallMs: number;
@@ -16,8 +14,9 @@ export interface Lateness {
 }
 
 /**
- * Holds plain calls and streams to their deadlines. A process that does not get to run can settle nothing, whether it was stopped or
- * the machine was busy; what it wrote down as a stall is taken off.
+ * Holds plain calls and streams to their deadlines: on the caller's side none may outlive its own by more than `GRACE_MS`. A process
+ * that does not get to run can settle nothing, whether it was stopped or the machine was busy: what it wrote down as a stall is taken
+ * off, and a call is in time that no timer of its process has outrun.
  */
 export function checkDeadlines(clients: readonly History[]): Lateness {
   const all = clients.map(checkOne);
@@ -45,8 +44,8 @@ function checkOne({ name, events }: History): Lateness {
     if (late <= 0) continue;
     const stalled = stalledWithin(stalls, deadline, event.at);
     const own = late - stalled;
-    worstMs = Math.max(worstMs, own);
-    if (own > GRACE_MS) {
+    if (event.wasOutrun) worstMs = Math.max(worstMs, own);
+    if (own > GRACE_MS && event.wasOutrun) {
       const without = stalled > 0 ? `, without ${Math.round(stalled)} ms of stalls` : "";
       problems.push(`${name}: ${event.id} settled ${Math.round(own)} ms past its deadline${without}.`);
     } else if (late > GRACE_MS) excused += 1;

@@ -5,8 +5,9 @@ import { type DurableCalls, openDurableCalls } from "../../src/call/nats/durable
 import { createNatsBus } from "../../src/call/nats/nats-bus.ts";
 import { PendingRequestMap } from "../../src/call/pending-request-map.ts";
 import { toCallError } from "../../src/core/errors/errors.ts";
+import { GRACE_MS, setAlarm } from "../lateness.ts";
 import { createRandom } from "../random.ts";
-import { createHistoryWriter } from "./history.ts";
+import { createHistoryWriter, type Settled } from "./history.ts";
 import { fetchEnd, outcomeOf } from "./outcome.ts";
 import { watchStalls } from "./watch-stalls.ts";
 import { BEAT_MS, type PlannedCall, PREFIX, planCall } from "./workload.ts";
@@ -46,28 +47,41 @@ async function openStored(): Promise<DurableCalls> {
   }
 }
 
+/** Watches a call whose deadline has just been set. */
+function startTiming(timeoutMs: number): { end(): Pick<Settled, "at" | "calledAt" | "wasOutrun"> } {
+  const calledAt = performance.now();
+  const alarm = setAlarm(timeoutMs + GRACE_MS);
+  return {
+    end() {
+      alarm.stop();
+      return { calledAt, at: performance.now(), wasOutrun: alarm.hasRung };
+    },
+  };
+}
+
 async function callPlain(
   { operationId, input, timeoutMs, attempts }: PlannedCall,
   id: string,
 ): Promise<boolean> {
   const retry = attempts > 1 ? { attempts, attemptTimeoutMs: 1_700 } : undefined;
   const answer = map.call(operationId, input, { requestId: id, timeoutMs, retry });
-  const calledAt = performance.now();
+  const timing = startTiming(timeoutMs);
   const outcome = await outcomeOf(answer);
-  write({ event: "settled", id, outcome, calledAt, at: performance.now() });
+  write({ event: "settled", id, outcome, ...timing.end() });
   return outcome.ok;
 }
 
 async function readStream({ operationId, input, timeoutMs }: PlannedCall, id: string): Promise<boolean> {
   const received: unknown[] = [];
   const values = map.subscribe(operationId, input, { requestId: id, timeoutMs });
-  const calledAt = performance.now();
   const read = async () => {
     for await (const { data } of values) received.push(data);
     return { data: received.length };
   };
-  const outcome = await outcomeOf(read());
-  write({ event: "settled", id, outcome, received, calledAt, at: performance.now() });
+  const reading = outcomeOf(read());
+  const timing = startTiming(timeoutMs);
+  const outcome = await reading;
+  write({ event: "settled", id, outcome, received, ...timing.end() });
   return outcome.ok;
 }
 

@@ -7,7 +7,7 @@ import { sleep } from "../make-operation.ts";
 import { HARDENED, HARDENED_FLAGS } from "../run-node.ts";
 import { type History, parseHistory } from "./history.ts";
 
-const READY_WITHIN_MS = 20_000;
+const READY_WITHIN_MS = 120_000;
 
 /** What a process of the run does. */
 export type Role = "worker" | "client";

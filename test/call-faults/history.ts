@@ -28,6 +28,8 @@ export interface Settled {
   /** When the call was under way: its deadline was set just before. */
   readonly calledAt: number;
   readonly at: number;
+  /** Whether a timer of the same process, set for a while after the deadline, rang before it. */
+  readonly wasOutrun: boolean;
 }
 
 /** The broker has acknowledged a stored call. */

@@ -37,9 +37,9 @@ const DECK: readonly Deed[] = [
   "restart broker",
 ];
 
-/** Milliseconds more than asked for, at most, in which the kills that are missing are made. */
-const OVERTIME_MS = 15_000;
-const LOAD_WITHIN_MS = 3_000;
+/** Milliseconds more than asked for, at most, in which the kills that are missing are made: a busy machine takes its time. */
+const OVERTIME_MS = 240_000;
+const LOAD_WITHIN_MS = 10_000;
 /** Workers that are always left alone. */
 const LEAST_WORKERS = 2;
 

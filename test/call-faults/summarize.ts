@@ -28,7 +28,7 @@ export function summarize(
     `${count("asked")} calls (${list(kinds)}), ${runs} runs, ${count("accepted")} stored calls accepted.`,
     `Kills: ${list(kills)}, ${killsUnderLoad} of them under full load; stops: ${list(stops)}; broker restarts: ${restarts}.`,
     `Settled: ${list(codes)}; ends of stored calls: ${list(ends)}; submits refused: ${count("refused")}.`,
-    `Latest settle: ${Math.round(worstMs)} ms past its deadline, ${excused} more excused by stalls of their own process`,
+    `Latest settle: ${Math.round(worstMs)} ms past its deadline, ${excused} more excused by their own process, which was stalled or busy`,
     `(the longest ${Math.round(longestStallMs)} ms, all ${Math.round(stalledMs / 1_000)} s). Dropped by clients that were not killed: ${list(counters)}.`,
     `Problems: ${verdict.problems.length}.`,
   ].join(" ");

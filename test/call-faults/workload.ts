@@ -31,10 +31,10 @@ export const WORK: Readonly<Record<string, WorkOperation>> = {
 export const YIELD_EVERY_MS = 20;
 
 /** Milliseconds a call has that is not meant to run out of time: several times what it takes on machines that are busy. */
-const LONG_MS = 7_000;
+const LONG_MS = 20_000;
 
 /** Milliseconds between signs of life; a peer that gives none for three and a half of them counts as gone. */
-export const BEAT_MS = 300;
+export const BEAT_MS = 500;
 
 /** Milliseconds after which a stored call goes to another worker. */
 export const ACK_WAIT_MS = 1_000;

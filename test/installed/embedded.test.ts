@@ -130,7 +130,7 @@ describe("the embedded default", () => {
   });
 
   it("RE-30 keeps its word in both ways it is served", async () => {
-    const { code, stdout, stderr } = await folder.run(["check", served.url, "--json", "--timeout", "2s"]);
+    const { code, stdout, stderr } = await folder.run(["check", served.url, "--json", "--timeout", "20s"]);
     const { reports } = JSON.parse(stdout) as {
       reports: { checks: { id: string; subject: string; status: string }[] }[];
     };

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "@modelcontextprotocol/client";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ERROR_CODES } from "../../src/core/errors/error-codes.ts";
@@ -76,9 +75,15 @@ describe("sources that are killed under load", () => {
     const sources = ["near", "far", "depot", "local"];
     const clients = await Promise.all(CLIENT_KINDS.map((kind) => connect(kind, gateway)));
     const settled: Settled[] = [];
-    const inFlight: Promise<unknown>[] = [];
-    const callAll = (round: number, ms: number): void => {
-      for (const source of sources) {
+    const begun: Promise<unknown>[] = [];
+    const inFlight = (isSo: (found: number) => boolean) =>
+      eventually(
+        "calls in flight",
+        () => gateway.metric("waybill_calls_in_flight"),
+        (found) => isSo(found ?? 0),
+      );
+    const callAll = (called: readonly string[], round: number, ms: number): void => {
+      for (const source of called) {
         for (let i = 0; i < 12; i++) {
           const client = clients[(round + i) % clients.length] as Client;
           const input = { ms: ms + i };
@@ -86,23 +91,24 @@ describe("sources that are killed under load", () => {
             overMcp(client, `${source}.wait`, input),
             overHttp(gateway, `${source}.wait`, input),
           ];
-          inFlight.push(...calls.map((call) => call.then((one) => settled.push(one))));
+          begun.push(...calls.map((call) => call.then((one) => settled.push(one))));
         }
       }
     };
     for (let round = 0; round < 3; round++) {
-      callAll(round, 1_000);
-      await eventually(
-        "calls in flight",
-        () => gateway.metric("waybill_calls_in_flight"),
-        (found) => (found ?? 0) > 60,
-      );
+      // What will be killed takes so long that all of it is under way together, on a busy machine too.
+      const hurt = sources.filter((source) => source !== "local");
+      const all = hurt.length * 12 * 2;
+      callAll(hurt, round, 8_000);
+      await inFlight((found) => found === all);
+      callAll(["local"], round, 2_000);
+      await inFlight((found) => found > all);
       const children = childrenOf(gateway.pid);
       expect(children.length).toBeGreaterThan(0);
       for (const child of children) process.kill(child, "SIGKILL");
       await Promise.all([depot.kill(), remote.kill()]);
       // New calls while everything is down.
-      callAll(round, 50);
+      callAll(sources, round, 50);
       await Promise.all([depot.restart(), remote.restart()]);
       for (const source of sources) {
         await eventually(
@@ -111,8 +117,9 @@ describe("sources that are killed under load", () => {
           ({ ok }) => ok,
         );
       }
+      await inFlight((found) => found === 0);
     }
-    const ended = await Promise.allSettled(inFlight);
+    const ended = await Promise.allSettled(begun);
     expect(ended.filter(({ status }) => status === "rejected")).toEqual([]);
     expect(settled).toHaveLength(3 * 2 * sources.length * 12 * 2);
     const failed = settled.filter(({ ok }) => !ok);
@@ -149,13 +156,13 @@ describe("a gateway that is told to stop", () => {
     );
 
   it("RE-30 lets calls in flight end, takes no more, leaves no process and exits with 0", async () => {
-    const gateway = await start(config);
+    const gateway = await start({ ...config, serve: { drainMs: 100_000 } });
     const client = await connect("SDK 2, 2025", gateway);
     const answers = [
-      overHttp(gateway, "near.wait", { ms: 3_000 }),
-      overHttp(gateway, "local.wait", { ms: 3_000 }),
-      overMcp(client, "near.wait", { ms: 3_000 }),
-      overMcp(client, "local.wait", { ms: 3_000 }),
+      overHttp(gateway, "near.wait", { ms: 6_000 }),
+      overHttp(gateway, "local.wait", { ms: 6_000 }),
+      overMcp(client, "near.wait", { ms: 6_000 }),
+      overMcp(client, "local.wait", { ms: 6_000 }),
     ];
     await running(gateway, 4);
     const children = childrenOf(gateway.pid);
@@ -193,13 +200,12 @@ describe("a gateway that is told to stop", () => {
     );
     await running(gateway, 1);
     expect(await gateway.stop()).toEqual({ code: 0, signal: null });
-    // It is not left to wait for an answer that nobody will give.
-    const settled = await Promise.race([answer, sleep(10_000, "still waiting", { ref: false })]);
-    expect(CODES).toContain(settled);
+    // It is not left to wait for an answer that nobody will give: what the client says when it gives up is no such code.
+    expect(CODES).toContain(await answer);
   });
 
   it("RE-30 lets calls over stdio end too", async () => {
-    const gateway = await start(config, { flags: ["--stdio"] });
+    const gateway = await start({ ...config, serve: { drainMs: 100_000 } }, { flags: ["--stdio"] });
     const send = (message: object): void => {
       gateway.child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
     };
@@ -208,25 +214,24 @@ describe("a gateway that is told to stop", () => {
     send({ id: 1, method: "initialize", params: begin });
     await eventually("an answer", () => gateway.stdout().includes('"id":1'));
     send({ method: "notifications/initialized" });
-    send({ id: 2, method: "tools/call", params: { name: "local_wait", arguments: { ms: 2_000 } } });
+    send({ id: 2, method: "tools/call", params: { name: "local_wait", arguments: { ms: 6_000 } } });
     await running(gateway, 1);
     expect(await gateway.stop()).toEqual({ code: 0, signal: null });
     expect(gateway.stdout()).toContain('"id":2');
   });
 
   it("RE-30 exits at once when it is told again, and leaves no process", async () => {
-    const gateway = await start({ ...config, serve: { drainMs: 100_000 } });
-    const answer = overHttp(gateway, "near.wait", { ms: 100_000 }).catch(() => "cut");
+    // Whoever waits for the call, or for its time to end, does so longer than this test may take.
+    const gateway = await start({ ...config, serve: { drainMs: 600_000 } });
+    const answer = overHttp(gateway, "near.wait", { ms: 600_000 }).catch(() => "cut");
     await running(gateway, 1);
     const children = childrenOf(gateway.pid);
     gateway.child.kill("SIGTERM");
     await gateway.says(/"msg":"stopping"/);
-    const startedAt = performance.now();
     gateway.child.kill("SIGTERM");
     expect(await gateway.ended).toEqual({ code: 143, signal: null });
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
     expect(await answer).toBe("cut");
-    await eventually("no process left", () => children.filter(isRunning).length === 0, Boolean, 20_000);
+    await eventually("no process left", () => children.filter(isRunning).length === 0);
   });
 
   it("RE-30 leaves no process when it is killed", async () => {
@@ -234,6 +239,6 @@ describe("a gateway that is told to stop", () => {
     const children = childrenOf(gateway.pid);
     expect(children).toHaveLength(1);
     expect((await gateway.stop("SIGKILL")).signal).toBe("SIGKILL");
-    await eventually("no process left", () => children.filter(isRunning).length === 0, Boolean, 20_000);
+    await eventually("no process left", () => children.filter(isRunning).length === 0);
   });
 });

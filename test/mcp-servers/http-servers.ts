@@ -85,6 +85,7 @@ export async function serveFirstHttp(): Promise<SessionServer> {
 /** A server of SDK 2, whose requests can be looked at. */
 export interface ModernServer extends Listening {
   readonly requests: IncomingMessage[];
+  readonly calls: unknown[];
   readonly cancelled: string[];
   /** Tells all who listen that the tools have changed. */
   changeTools(): void;
@@ -93,11 +94,13 @@ export interface ModernServer extends Listening {
 /** Serves both revisions with the SDK 2 server. */
 export async function serveSecondHttp(): Promise<ModernServer> {
   const requests: IncomingMessage[] = [];
+  const calls: unknown[] = [];
   const cancelled: string[] = [];
   const handler = createMcpHandler(() => {
     const server = new Server(INFO, OPTIONS);
     server.setRequestHandler("tools/list", () => TOOLS);
     server.setRequestHandler("tools/call", async ({ params }, { mcpReq }) => {
+      calls.push(params.arguments);
       if (params.name === "sleep") {
         mcpReq.signal.addEventListener("abort", () => cancelled.push("sleep"));
         await NEVER;
@@ -111,7 +114,7 @@ export async function serveSecondHttp(): Promise<ModernServer> {
     requests.push(request);
     void serve(request as never, response);
   });
-  return { ...listening, requests, cancelled, changeTools: () => handler.notify.toolsChanged() };
+  return { ...listening, requests, calls, cancelled, changeTools: () => handler.notify.toolsChanged() };
 }
 
 /** Serves both revisions with servers of SDK 2 that a test makes. */

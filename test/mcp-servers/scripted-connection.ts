@@ -72,11 +72,11 @@ export function textOf(result: Readonly<Record<string, unknown>>): unknown {
   return JSON.parse(block?.text ?? "null");
 }
 
-/** Waits until something holds; fails after five seconds. */
+/** Waits until something holds; fails where it never does. */
 export async function until(what: () => boolean): Promise<void> {
-  const end = Date.now() + 5_000;
+  const end = Date.now() + 20_000;
   while (!what()) {
-    if (Date.now() > end) throw new Error("It did not happen in five seconds.");
+    if (Date.now() > end) throw new Error("It did not happen in twenty seconds.");
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }

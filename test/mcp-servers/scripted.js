@@ -12,7 +12,6 @@ let rounds = 0;
 let nextQuestion = 1;
 
 if (process.env.STARTS) appendFileSync(process.env.STARTS, `${process.pid}\n`);
-if (mode === "crashes-later") setTimeout(() => process.exit(5), 50);
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 const complete = (result) => (isModern ? { resultType: "complete", ...result } : result);
@@ -75,6 +74,12 @@ const TOOLS = {
     send({ id: 4_242, result: {} });
     return text("told");
   },
+  /** Tells it over the latest subscription, where there is one. */
+  changes: () => {
+    const _meta = { "io.modelcontextprotocol/subscriptionId": listening.at(-1) };
+    if (listening.length > 0) send({ method: "notifications/tools/list_changed", params: { _meta } });
+    return text(listening.length);
+  },
   "ends-listening": () => {
     send({ id: listening.at(-1), result: { resultType: "complete" } });
     return text(listening.length);
@@ -101,6 +106,8 @@ async function handle(message) {
     return;
   }
   if (method === "notifications/cancelled") cancelled.push(params.requestId);
+  if (method === "notifications/initialized" && mode === "crashes-later")
+    setTimeout(() => process.exit(5), 50);
   if (id === undefined) return;
   if (method === "server/discover") {
     if (mode === "exits-on-probe") process.exit(7);
@@ -138,7 +145,6 @@ async function handle(message) {
       method: "notifications/subscriptions/acknowledged",
       params: { _meta, notifications: params.notifications },
     });
-    setTimeout(() => send({ method: "notifications/tools/list_changed", params: { _meta } }), 20);
     listening.push(id);
     return;
   }

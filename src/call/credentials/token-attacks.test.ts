@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { createLocalJWKSet, exportJWK } from "jose";
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
 import { rejection } from "../../../test/make-operation.ts";
 import {
   delivery,
@@ -141,9 +142,10 @@ describe("a token that is not good", () => {
     expect(await verifier()(delivery(make(length)))).toBeDefined();
     const error = await refusal(make(length + 1));
     expect(error).toMatchObject({ ...REFUSED, cause: undefined });
-    const started = performance.now();
-    expect(await refusal(`${"a.".repeat(5_000_000)}!`)).toMatchObject(REFUSED);
-    expect(performance.now() - started).toBeLessThan(500);
+    const huge = `${"a.".repeat(5_000_000)}!`;
+    const started = cpuMs();
+    expect(await refusal(huge)).toMatchObject({ ...REFUSED, cause: undefined });
+    expect(cpuMs() - started).toBeLessThan(500);
   });
 
   it("Identity: nested as deep as it can be neither crashes nor hangs", async () => {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.ts";
 import type { JsonValue } from "../../core/json/json-value.ts";
 import { canonicalText, copyJson } from "./bounded-json.ts";
 
@@ -28,7 +29,7 @@ describe("copyJson", () => {
         expect(Object.isFrozen(copied)).toBe(true);
         if (typeof plain === "object" && plain !== null) expect(copied).not.toBe(plain);
       }),
-      { numRuns: 200 },
+      runs(200),
     );
   });
 
@@ -84,7 +85,7 @@ describe("canonicalText", () => {
         expect(canonicalText(shuffled(copied))).toBe(canonicalText(copied));
         expect(JSON.parse(canonicalText(copied))).toEqual(copied);
       }),
-      { numRuns: 200 },
+      runs(200),
     );
   });
 

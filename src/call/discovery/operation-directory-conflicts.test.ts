@@ -1,7 +1,12 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { notice, openDirectory, service } from "../../../test/open-directory.ts";
+import { runs } from "../../../test/runs.ts";
+import { stopClock } from "../../../test/stop-clock.ts";
 import { compareVersions } from "./compare-versions.ts";
+
+// What is small is read at once, but only for so many milliseconds.
+beforeEach(stopClock);
 
 describe("OperationDirectory, where services offer the same", () => {
   it("Discovery: takes ten replicas for one operation, vetted once, there until the last has left", () => {
@@ -98,7 +103,7 @@ describe("OperationDirectory, where services offer the same", () => {
         expect(replay(heard())).toEqual(new Map(expected));
         expect(directory.services.map(({ serviceId }) => serviceId)).toEqual([...model.keys()].sort());
       }),
-      { numRuns: 300 },
+      runs(300),
     );
   });
 });

@@ -1,6 +1,10 @@
-import { describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { notice, openDirectory, service } from "../../../test/open-directory.ts";
+import { stopClock } from "../../../test/stop-clock.ts";
 import { LISTED_PROBLEMS } from "./service-offers.ts";
+
+// What is small is read at once, but only for so many milliseconds.
+beforeEach(stopClock);
 
 describe("OperationDirectory, with what is wrong or too much", () => {
   it("Discovery: does not let one bad operation hide the others", () => {
@@ -29,9 +33,9 @@ describe("OperationDirectory, with what is wrong or too much", () => {
   it("Discovery: counts the problems of a service that has too many to list", async () => {
     const { found, directory } = openDirectory();
     found({ serviceId: "s", name: "s", operations: Array(LISTED_PROBLEMS).fill(1) });
-    await vi.waitFor(() => expect(directory.unusable.length).toBe(LISTED_PROBLEMS));
+    await vi.waitFor(() => expect(directory.unusable.length).toBe(LISTED_PROBLEMS), 20_000);
     found({ serviceId: "s", name: "s", operations: Array(LISTED_PROBLEMS + 2).fill(1) });
-    await vi.waitFor(() => expect(directory.unusable.length).toBe(LISTED_PROBLEMS + 1));
+    await vi.waitFor(() => expect(directory.unusable.length).toBe(LISTED_PROBLEMS + 1), 20_000);
     expect(directory.unusable.at(-1)).toEqual({
       serviceId: "s",
       reason: "2 more of its offers are unusable.",

@@ -1,7 +1,11 @@
-import { describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { notice, openDirectory, service } from "../../../test/open-directory.ts";
+import { stopClock } from "../../../test/stop-clock.ts";
 import { createMemoryBus } from "../memory-bus.ts";
 import { OperationDirectory } from "./operation-directory.ts";
+
+// What is small is read at once, but only for so many milliseconds.
+beforeEach(stopClock);
 
 describe("OperationDirectory", () => {
   it("Discovery: knows what there was before it came, and what came after", async () => {
@@ -46,6 +50,7 @@ describe("OperationDirectory", () => {
 
   it("Discovery: goes on when a listener throws, and stops telling one that left", () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    onTestFinished(() => warn.mockRestore());
     const { found, directory, heard } = openDirectory();
     const stop = directory.onChange(() => {
       throw new Error("listener");
@@ -56,7 +61,6 @@ describe("OperationDirectory", () => {
     stop();
     found(service("s", notice("a.y")));
     expect(warn).toHaveBeenCalledTimes(1);
-    warn.mockRestore();
     expect(directory.operations.map(({ id }) => id)).toEqual(["a.y"]);
   });
 

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { runs, schemaCases } from "../../../test/arbitrary-schema.ts";
+import { schemaCases } from "../../../test/arbitrary-schema.ts";
 import { query } from "../../../test/make-operation.ts";
+import { runs, seededRuns } from "../../../test/runs.ts";
 import { defineOperation } from "../../core/operation/operation.ts";
 import type { AnyOperation, OperationSpec } from "../../core/operation/operation-types.ts";
 import { compileSchema } from "../../core/schema/compile-schema.ts";
@@ -93,7 +94,7 @@ describe("readOperationNotice", () => {
         const checked = check(JSON.parse(JSON.stringify(notice)));
         expect(checked).toEqual({ usable: true, notice });
       }),
-      runs(150),
+      seededRuns(150),
     );
   });
 
@@ -112,7 +113,7 @@ describe("readOperationNotice", () => {
           if (!checked.usable) expect(checked.reason).not.toBe("");
         },
       ),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 

@@ -13,6 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   for (const close of closing.splice(0)) close();
+  vi.restoreAllMocks();
   vi.useRealTimers();
 });
 
@@ -134,6 +135,5 @@ describe("Peers", () => {
     expect(line.lost).not.toHaveBeenCalled();
     await pass(2 * BEAT_MS);
     expect(line.lost).toHaveBeenCalledOnce();
-    vi.restoreAllMocks();
   });
 });

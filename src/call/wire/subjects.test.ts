@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.ts";
 import { NOBODY, Subjects } from "./subjects.ts";
 
 const letters = (chars: string, max: number) =>
@@ -22,7 +23,7 @@ describe("Subjects", () => {
         expect(subjects.isFor(place, other)).toBe(one === other);
         expect(subjects.userOf(place)).toBe("ada");
       }),
-      { numRuns: 2_000 },
+      runs(2_000),
     );
   });
 

@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
+import { runs, scaled } from "../../../test/runs.ts";
 import { isMarkedEnvelope, localEnvelope, toolError } from "../../core/envelope/envelope.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import type { CallEvent } from "../call-events.ts";
@@ -97,9 +99,9 @@ describe("messages", () => {
         ).toEqual(bytes);
         expect(decoded.event?.type).toBe(given.type);
       }),
-      { numRuns: 500 },
+      runs(500),
     );
-    expect(sent).toBeGreaterThan(300);
+    expect(sent).toBeGreaterThan(scaled(500) * 0.6);
   });
 
   it("RE-17 an answer arrives as an envelope, one that holds nothing too", () => {
@@ -140,7 +142,7 @@ describe("messages", () => {
         const decoded = decodeMessage(changed);
         if (typeof decoded !== "string") expect(typeof decoded).toBe("object");
       }),
-      { numRuns: 2_000 },
+      runs(2_000),
     );
   });
 
@@ -187,7 +189,7 @@ describe("messages", () => {
   });
 
   it("Call: 100,000 levels are malformed, in no time", () => {
-    const start = performance.now();
+    const start = cpuMs();
     for (const [open, close] of [
       ["[", "]"],
       ['{"a":', "}"],
@@ -198,7 +200,7 @@ describe("messages", () => {
         decodeMessage(toBytes(`{"v":1,"event":{"type":"call.progress","requestId":"r","value":${deep}}}`)),
       ).toBe("malformed");
     }
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(cpuMs() - start).toBeLessThan(1_000);
   });
 
   it("Call: a key called __proto__ is a key", () => {

@@ -7,7 +7,11 @@ import type { CheckId } from "./check-titles.ts";
 
 type Calls = Partial<McpCheckOptions["calls"]>;
 
-function check(connection: McpConnectionOptions, calls: Calls = {}, timeoutMs = 2_000): Promise<CheckReport> {
+function check(
+  connection: McpConnectionOptions,
+  calls: Calls = {},
+  timeoutMs = 20_000,
+): Promise<CheckReport> {
   return checkMcp({
     target: "a server",
     connection: { connectTimeoutMs: 20_000, ...connection },

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CARRIERS } from "../../../test/arbitrary-result.ts";
-import { runs } from "../../../test/arbitrary-schema.ts";
 import { runResults as run } from "../../../test/run-results.ts";
+import { seededRuns } from "../../../test/runs.ts";
 import { envelope, STATUS, TIERED, text } from "../../../test/sample-results.ts";
 import { isPlainJson } from "../../core/json/json-text.ts";
 import { decodeToolResult, FORMAT_NAMES, transcode } from "../../formats/index.ts";
@@ -165,7 +165,7 @@ describe("waybill decode", () => {
         expect(code === 0 ? out : err).not.toBe("");
         expect([0, 2]).toContain(code);
       }),
-      runs(150),
+      seededRuns(150),
     );
   });
 });
@@ -184,7 +184,7 @@ describe("waybill encode and transcode", () => {
             expect(code).toBe(0);
             expect(JSON.parse(out)).toEqual(JSON.parse(json(value)));
           }),
-          runs(8),
+          seededRuns(8),
         );
       }
     }
@@ -205,7 +205,7 @@ describe("waybill encode and transcode", () => {
             const back = await run(["transcode", "--to", format], there.out);
             expect(decodeToolResult(JSON.parse(back.out)).data).toEqual(decodeToolResult(given).data);
           }),
-          runs(6),
+          seededRuns(6),
         );
       }
     }

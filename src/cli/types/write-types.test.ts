@@ -7,6 +7,7 @@ import { Type } from "typebox";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { cpuMs } from "../../../test/cpu-ms.ts";
 import { ROOT } from "../../../test/run-node.ts";
 import { defineOperation } from "../../core/operation/operation.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
@@ -107,7 +108,7 @@ describe("writeTypes", () => {
       await client.call("parcel.tree", { children: {} });
     `;
     expect(compile({ types: textOf(PARCELS), use })).toEqual([]);
-  }, 60_000);
+  });
 
   it("RE-27 gives the same text in any order, and one name to what says the same", () => {
     const text = textOf(PARCELS);
@@ -161,10 +162,10 @@ describe("writeTypes", () => {
         { type: "object", properties: { id: { type: "string" } } },
       ),
     );
-    const started = performance.now();
+    const started = cpuMs();
     let size = 0;
     for (const piece of writeTypes(many)) size += piece.length;
-    expect(performance.now() - started).toBeLessThan(10_000);
+    expect(cpuMs() - started).toBeLessThan(10_000);
     expect(size).toBeLessThan(10_000_000);
   });
 
@@ -176,7 +177,7 @@ describe("writeTypes", () => {
     await source.close();
     expect(text).toContain('"figma.getFile": {');
     expect(compile({ figma: text })).toEqual([]);
-  }, 60_000);
+  });
 
   it("RE-27 compiles for recorded servers", () => {
     const recorded = join(ROOT, "test/data/recorded-servers");
@@ -186,7 +187,7 @@ describe("writeTypes", () => {
     ]);
     expect(modules.length).toBeGreaterThanOrEqual(10);
     expect(compile(Object.fromEntries(modules))).toEqual([]);
-  }, 60_000);
+  });
 });
 
 interface Recording {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { Check } from "typebox/value";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.ts";
 import { httpEnvelope, isResponseEnvelope, localEnvelope, mcpEnvelope, toolError } from "./envelope.ts";
 import { ResponseEnvelopeSchema } from "./envelope-schemas.ts";
 
@@ -360,7 +361,7 @@ describe("agreement with the schema", () => {
         const changed = JSON.parse(JSON.stringify(replaceAt(meta, steps, by)));
         accepts(changed);
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 

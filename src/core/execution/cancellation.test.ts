@@ -1,5 +1,5 @@
 import { getEventListeners } from "node:events";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
 import { CallError } from "../errors/errors.ts";
 import { Cancellation } from "./cancellation.ts";
@@ -124,6 +124,7 @@ describe("Cancellation.guard", () => {
   it("RE-10 never leaves a late rejection unhandled", async () => {
     const unhandled = vi.fn();
     process.on("unhandledRejection", unhandled);
+    onTestFinished(() => void process.off("unhandledRejection", unhandled));
     const controller = new AbortController();
     let fail: (error: Error) => void = () => {};
     const pending = new Promise<never>((_, reject) => {
@@ -135,7 +136,6 @@ describe("Cancellation.guard", () => {
     fail(new Error("late"));
     vi.useRealTimers();
     await new Promise((resolve) => setTimeout(resolve, 5));
-    process.off("unhandledRejection", unhandled);
     expect(unhandled).not.toHaveBeenCalled();
   });
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { Type } from "typebox";
 import { describe, expect, it, vi } from "vitest";
 import { query, rejection, sleep } from "../../../test/make-operation.ts";
+import { runs } from "../../../test/runs.ts";
 import { httpEnvelope, localEnvelope, mcpEnvelope, rawData, toolError } from "../envelope/envelope.ts";
 import { type CallError, isCallError } from "../errors/errors.ts";
 import type { AnyOperation } from "../operation/operation-types.ts";
@@ -327,7 +328,7 @@ describe("failures", () => {
           expect(Object.is((error as CallError).cause, value)).toBe(true);
         }
       }),
-      { numRuns: 50 },
+      runs(50),
     );
   });
 

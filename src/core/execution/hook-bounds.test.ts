@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { query, rejection, sleep } from "../../../test/make-operation.ts";
 import type { CallError } from "../errors/errors.ts";
 import { OperationRegistry } from "../registry/registry.ts";
@@ -16,11 +16,22 @@ describe("bounds that a hook sets", () => {
   });
   let heard: unknown[] = [];
 
+  /** Lets ten milliseconds pass, and no more, while something is under way that has begun before. */
+  const inTenMs = async <T>(begin: () => Promise<T>): Promise<T> => {
+    vi.useFakeTimers();
+    const pending = begin();
+    await vi.advanceTimersByTimeAsync(10);
+    return pending;
+  };
+
+  afterEach(() => void vi.useRealTimers());
+
   it("RE-10 reach the handler as its deadline and signal, and end the call at once", async () => {
     heard = [];
     const registry = new OperationRegistry([slow]);
     registry.use((_, next) => next({}, { timeoutMs: 10 }));
-    expect(await rejection(registry.execute(slow, {}, { requestId: "r1" }))).toEqual(code("TIMEOUT"));
+    const ended = await inTenMs(() => rejection(registry.execute(slow, {}, { requestId: "r1" })));
+    expect(ended).toEqual(code("TIMEOUT"));
     expect(heard).toEqual(["r1", expect.any(Number), "TIMEOUT"]);
   });
 
@@ -36,7 +47,7 @@ describe("bounds that a hook sets", () => {
       deadlines.push(call.context.deadline);
       return next();
     });
-    expect(await rejection(registry.execute(outer))).toEqual(code("TIMEOUT"));
+    expect(await inTenMs(() => rejection(registry.execute(outer)))).toEqual(code("TIMEOUT"));
     expect(deadlines).toEqual([expect.any(Number), deadlines[0]]);
   });
 
@@ -44,8 +55,9 @@ describe("bounds that a hook sets", () => {
     heard = [];
     const registry = new OperationRegistry([slow]);
     registry.use((_, next) => next({}, { timeoutMs: 60_000 }));
-    expect(await rejection(registry.execute(slow, {}, { timeoutMs: 10 }))).toEqual(code("TIMEOUT"));
-    await sleep(1);
+    const ended = await inTenMs(() => rejection(registry.execute(slow, {}, { timeoutMs: 10 })));
+    expect(ended).toEqual(code("TIMEOUT"));
+    await vi.advanceTimersByTimeAsync(1);
     expect(heard[2]).toBe("TIMEOUT");
   });
 

@@ -2,9 +2,9 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import * as v from "valibot";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { z } from "zod";
-import { query, rejection, sleep } from "../../../test/make-operation.ts";
+import { deferred, query, rejection } from "../../../test/make-operation.ts";
 import type { AnyOperation } from "../operation/operation-types.ts";
 import { OperationRegistry } from "../registry/registry.ts";
 import type { RegistryOptions } from "../registry/registry-options.ts";
@@ -130,14 +130,17 @@ describe("Standard Schema input", () => {
 
   it("RE-10 does not run the handler when the call ended while its input was parsed", async () => {
     const handler = vi.fn();
-    const inputSchema = z.string().refine(async () => {
-      await sleep(20);
-      return true;
-    });
-    const operation = query("a.b", handler, { inputSchema });
-    const pending = new OperationRegistry([operation]).execute(operation, "x", { timeoutMs: 5 });
-    expect(await rejection(pending)).toMatchObject({ code: "TIMEOUT" });
-    await sleep(30);
+    const parsed = deferred<boolean>();
+    const refined = vi.fn(() => parsed.promise);
+    const operation = query("a.b", handler, { inputSchema: z.string().refine(refined) });
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const pending = rejection(new OperationRegistry([operation]).execute(operation, "x", { timeoutMs: 5 }));
+    await vi.advanceTimersByTimeAsync(5);
+    expect(await pending).toMatchObject({ code: "TIMEOUT" });
+    expect(refined).toHaveBeenCalled();
+    parsed.resolve(true);
+    await vi.advanceTimersByTimeAsync(1);
     expect(handler).not.toHaveBeenCalled();
   });
 });

@@ -1,8 +1,8 @@
 import { getEventListeners } from "node:events";
 import { Type } from "typebox";
-import { describe, expect, it, vi } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { collect, query, rejection, sleep, stream } from "../../../test/make-operation.ts";
+import { collect, deferred, query, rejection, sleep, stream, until } from "../../../test/make-operation.ts";
 import { localEnvelope, mcpEnvelope, toolError } from "../envelope/envelope.ts";
 import { CallError } from "../errors/errors.ts";
 import type { OperationContext } from "../operation/operation-context.ts";
@@ -10,6 +10,8 @@ import { withCursor } from "../operation/with-cursor.ts";
 import { OperationRegistry } from "../registry/registry.ts";
 
 const code = (expected: string) => expect.objectContaining({ code: expected });
+
+afterEach(() => void vi.useRealTimers());
 
 const yielding = (...values: unknown[]) =>
   stream("a.s", async function* () {
@@ -208,17 +210,16 @@ describe("starting", () => {
 
   it("RE-14 does not run the handler when the reader left while the input was parsed", async () => {
     const handler = vi.fn(async function* () {});
-    const inputSchema = z.string().refine(async () => {
-      await sleep(10);
-      return true;
-    });
+    const parsed = deferred<boolean>();
+    const inputSchema = z.string().refine(() => parsed.promise);
     const operation = stream("a.s", handler, { inputSchema });
     const iterator = new OperationRegistry([operation]).subscribe(operation, "x");
     const pending = iterator.next();
     await sleep(1);
     await iterator.return?.();
     expect(await pending).toEqual({ done: true, value: undefined });
-    await sleep(20);
+    parsed.resolve(true);
+    await sleep(1);
     expect(handler).not.toHaveBeenCalled();
   });
 
@@ -331,8 +332,9 @@ describe("leaving", () => {
 
   it("RE-14 closes a stream that only comes after the reader has left", async () => {
     const ended = vi.fn(async () => ({ done: true as const, value: undefined }));
+    const opened = deferred();
     const operation = stream("a.s", async () => {
-      await sleep(5);
+      await opened.promise;
       return { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}), return: ended }) };
     });
     const iterator = new OperationRegistry([operation]).subscribe(operation);
@@ -340,7 +342,9 @@ describe("leaving", () => {
     await sleep(1);
     await iterator.return?.();
     await pending;
-    await sleep(10);
+    expect(ended).not.toHaveBeenCalled();
+    opened.resolve();
+    await sleep(1);
     expect(ended).toHaveBeenCalledTimes(1);
   });
 
@@ -348,10 +352,11 @@ describe("leaving", () => {
     const source = {
       [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false as const, value: 1 }) }),
     };
+    const opened = deferred();
     const [now, later] = [
       stream("a.now", () => source),
       stream("a.later", async () => {
-        await sleep(5);
+        await opened.promise;
         return source;
       }),
     ];
@@ -362,7 +367,8 @@ describe("leaving", () => {
     await sleep(1);
     await iterator.return?.();
     expect(await pending).toEqual({ done: true, value: undefined });
-    await sleep(10);
+    opened.resolve();
+    await sleep(1);
   });
 
   it("RE-14 fails with a CallError when the handler's finally throws", async () => {
@@ -410,7 +416,7 @@ describe("ending early", () => {
       controller.abort("bye");
       expect(await rejection(pending ?? iterator.next())).toMatchObject({ code: "ABORTED", cause: "bye" });
       expect(await iterator.next()).toEqual({ done: true, value: undefined });
-      await sleep(5);
+      await until(() => events.length > 1);
       expect(events).toEqual(["signal ABORTED", "finally"]);
       expect(getEventListeners(controller.signal, "abort")).toEqual([]);
     },
@@ -422,17 +428,21 @@ describe("ending early", () => {
     const read = async () => {
       for await (const { data } of registry.subscribe(operation, {}, { timeoutMs: 20 })) seen.push(data);
     };
-    expect(await rejection(read())).toEqual(code("TIMEOUT"));
+    vi.useFakeTimers();
+    const ended = rejection(read());
+    await vi.advanceTimersByTimeAsync(20);
+    expect(await ended).toEqual(code("TIMEOUT"));
     expect(seen.slice(0, 2)).toEqual([0, 1]);
-    await sleep(5);
+    await vi.advanceTimersByTimeAsync(5);
     expect(events).toEqual(["signal TIMEOUT", "finally"]);
   });
 
   it("RE-14 reaches an idle handler at the deadline, before its reader comes back", async () => {
+    vi.useFakeTimers();
     const { events, operation, registry } = ticking();
     const iterator = registry.subscribe(operation, {}, { timeoutMs: 10 });
     await iterator.next();
-    await sleep(25);
+    await vi.advanceTimersByTimeAsync(10);
     expect(events).toEqual(["signal TIMEOUT", "finally"]);
     expect(await rejection(iterator.next())).toEqual(code("TIMEOUT"));
   });
@@ -470,13 +480,12 @@ describe("ending early", () => {
   });
 
   it("RE-14 leaves no timer and no listener after a normal end", async () => {
+    vi.useFakeTimers();
     const { signal } = new AbortController();
     const registry = new OperationRegistry([yielding(1, 2)]);
-    const timers = process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
     expect(await collect(registry.subscribe("a.s", {}, { signal, timeoutMs: 60_000 }))).toHaveLength(2);
     expect(getEventListeners(signal, "abort")).toEqual([]);
-    const left = process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
-    expect(left).toBeLessThanOrEqual(timers);
+    expect(vi.getTimerCount()).toBe(0);
   });
 });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.ts";
 import { findJsonFault } from "./json-fault.ts";
 
 describe("finding where JSON goes wrong", () => {
@@ -67,7 +68,7 @@ describe("finding where JSON goes wrong", () => {
         if (isJson) expect(findJsonFault(text)).toBe(text.length);
         else expect(findJsonFault(text)).toBeLessThanOrEqual(text.length);
       }),
-      { numRuns: 2_000 },
+      runs(2_000),
     );
   });
 

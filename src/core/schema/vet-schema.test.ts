@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
 import { expectAnswers, refusal } from "../../../test/schema-answers.ts";
 import { compileSchema } from "./compile-schema.ts";
 
@@ -40,7 +41,7 @@ describe("limits on schemas", () => {
   it("RE-32 refuses shared objects that unfold without end, and references that multiply", () => {
     let shared: object = { type: "string" };
     for (let i = 0; i < 60; i++) shared = { allOf: [shared, shared] };
-    const start = performance.now();
+    const start = cpuMs();
     expect(refusal(shared).message).toBe("The schema is longer than 4194304 characters.");
     const names = Array.from({ length: 30 }, (_, i) => `d${i}`);
     const $defs = Object.fromEntries(
@@ -51,7 +52,7 @@ describe("limits on schemas", () => {
     );
     const doubling = { $ref: "#/$defs/d0", $defs: { ...$defs, d30: {} } };
     expect(refusal(doubling).message).toContain("applies more than 10000 subschemas to one value");
-    expect(performance.now() - start).toBeLessThan(5_000);
+    expect(cpuMs() - start).toBeLessThan(5_000);
   });
 
   it("RE-32 follows an object that is used twice, and refuses one that contains itself", () => {
@@ -74,9 +75,9 @@ describe("references among many resources", () => {
       $defs: many(10_000, (i) => [`d${i}`, { $id: `e:${i}`, $dynamicAnchor: "n" }]),
       properties: many(16_000, (i) => [`p${i}`, { $dynamicRef: "e:0#n" }]),
     };
-    const started = performance.now();
+    const started = cpuMs();
     compileSchema(schema);
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(cpuMs() - started).toBeLessThan(5_000);
   });
 });
 

@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
+import { runs } from "../../../test/runs.ts";
 import { cleanText, describeFindings } from "./clean-text.ts";
 
 const tags = (text: string) =>
@@ -86,7 +88,7 @@ describe("cleanText", () => {
         const controls = Array.from(once, (letter) => letter.codePointAt(0) as number).filter(isHidden);
         expect(controls).toEqual([]);
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 
@@ -115,16 +117,16 @@ describe("cleanText", () => {
         expect(once.text.replace(flags, "")).not.toMatch(ignorable);
         expect(once.text).not.toMatch(idle);
       }),
-      { numRuns: 3_000 },
+      runs(3_000),
     );
   });
 
   it.each(["\u001B]", "\u001B[", "\u001B[0", "\u200D", "\u{1F3F4}\u{E0067}\u{E0062}", "\u001B[ ", "\u0090x"])(
     "Mcp: takes linear time for a million of %j",
     (piece) => {
-      const startedAt = performance.now();
+      const startedAt = cpuMs();
       cleanText(piece.repeat(1_000_000 / piece.length));
-      expect(performance.now() - startedAt).toBeLessThan(10_000);
+      expect(cpuMs() - startedAt).toBeLessThan(10_000);
     },
   );
 });

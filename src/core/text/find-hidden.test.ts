@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
 import { findHidden } from "./find-hidden.ts";
 
 describe("findHidden", () => {
@@ -20,8 +21,8 @@ describe("findHidden", () => {
   it("Mcp: takes linear time, and any depth", () => {
     let deep: unknown = "\u200B";
     for (let level = 0; level < 200_000; level++) deep = level % 2 === 0 ? [deep] : { deep };
-    const startedAt = performance.now();
+    const startedAt = cpuMs();
     expect(findHidden(deep)).toEqual([{ kind: "zero-width", count: 1 }]);
-    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    expect(cpuMs() - startedAt).toBeLessThan(10_000);
   });
 });

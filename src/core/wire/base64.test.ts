@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.ts";
 import { decodeBase64, encodeBase64 } from "./base64.ts";
 
 /** The vectors of RFC 4648, section 10. */
@@ -74,7 +75,7 @@ describe("base64", () => {
         const bytes = decodeBase64(text);
         if (bytes !== undefined) expect(encodeBase64(bytes)).toBe(text);
       }),
-      { numRuns: 1_000 },
+      runs(1_000),
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.ts";
 import { CallError } from "../errors/errors.ts";
 import { fromWire } from "./from-wire.ts";
 
@@ -251,7 +252,7 @@ describe("the law of hostile JSON", () => {
         }
         expect(Object.keys(Object.prototype)).toEqual([]);
       }),
-      { numRuns: 1_000 },
+      runs(1_000),
     );
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.ts";
 import type { MCPContentBlock } from "../envelope/content-block.ts";
 import {
   httpEnvelope,
@@ -105,7 +106,7 @@ describe("values over a wire", () => {
       fc.property(crossing, (value) => {
         expect(overTheWire(value)).toStrictEqual(value);
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 
@@ -185,7 +186,7 @@ describe("envelopes over a wire", () => {
         expect(back).toStrictEqual(envelope);
         expect(isMarkedEnvelope(back)).toBe(true);
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 

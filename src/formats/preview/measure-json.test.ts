@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.ts";
 import { measureJson } from "./measure-json.ts";
 
 class Point {
@@ -28,7 +29,7 @@ describe("measuring JSON", () => {
       fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
         expect(measureJson(value).characters).toBe(JSON.stringify(value).length);
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.ts";
 import { toReadResourceResult } from "../../core/result/result-store.ts";
 import { createMemoryStore, type MemoryStore } from "./memory-store.ts";
 
@@ -50,7 +51,7 @@ describe("a store in memory", () => {
         const store = createMemoryStore();
         expect(readAll(store, store.put(plain(text)).uri, length)).toBe(text);
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.ts";
 import { composeToolPayload } from "../status-envelope/compose-tool-payload.ts";
 import type { ToolPayload, ToolResponseMeta } from "../status-envelope/types.ts";
 import { estimateTokens } from "./estimate-tokens.ts";
@@ -246,7 +247,7 @@ describe("previewing a result", () => {
           expect(payload.content).toEqual(composeToolPayload(options).content);
         }
       }),
-      { numRuns: 300 },
+      runs(300),
     );
   });
 });

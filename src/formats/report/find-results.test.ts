@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { runs } from "../../../test/arbitrary-schema.ts";
+import { seededRuns } from "../../../test/runs.ts";
 import { envelope, STATUS, TIERED, text } from "../../../test/sample-results.ts";
 import { isFormatError } from "../format-error.ts";
 import { transcode } from "../transcode.ts";
@@ -75,7 +75,7 @@ describe("results found in a text", () => {
         const thrown = thrownBy(() => reportsOf(given));
         expect(thrown === undefined || thrown instanceof ResultTextError).toBe(true);
       }),
-      runs(200),
+      seededRuns(200),
     );
   });
 

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   buildStructuredResponse,
   buildToolResponse,
@@ -103,9 +103,9 @@ describe("composeToolPayload", () => {
 
   it("TR-1 warns on the console unless told where", () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
+    onTestFinished(() => warn.mockRestore());
     composeToolPayload({ meta: { status: "ok", summary: "x".repeat(81) }, data: 1 });
     expect(warn).toHaveBeenCalledOnce();
-    warn.mockRestore();
   });
 });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.ts";
 import { fromBase64Text, fromUtf8, hasStrayBits, paddingOf } from "./base64-text.ts";
 
 const LENGTHS = [0, 1, 2, 3, 4, 49_150, 49_151, 49_152, 49_153, 49_154, 60_000];
@@ -22,7 +23,7 @@ describe("base64", () => {
           /^[A-Za-z0-9+/=]*$/.test(spelling);
         expect(fromBase64Text(spelling) !== undefined).toBe(strict);
       }),
-      { numRuns: 2_000 },
+      runs(2_000),
     );
   });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.ts";
 import { toToolResult } from "../index.ts";
 import { Base64Writer, toBase64Text } from "./base64-writer.ts";
 import { ENVELOPE_PREFIX } from "./envelope-block.ts";
@@ -50,7 +51,7 @@ describe("an envelope with long lists", () => {
       fc.property(payload, (value) => {
         expect(written(value)).toBe(asJson(value));
       }),
-      { numRuns: 200 },
+      runs(200),
     );
   });
 

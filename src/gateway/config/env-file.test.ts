@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
 import { parseEnvFile } from "./env-file.ts";
 
 const read = (text: string) => Object.fromEntries(parseEnvFile(text));
@@ -56,10 +57,10 @@ describe("parseEnvFile", () => {
   });
 
   it("takes time by the length of the text", () => {
-    const start = performance.now();
+    const start = cpuMs();
     parseEnvFile(`A="${"\\".repeat(300_000)}`);
     parseEnvFile(`${"A".repeat(300_000)}\n${" ".repeat(300_000)}`);
     parseEnvFile("A='\n".repeat(20_000));
-    expect(performance.now() - start).toBeLessThan(5_000);
+    expect(cpuMs() - start).toBeLessThan(5_000);
   });
 });

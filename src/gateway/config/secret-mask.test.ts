@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
 import { SecretMask } from "./secret-mask.ts";
 
 function maskOf(...values: string[]): SecretMask {
@@ -110,8 +111,8 @@ describe("SecretMask", () => {
 
   it("takes time by the length of the text, not by the number of secrets", () => {
     const mask = maskOf(...Array.from({ length: 5_000 }, (_, i) => `secret-number-${i}-${i * 7919}`));
-    const start = performance.now();
+    const start = cpuMs();
     mask.mask("what a long text this is, with secrets in none of its parts. ".repeat(20_000));
-    expect(performance.now() - start).toBeLessThan(3_000);
+    expect(cpuMs() - start).toBeLessThan(3_000);
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
 import { findHunks } from "./text-hunks.ts";
 
 const words = fc.array(fc.constantFrom("a", "b", "keys", " ", "\\u{200b}", "😀", "."), { maxLength: 60 });
@@ -29,10 +30,10 @@ describe("hunks", () => {
 
   it("are one where texts have nothing in common, however long, in no time", () => {
     const before = Array.from({ length: 50_000 }, (_, i) => `a${i}`).join(" ");
-    const startedAt = performance.now();
+    const startedAt = cpuMs();
     const [hunk, ...others] = findHunks(before, before.replaceAll("a", "b"));
     expect([others, hunk?.after.length]).toEqual([[], before.length]);
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(cpuMs() - startedAt).toBeLessThan(2_000);
   });
 
   it("hold all that was taken out and put in", () => {

@@ -1,7 +1,7 @@
 import { getEventListeners } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
-import { collect, query, rejection, sleep, stream } from "../../../test/make-operation.ts";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { collect, deferred, query, rejection, sleep, stream, until } from "../../../test/make-operation.ts";
 import { toolError } from "../../core/envelope/envelope.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import { defineOperation } from "../../core/operation/operation.ts";
@@ -119,7 +119,7 @@ describe("timeouts and retries", () => {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       heard.push(signal.reason.code);
     });
-    const { registry } = setUp([slow], { "a.*": { timeoutMs: 10 } });
+    const { registry } = setUp([slow], { "a.*": { timeoutMs: 100 } });
     expect(await rejection(registry.execute(slow, {}, { timeoutMs: 60_000 }))).toEqual(code("TIMEOUT"));
     expect(heard).toEqual(["TIMEOUT"]);
   });
@@ -165,10 +165,13 @@ describe("timeouts and retries", () => {
     const started = performance.now();
     await registry.execute(later.operation);
     expect(performance.now() - started).toBeGreaterThanOrEqual(28);
-    for (const policy of [{ retries: { ...retries, maxDelayMs: 20 } }, { retries, timeoutMs: 20 }]) {
+    for (const policy of [
+      { retries: { ...retries, maxDelayMs: 3_599_999 } },
+      { retries: { ...retries, maxDelayMs: 3_600_000 }, timeoutMs: 60_000 },
+    ]) {
       const { operation, runs } = failing(
         "query",
-        new CallError("RATE_LIMITED", "", { details: { retryAfterMs: 30 } }),
+        new CallError("RATE_LIMITED", "", { details: { retryAfterMs: 3_600_000 } }),
       );
       const setup = setUp([operation], { "a.*": policy });
       expect(await rejection(setup.registry.execute(operation))).toEqual(code("RATE_LIMITED"));
@@ -177,11 +180,17 @@ describe("timeouts and retries", () => {
   });
 
   it("stop when the caller leaves", async () => {
-    const { operation, runs } = failing("query", new CallError("UNAVAILABLE"));
+    const leaving = new AbortController();
+    let runs = 0;
+    const operation = query("a.fail", () => {
+      runs++;
+      setTimeout(() => leaving.abort(new DOMException("It is late.", "TimeoutError")), 5);
+      throw new CallError("UNAVAILABLE");
+    });
     const { registry } = setUp([operation], { "a.*": { retries: { attempts: 9, delayMs: 10_000 } } });
-    const signal = AbortSignal.timeout(5);
+    const { signal } = leaving;
     expect(await rejection(registry.execute(operation, {}, { signal }))).toEqual(code("TIMEOUT"));
-    expect(runs()).toBe(1);
+    expect(runs).toBe(1);
   });
 });
 
@@ -213,7 +222,7 @@ describe("rate and concurrency", () => {
       "a.hang",
       (_, { signal }) => new Promise((resolve) => signal.addEventListener("abort", resolve)),
     );
-    const { registry } = setUp([hang], { "a.*": { concurrency: 1, timeoutMs: 20 } }, { queue: 2 });
+    const { registry } = setUp([hang], { "a.*": { concurrency: 1, timeoutMs: 500 } }, { queue: 2 });
     const all = await Promise.all(Array.from({ length: 4 }, () => rejection(registry.execute(hang))));
     expect(all.map((error) => (error as CallError).code).sort()).toEqual([
       "RESOURCE_EXHAUSTED",
@@ -296,12 +305,15 @@ describe("rate and concurrency", () => {
 });
 
 describe("kept and shared results", () => {
+  afterEach(() => void vi.useRealTimers());
+
   const counting = (make = query) => {
     let runs = 0;
     return make("a.count", (input) => ({ run: ++runs, input }));
   };
 
   it("are kept for the same caller and input, whatever the order of its members, until they are too old", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
     const count = counting();
     const { registry, notes } = setUp([count], { "a.*": { cacheMs: 40 } });
     const run = async (input: unknown, options?: ExecuteOptions) =>
@@ -316,14 +328,16 @@ describe("kept and shared results", () => {
       undefined,
       true,
     ]);
-    await sleep(45);
+    vi.advanceTimersByTime(39);
+    expect(await run({ x: 1 })).toBe(2);
+    vi.advanceTimersByTime(1);
     expect(await run({ x: 1 })).toBe(5);
     registry.register(counting(), { replace: true });
     expect(await run({ x: 1 })).toBe(1);
   });
 
   it("can be changed by who gets one without harm to the next", async () => {
-    const { registry } = setUp([counting()], { "a.*": { cacheMs: 1_000 } });
+    const { registry } = setUp([counting()], { "a.*": { cacheMs: 60_000 } });
     for (let n = 0; n < 3; n++) {
       const { data } = (await registry.execute("a.count", {})) as { data: { run: number } };
       expect(data.run).toBe(1);
@@ -334,7 +348,7 @@ describe("kept and shared results", () => {
   it("are no errors, and none of operations that change something", async () => {
     let runs = 0;
     const no = query("a.no", () => toolError(++runs));
-    const { registry } = setUp([no, counting(mutation)], { "a.*": { cacheMs: 1_000, singleFlight: true } });
+    const { registry } = setUp([no, counting(mutation)], { "a.*": { cacheMs: 60_000, singleFlight: true } });
     await registry.execute(no);
     expect((await registry.execute(no)).data).toBe(2);
     await Promise.all([registry.execute("a.count"), registry.execute("a.count")]);
@@ -342,44 +356,52 @@ describe("kept and shared results", () => {
   });
 
   it("make room: as many entries and characters as may be kept, the one not asked for longest goes", async () => {
-    const { registry } = setUp([counting()], { "a.*": { cacheMs: 10_000 } }, { cacheEntries: 2 });
+    const { registry } = setUp([counting()], { "a.*": { cacheMs: 60_000 } }, { cacheEntries: 2 });
     const run = async (input: unknown) =>
       ((await registry.execute("a.count", input)).data as { run: number }).run;
     expect([await run(1), await run(2), await run(1), await run(3), await run(1), await run(2)]).toEqual([
       1, 2, 1, 3, 1, 4,
     ]);
-    const small = setUp([counting()], { "a.*": { cacheMs: 10_000 } }, { cacheCharacters: 400 });
+    const small = setUp([counting()], { "a.*": { cacheMs: 60_000 } }, { cacheCharacters: 400 });
     const long = "x".repeat(500);
     await small.registry.execute("a.count", long);
     expect((await small.registry.execute("a.count", long)).data).toMatchObject({ run: 2 });
   });
 
   it("share one run, which ends when everybody has left; each keeps its own deadline", async () => {
-    let runs = 0;
+    const running: { readonly end: () => void }[] = [];
     const ends: unknown[] = [];
     const slow = query("a.slow", async (_, { signal }) => {
-      runs++;
-      try {
-        await delay(40, undefined, { signal });
-      } catch {
+      const { promise, resolve } = deferred();
+      running.push({ end: resolve });
+      signal.addEventListener("abort", () => {
         ends.push("aborted");
-      }
-      return { runs };
+        resolve();
+      });
+      await promise;
     });
     const { registry, notes } = setUp([slow], { "a.*": { singleFlight: true } });
-    const [first, second, third] = await Promise.allSettled([
-      registry.execute(slow, {}, { timeoutMs: 5 }),
+    const [first, second, third] = [
+      registry.execute(slow, {}, { timeoutMs: 100 }),
       registry.execute(slow, {}),
-      registry.execute(slow, {}, { timeoutMs: 10 }),
+      registry.execute(slow, {}, { timeoutMs: 200 }),
+    ];
+    expect((await Promise.allSettled([first, third])).map(({ status }) => status)).toEqual([
+      "rejected",
+      "rejected",
     ]);
-    expect([first.status, second.status, third.status]).toEqual(["rejected", "fulfilled", "rejected"]);
-    expect([runs, ends]).toEqual([1, []]);
+    running[0]?.end();
+    await second;
+    expect([running.length, ends]).toEqual([1, []]);
     expect(notes.filter((note) => note?.shared)).toHaveLength(2);
-    await Promise.allSettled([1, 2].map(() => registry.execute(slow, {}, { timeoutMs: 5 })));
-    await sleep(2);
-    expect([runs, ends]).toEqual([2, ["aborted"]]);
-    await Promise.all([registry.execute(slow, {}, ada), registry.execute(slow, {}, bob)]);
-    expect(runs).toBe(4);
+    await Promise.allSettled([1, 2].map(() => registry.execute(slow, {}, { timeoutMs: 100 })));
+    await until(() => ends.length > 0);
+    expect([running.length, ends]).toEqual([2, ["aborted"]]);
+    const others = [registry.execute(slow, {}, ada), registry.execute(slow, {}, bob)];
+    await until(() => running.length === 4);
+    for (const { end } of running) end();
+    await Promise.all(others);
+    expect(running).toHaveLength(4);
   });
 });
 
@@ -438,7 +460,7 @@ describe("idempotency keys", () => {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
     });
     const { registry } = setUp([put], { "a.*": { concurrency: 1 } });
-    const first = rejection(registry.execute(put, {}, { ...keyed("k"), timeoutMs: 30 }));
+    const first = rejection(registry.execute(put, {}, { ...keyed("k"), timeoutMs: 1_000 }));
     expect(await rejection(registry.execute(put, {}, { ...keyed("l"), timeoutMs: 5 }))).toEqual(
       code("TIMEOUT"),
     );
@@ -446,7 +468,7 @@ describe("idempotency keys", () => {
     await sleep(2);
     expect(await rejection(registry.execute(put, {}, keyed("k")))).toEqual(code("CONFLICT"));
     expect(runs).toBe(1);
-    expect(await rejection(registry.execute(put, {}, { ...keyed("l"), timeoutMs: 5 }))).toEqual(
+    expect(await rejection(registry.execute(put, {}, { ...keyed("l"), timeoutMs: 200 }))).toEqual(
       code("TIMEOUT"),
     );
     expect(runs).toBe(2);
@@ -477,16 +499,19 @@ describe("as a whole", () => {
     const outer: AnyOperation = query("a.outer", (input, { execute }) =>
       input === 0 ? 0 : execute("a.outer", 0),
     );
-    const { registry } = setUp([outer], { "a.*": { concurrency: 1, timeoutMs: 20 } });
+    const { registry } = setUp([outer], { "a.*": { concurrency: 1, timeoutMs: 1_000 } });
     expect(await rejection(registry.execute(outer, 1))).toEqual(code("TIMEOUT"));
     expect((await registry.execute(outer, 0)).data).toBe(0);
   });
 
   it("does no harm behind a server that keeps answers by key itself", async () => {
     let runs = 0;
+    const { promise: mayEnd, resolve: end } = deferred();
     const put = mutation("a.put", async () => {
-      await delay(20);
-      return ++runs;
+      runs++;
+      const run = runs;
+      await mayEnd;
+      return run;
     });
     const { registry } = setUp([put], { "a.*": { concurrency: 1 } }, { queue: 0 });
     const handler = createHttpHandler(registry);
@@ -496,37 +521,34 @@ describe("as a whole", () => {
       const response = await handler.fetch(request);
       return [response.status, await response.text()];
     };
-    const [first, refused] = await Promise.all([send("k"), send("l")]);
+    const running = send("k");
+    await until(() => runs === 1);
+    const refused = await send("l");
+    end();
+    const first = await running;
     expect(first).toEqual([200, "1"]);
-    expect(refused?.[0]).toBe(503);
+    expect(refused[0]).toBe(503);
     expect(await send("k")).toEqual(first);
     // What was turned away for want of a turn never ran, and may be made with the same key.
     expect(await send("l")).toEqual([200, "2"]);
   });
 
   it("takes other rules while calls wait, and turns away who waits when it closes", async () => {
-    let go = (): void => {};
-    const hold = query(
-      "a.hold",
-      () =>
-        new Promise<void>((resolve) => {
-          go = resolve;
-        }),
-    );
+    const running: (() => void)[] = [];
+    const hold = query("a.hold", () => new Promise<void>((resolve) => running.push(resolve)));
     const { registry, policies } = setUp([hold], { "a.*": { concurrency: 1 } });
     const first = registry.execute(hold);
     const second = registry.execute(hold);
+    await until(() => running.length > 0);
     await sleep(1);
-    const endFirst = go;
+    expect(running).toHaveLength(1);
     policies.update(rulesOf({ "a.*": { concurrency: 2 } }));
-    await sleep(1);
-    expect(go).not.toBe(endFirst);
+    await until(() => running.length === 2);
     const third = rejection(registry.execute(hold));
     await sleep(1);
     policies.close();
     expect(await third).toEqual(code("UNAVAILABLE"));
-    endFirst();
-    go();
+    for (const end of running) end();
     await Promise.all([first, second]);
   });
 
@@ -542,7 +564,8 @@ describe("as a whole", () => {
       "a.*": { concurrency: 50, rate: { calls: 1_000, perMs: 20 }, timeoutMs: 5_000 },
       "a.work": { retries, cacheMs: 5, singleFlight: true },
     });
-    const before = process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+    const before = timers();
     const shared = new AbortController();
     let settled = 0;
     const calls = Array.from({ length: 10_000 }, async (_, n) => {
@@ -558,10 +581,7 @@ describe("as a whole", () => {
     });
     await Promise.all(calls);
     expect(settled).toBe(10_000);
-    await sleep(30);
-    expect(process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length).toBeLessThanOrEqual(
-      before,
-    );
+    await until(() => timers() <= before);
     expect(getEventListeners(shared.signal, "abort")).toEqual([]);
   });
 });

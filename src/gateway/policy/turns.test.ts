@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { runs } from "../../../test/runs.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import { Cancellation } from "../../core/execution/cancellation.ts";
 import { Turns } from "./turns.ts";
@@ -88,7 +89,7 @@ describe("turns", () => {
           }
         },
       ),
-      { numRuns: 60 },
+      runs(60),
     );
   });
 
@@ -274,7 +275,7 @@ describe("turns", () => {
         }
         expect(turns.waiting).toBe(0);
       }),
-      { numRuns: 60 },
+      runs(60),
     );
   });
 

@@ -61,7 +61,7 @@ describe("serveGatewayStdio", () => {
       send({ method: "notifications/initialized" });
       send({ id: 2, method: "tools/call", params: { name: "desk_wait", arguments: {} } });
       await until(() => text.includes('"id":1'));
-      const ended = how === "stdin ends" ? stdin.end() && stdio.closed : stdio.close({ timeoutMs: 5_000 });
+      const ended = how === "stdin ends" ? stdin.end() && stdio.closed : stdio.close({ timeoutMs: 60_000 });
       await new Promise((resolve) => setTimeout(resolve, 100));
       expect(text).not.toContain('"id":2');
       finish("late");

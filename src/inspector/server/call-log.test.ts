@@ -115,12 +115,13 @@ describe("the call log", () => {
     );
     expect(view(1)?.row).not.toHaveProperty("code");
     expect(view(2)?.row).toMatchObject({ outcome: "ok", code: "ABORTED", values: 1 });
-    await expect.poll(() => view(3)?.row).toMatchObject({ code: "ABORTED", values: 1 });
-    const reading = registry.subscribe("desk.busy", undefined, { timeoutMs: 20 });
+    const patience = { timeout: 20_000 };
+    await expect.poll(() => view(3)?.row, patience).toMatchObject({ code: "ABORTED", values: 1 });
+    const reading = registry.subscribe("desk.busy", undefined, { timeoutMs: 1_000 });
     await reading.next();
     await rejection(reading.next());
     finish(1);
-    await expect.poll(() => view(4)?.row).toMatchObject({ outcome: "call_error", code: "TIMEOUT" });
+    await expect.poll(() => view(4)?.row, patience).toMatchObject({ outcome: "call_error", code: "TIMEOUT" });
   });
 
   it("keeps no password", async () => {

@@ -122,11 +122,19 @@ describe("requests of the inspector", () => {
       port,
       path: "/inspect/api/run",
       method: "POST",
-      headers: { "content-type": "application/json", "content-length": body.length },
+      headers: {
+        "content-type": "application/json",
+        "content-length": body.length,
+        expect: "100-continue",
+      },
     });
     const answered = new Promise<number | undefined>((resolve, reject) => {
       sent.on("response", (response) => resolve(response.resume().statusCode)).on("error", reject);
     });
+    // The gateway has the head by the time it asks for the body.
+    const isWanted = new Promise((resolve) => sent.on("continue", resolve));
+    sent.flushHeaders();
+    await isWanted;
     sent.write(body.slice(0, 5));
     await sleep(100);
     inspector.close();

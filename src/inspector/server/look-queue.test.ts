@@ -33,12 +33,10 @@ const STAYS = { destroyed: false };
 describe("looking at results and texts", () => {
   it("lets the gateway answer others meanwhile, however many values they have", async () => {
     const inspected = await start();
-    const health = async (): Promise<number> => {
-      const startedAt = performance.now();
-      await (await fetch(`${inspected.url}/health`)).text();
-      return performance.now() - startedAt;
-    };
+    const health = async () => await (await fetch(`${inspected.url}/health`)).text();
     await health();
+    // So that the thread has started.
+    expect((await inspected.ask("decode", { body: { text: resultOf(5) } })).status).toBe(200);
     let isOver = false;
     const looks = Promise.all([
       inspected.ask("formats", { body: { envelope: envelopeOf(25_000) } }),
@@ -46,13 +44,15 @@ describe("looking at results and texts", () => {
     ]).finally(() => {
       isOver = true;
     });
-    let longest = 0;
+    let answers = 0;
     while (!isOver) {
-      longest = Math.max(longest, await health());
+      await health();
+      answers += 1;
       await sleep(5);
     }
     expect((await looks).map(({ status }) => status)).toEqual([200, 200]);
-    expect(longest).toBeLessThan(500);
+    // One that looks at them itself answers before that and after it, and not meanwhile.
+    expect(answers).toBeGreaterThan(10);
   });
 
   it("refuses one value more than twenty-five thousand, in their texts too", async () => {

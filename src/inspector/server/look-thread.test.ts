@@ -8,7 +8,7 @@ let open: LookThread | undefined;
 afterEach(async () => await open?.close());
 
 function start(options?: LookThreadOptions): LookThread {
-  open = new LookThread(options);
+  open = new LookThread({ timeoutMs: 60_000, ...options });
   return open;
 }
 
@@ -68,7 +68,7 @@ describe("the thread that looks at results and texts", () => {
   });
 
   it("is ended when one look takes too long, says so, and does the next", async () => {
-    const thread = start({ timeoutMs: 2_000 });
+    const thread = start({ timeoutMs: 60_000 });
     expect(await textsOf(thread, decoding("a"))).toEqual(["a"]);
     await thread.close();
     const hurried = start({ timeoutMs: 1 });

@@ -110,13 +110,23 @@ describe("calls of a page whose callers are no longer believed", () => {
       port: open.port,
       path: "/inspect/api/run",
       method: "POST",
-      headers: { "content-type": "application/json", "content-length": body.length, ...as("ann") },
+      headers: {
+        "content-type": "application/json",
+        "content-length": body.length,
+        expect: "100-continue",
+        ...as("ann"),
+      },
     });
     const answered = new Promise<number | undefined>((resolve, reject) => {
       sent.on("response", (response) => resolve(response.resume().statusCode)).on("error", reject);
     });
+    // The gateway has the head by the time it asks for the body.
+    const isWanted = new Promise((resolve) => sent.on("continue", resolve));
+    sent.flushHeaders();
+    await isWanted;
     sent.write(body.slice(0, 5));
-    await sleep(100);
+    // Whoever is known is known by the time the next request is answered.
+    expect((await open.ask("hello", { headers: as("ann") })).status).toBe(200);
     await open.reload(WITHOUT_ANN);
     sent.end(body.slice(5));
     expect([await answered, seen.begun]).toEqual([401, 0]);
@@ -132,7 +142,7 @@ describe("calls of a page whose callers are no longer believed", () => {
         const { row } = await open.get<CallView>("call?seq=1", { headers: as("olga") });
         expect(row.outcome).toBeDefined();
       },
-      { timeout: 5_000 },
+      { timeout: 20_000 },
     );
     await response.body?.cancel().catch(() => {});
   });
@@ -142,11 +152,10 @@ describe("calls of pages while the inspector closes", () => {
   it("go on to their end, while nothing new begins and feeds end", async () => {
     const open = await start({});
     const running = open.run({ operation: "desk.wait" });
-    const feed = open.ask("live").then((response) => response.text());
+    const feed = await open.ask("live");
     await until(() => seen.begun === 1);
-    await sleep(50);
-    const closing = open.inspector.close({ timeoutMs: 10_000 });
-    expect(await feed).toContain('"begin"');
+    const closing = open.inspector.close({ timeoutMs: 60_000 });
+    expect(await feed.text()).toContain('"begin"');
     expect((await open.ask("run", { body: { operation: "desk.echo" } })).status).toBe(404);
     finish();
     expect((await running).map(({ type }) => type)).toEqual(["started", "result", "end"]);
@@ -158,7 +167,7 @@ describe("calls of pages while the inspector closes", () => {
     const open = await start({});
     const running = open.run({ operation: "desk.ask" });
     await until(() => seen.begun === 1);
-    const closing = open.inspector.close({ timeoutMs: 10_000 });
+    const closing = open.inspector.close({ timeoutMs: 60_000 });
     expect((await running).at(-2)).toMatchObject({
       type: "result",
       result: { envelope: { data: [{ action: "decline" }, { action: "decline" }] } },

@@ -67,7 +67,7 @@ describe("calls of pages", () => {
             expect(row.outcome).toBe("call_error");
           }
         },
-        { timeout: 10_000 },
+        { timeout: 30_000 },
       );
     }
   });

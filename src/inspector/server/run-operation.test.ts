@@ -168,7 +168,7 @@ describe("running an operation", () => {
     await vi.waitFor(async () => {
       const { row } = await open.get<CallView>("call?seq=1");
       expect(row).toMatchObject({ outcome: "call_error", code: "ABORTED" });
-    });
+    }, 20_000);
   });
 
   it("goes no faster than the page reads, and stops when it leaves", async () => {
@@ -179,11 +179,9 @@ describe("running an operation", () => {
       `POST /inspect/api/run HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
     );
     await until(() => seen.given > 1);
-    await sleep(300);
-    const given = seen.given;
-    await sleep(200);
-    expect(seen.given).toBe(given);
-    expect(given).toBeLessThan(200);
+    // What it does as fast as it can never rests.
+    for (let given = 0; given < seen.given; await sleep(300)) given = seen.given;
+    expect(seen.given).toBeLessThan(200);
     socket.destroy();
     await until(() => seen.finished === 1);
   });

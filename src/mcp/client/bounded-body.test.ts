@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../test/runs.ts";
 import { boundBody } from "./bounded-body.ts";
 
 function respond(chunks: readonly string[], type: string): Response {
@@ -45,7 +46,7 @@ describe("a bounded body", () => {
           expect(await read(chunks, event.length)).toEqual({ text, told: 0 });
           expect((await read(chunks, 20)).told).toBe(1);
         }),
-        { numRuns: 50 },
+        runs(50),
       );
     },
   );

@@ -190,9 +190,9 @@ describe("a question after a call was given up", () => {
       const shown: string[] = [];
       const [one, other] = [showing("alice", shown), showing("bob", shown)];
       const stop = new AbortController();
-      const limit = how === "a timeout" ? { timeoutMs: 30 } : { signal: stop.signal };
+      const limit = how === "a timeout" ? { timeoutMs: 300 } : { signal: stop.signal };
       const slow = connection.request("tools/call", { name: "slow" }, { caller: one, ...limit });
-      setTimeout(() => stop.abort(), 30);
+      setTimeout(() => stop.abort(), 300);
       await expect(slow).rejects.toMatchObject({ code: how === "a timeout" ? "TIMEOUT" : "ABORTED" });
       const fast = () => connection.request("tools/call", { name: "fast" }, { caller: other });
       expect(await fast()).toEqual({ refused: true });
@@ -212,7 +212,7 @@ describe("a question after a call was given up", () => {
     const connection = await openMcpConnection({ transport: server.transport, protocol: "2025" });
     const shown: string[] = [];
     const [before, now] = ["before", "now"].map((when) => ({ ...showing(when, shown), party: "alice" }));
-    const slow = connection.request("tools/call", { name: "slow" }, { caller: before, timeoutMs: 30 });
+    const slow = connection.request("tools/call", { name: "slow" }, { caller: before, timeoutMs: 300 });
     await expect(slow).rejects.toMatchObject({ code: "TIMEOUT" });
     const fast = connection.request("tools/call", { name: "fast" }, { caller: now });
     expect(await fast).toEqual({ refused: false });
@@ -228,12 +228,12 @@ describe("a question after a call was given up", () => {
       protocol: "2025",
       reconnect: { initialMs: 1 },
     });
-    const slow = connection.request("tools/call", { name: "slow" }, { caller: alice, timeoutMs: 30 });
+    const slow = connection.request("tools/call", { name: "slow" }, { caller: alice, timeoutMs: 300 });
     await expect(slow).rejects.toMatchObject({ code: "TIMEOUT" });
     const fast = () => connection.request("tools/call", { name: "fast" }, { caller: bob });
     expect(await fast()).toEqual({ refused: true });
     await servers[0].end();
-    await expect.poll(() => connection.state.status).toBe("ready");
+    await expect.poll(() => connection.state.status, { timeout: 20_000 }).toBe("ready");
     expect(await fast()).toEqual({ refused: false });
     expect(made).toBe(2);
     await connection.close();

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   type Answer,
   type Listening,
@@ -17,6 +17,7 @@ import type { McpConnection } from "./mcp-connection.ts";
 const opened: { close(): Promise<void> }[] = [];
 
 afterEach(async () => {
+  vi.useRealTimers();
   for (const each of opened.splice(0).reverse()) await each.close();
 });
 
@@ -48,7 +49,11 @@ describe("HTTP with a server of SDK 1", () => {
       content: [{ type: "text", text: '{"a":1}' }],
       extra: 1,
     });
+    // No time passes until the server has the call.
+    vi.useFakeTimers({ toFake: ["performance"] });
     const sleep = connection.request("tools/call", { name: "sleep", arguments: {} }, { timeoutMs: 50 });
+    await until(() => server.calls.length === 2);
+    vi.advanceTimersByTime(50);
     await expect(sleep).rejects.toMatchObject({ code: "TIMEOUT" });
     await until(() => server.cancelled.length === 1);
     await connection.close();
@@ -73,7 +78,8 @@ describe("HTTP with a server of SDK 2", () => {
     expect(await echo(connection, { a: 1 })).toMatchObject({ content: [{ text: '{"a":1}' }] });
     const stop = new AbortController();
     const call = connection.request("tools/call", { name: "sleep", arguments: {} }, { signal: stop.signal });
-    setTimeout(() => stop.abort(), 50);
+    await until(() => server.calls.length === 2);
+    stop.abort();
     await expect(call).rejects.toMatchObject({ code: "ABORTED" });
     await until(() => server.cancelled.length === 1);
   });

@@ -2,7 +2,6 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
-import { scriptedOptions } from "../../../test/mcp-servers/scripted-connection.ts";
 import { type FromMcpOptions, fromMcp } from "./from-mcp.ts";
 import { lastWordsIn } from "./stderr-tail.ts";
 
@@ -25,26 +24,12 @@ async function failure(options: unknown): Promise<Error & { code: string }> {
 }
 
 describe("a first connection that fails", () => {
-  it("Mcp: says how the process ended and what it last said", async () => {
-    const script = 'throw new Error("\\u001b[31mAPI_KEY is required")';
-    const { code, message } = await failure({ command: process.execPath, args: ["-e", script] });
-    expect(code).toBe("UNAVAILABLE");
-    expect(message).toBe(
-      `MCP server "files" (${process.execPath}) could not be connected to: its process exited with code 1; it last said: Error: API_KEY is required.`,
-    );
-  });
-
   it("Mcp: says that there is no such command, and where arguments go", async () => {
     const missing = await failure({ command: "no-such-command-at-all" });
     expect(missing.message).toContain("there is no such command");
     expect(missing.message).not.toContain("args");
     const line = await failure({ command: "node x.js" });
     expect(line.message).toContain("command is the program alone, what follows it goes into args.");
-  });
-
-  it("Mcp: says that an older server does not speak 2026-07-28", async () => {
-    const { message } = await failure({ ...scriptedOptions("legacy").options, protocol: "2026" });
-    expect(message).toContain('it does not speak 2026-07-28; leave protocol out, or set it to "2025".');
   });
 
   it.each(["wrong", () => "wrong"])(

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
 import { isWebAddress } from "./web-address.ts";
 
 describe("isWebAddress", () => {
@@ -36,8 +37,8 @@ describe("isWebAddress", () => {
   ])("Mcp: refuses %j", (url) => expect(isWebAddress(url)).toBe(false));
 
   it("Mcp: takes linear time for a long address", () => {
-    const startedAt = performance.now();
+    const startedAt = cpuMs();
     for (const piece of ["a.", "/", "@", "x"]) isWebAddress(`http://${piece.repeat(500_000)}`);
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(cpuMs() - startedAt).toBeLessThan(2_000);
   });
 });

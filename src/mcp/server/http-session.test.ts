@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   call,
   ENDPOINT,
@@ -13,6 +13,7 @@ import { createMcpHandler, type McpHandler } from "./http-handler.ts";
 
 const open: McpHandler[] = [];
 afterEach(async () => {
+  vi.useRealTimers();
   for (const handler of open.splice(0)) await handler.close();
 });
 
@@ -50,23 +51,28 @@ const idOf = (text: string): string => /^id: (.*)$/m.exec(text)?.[1] ?? "";
 describe("a stream that broke", () => {
   it("Mcp: begins with an event to come back to, and says when", async () => {
     const { slow } = await start();
-    expect(await firstOf(await slow(2, 20))).toMatch(/^id: \d+:[\w-]+\nretry: 1000\ndata: \n\n/);
+    expect(await firstOf(await slow(2, 20_000))).toMatch(/^id: \d+:[\w-]+\nretry: 1000\ndata: \n\n/);
   });
 
   it("Mcp: begins so for a client that named its revision only once", async () => {
-    const { handler } = await start();
+    const { handler, small } = await start();
     const params = { ...INITIALIZE.params, protocolVersion: "2025-11-25" };
     const opened = await handler.fetch(post({ ...INITIALIZE, params }));
     await opened.text();
     const session = { "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" };
-    const answer = await handler.fetch(post(call(2, "slow", { ms: 20 }), session));
+    const answer = await handler.fetch(post(call(2, "slow", { ms: 20_000 }), session));
+    await until(() => small.running === 1);
+    small.finish();
     expect(await answer.text()).toMatch(/^id: \d+:[\w-]+\nretry: 1000\ndata: \n\n/);
   });
 
   it("Mcp: gives the rest to a client that comes back while the call runs", async () => {
     const { slow, resume, small } = await start();
-    const id = idOf(await firstOf(await slow(2, 150)));
-    const text = await (await resume(id)).text();
+    const id = idOf(await firstOf(await slow(2, 20_000)));
+    const rest = await resume(id);
+    expect(small.running).toBe(1);
+    small.finish();
+    const text = await rest.text();
     expect(text).toContain("notifications/progress");
     expect(text).toContain('"text":"done"');
     expect(small.aborted).toBe(0);
@@ -74,7 +80,8 @@ describe("a stream that broke", () => {
 
   it("Mcp: gives the rest to a client that comes back when the call has ended", async () => {
     const { slow, resume, small } = await start();
-    const id = idOf(await firstOf(await slow(2, 20)));
+    const id = idOf(await firstOf(await slow(2, 20_000)));
+    small.finish();
     await until(() => small.running === 0);
     const text = await (await resume(id)).text();
     expect(text).toContain('"text":"done"');
@@ -82,11 +89,13 @@ describe("a stream that broke", () => {
   });
 
   it("Mcp: takes over from a connection that nobody has seen breaking", async () => {
-    const { slow, resume } = await start();
-    const first = await slow(2, 150);
+    const { slow, resume, small } = await start();
+    const first = await slow(2, 20_000);
     const reader = (first.body as ReadableStream<Uint8Array>).getReader();
     const id = idOf(new TextDecoder().decode((await reader.read()).value));
-    expect(await (await resume(id)).text()).toContain('"text":"done"');
+    const rest = await resume(id);
+    small.finish();
+    expect(await rest.text()).toContain('"text":"done"');
   });
 
   it("Mcp: gives the whole of an answer that was given at once and cut on its way, if it is too large for one write", async () => {
@@ -112,7 +121,7 @@ describe("a stream that broke", () => {
     const { handler, slow, resume } = await start();
     expect((await resume("nonsense")).status).toBe(400);
     expect((await resume("0:_GET_stream")).status).toBe(400);
-    const id = idOf(await firstOf(await slow(2, 150)));
+    const id = idOf(await firstOf(await slow(2, 20_000)));
     expect((await resume(`0:${id.slice(2).replace(/.$/, "x")}`)).status).toBe(400);
     const other = { "mcp-session-id": await initialize(handler), accept: "text/event-stream" };
     const stolen = await handler.fetch(new Request(ENDPOINT, { headers: { ...other, "last-event-id": id } }));
@@ -169,11 +178,13 @@ describe("a stream that broke", () => {
   });
 
   it("Mcp: ends calls whose client has left when the session has been idle for long enough", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     const { slow, small } = await start({ sessionIdleMs: 100 });
     await firstOf(await slow(2, 20_000));
-    await new Promise((resolve) => setTimeout(resolve, 40));
+    await vi.advanceTimersByTimeAsync(99);
     expect([small.running, small.aborted]).toEqual([1, 0]);
-    await until(() => small.aborted === 1);
+    await vi.advanceTimersByTimeAsync(26);
+    expect(small.aborted).toBe(1);
   });
 
   it("Mcp: makes room for others of sessions in which only such calls run", async () => {

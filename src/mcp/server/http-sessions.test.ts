@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import {
   call,
   ENDPOINT,
@@ -15,6 +15,7 @@ import type { McpHandlerOptions } from "./http-handler-options.ts";
 
 const open: McpHandler[] = [];
 afterEach(async () => {
+  vi.useRealTimers();
   for (const handler of open.splice(0)) await handler.close();
 });
 
@@ -126,12 +127,13 @@ describe("HttpSessions", () => {
   });
 
   it("Mcp: forgets a session that has been idle for long enough, and none with a stream", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
     const { handler } = start({ sessionIdleMs: 60 });
     const [idle, held] = [await initialize(handler), await initialize(handler)];
     const stream = await handler.fetch(
       new Request(ENDPOINT, { headers: { "mcp-session-id": held, accept: "text/event-stream" } }),
     );
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    await vi.advanceTimersByTimeAsync(250);
     const status = async (id: string) =>
       (await handler.fetch(post(call(2, "echo"), { "mcp-session-id": id }))).status;
     expect(await status(idle)).toBe(404);

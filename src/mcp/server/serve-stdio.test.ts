@@ -5,6 +5,7 @@ import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/valida
 import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { afterEach, describe, expect, it } from "vitest";
+import { until } from "../../../test/mcp-requests.ts";
 import { createSmallMcpServer } from "../../../test/small-mcp-server.ts";
 import { type ServeStdioOptions, type StdioConnection, serveStdio } from "./serve-stdio.ts";
 
@@ -41,12 +42,6 @@ interface Answer {
   readonly method?: string;
   readonly result?: { readonly content?: readonly { readonly text: string }[] };
   readonly error?: { readonly code: number };
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  const end = performance.now() + 5_000;
-  while (!holds() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 2));
-  expect(holds()).toBe(true);
 }
 
 const INITIALIZE = {

@@ -30,8 +30,8 @@ describe("parseUriTemplate", () => {
   it("Mcp: takes one pass, whatever the template", () => {
     const matcher = parseUriTemplate(`x:${Array.from({ length: 200 }, (_, i) => `{+a${i}}-`).join("")}!`);
     const started = cpuMs();
-    expect(matcher.match(`x:${"-a".repeat(30_000)}`)).toBeUndefined();
-    expect(cpuMs() - started).toBeLessThan(500);
+    for (let i = 0; i < 4; i++) expect(matcher.match(`x:${"-a".repeat(30_000)}`)).toBeUndefined();
+    expect(cpuMs() - started).toBeLessThan(2_000);
   });
 
   it("Mcp: guesses by the beginning where a template is of a higher level", () => {

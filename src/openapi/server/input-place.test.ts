@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { query, stream } from "../../../test/make-operation.ts";
+import { runs } from "../../../test/runs.ts";
 import { defineOperation } from "../../core/operation/operation.ts";
 import type { AnySchema } from "../../core/schema/any-schema.ts";
 import { compileSchema } from "../../core/schema/compile-schema.ts";
@@ -186,7 +187,7 @@ describe("the path of an operation", () => {
         expect(new URL(path, "http://host/").pathname).toBe(path);
         expect(new URL(`http://host${path}?a=1`).pathname).toBe(path);
       }),
-      { numRuns: 1_000 },
+      runs(1_000),
     );
   });
 
@@ -196,7 +197,7 @@ describe("the path of an operation", () => {
         const isSame = operationPath(one, "/api") === operationPath(other, "/api");
         expect(isSame).toBe(one.id === other.id);
       }),
-      { numRuns: 2_000 },
+      runs(2_000),
     );
   });
 });
@@ -269,7 +270,7 @@ describe("an input in a query", () => {
           entriesOf(written, place.parameters),
         );
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 
@@ -362,7 +363,7 @@ describe("an input in a query", () => {
           expect(error).toMatchObject({ code: "VALIDATION_ERROR" });
         }
       }),
-      { numRuns: 2_000 },
+      runs(2_000),
     );
   });
 

@@ -47,6 +47,7 @@ function watched() {
 describe("createObserver", () => {
   it("RE-30 tells of every call once, how it ended and who made it, and not what was in it", async () => {
     const { records, logged, http, observer } = watched();
+    const startedAt = performance.now();
     const identity = { subject: "ann", scopes: ["y"] };
     const requestId = "r-1";
     await http.execute("desk.ok", "secret input" as never, { identity, requestId });
@@ -63,7 +64,8 @@ describe("createObserver", () => {
       { isKnown: false, outcome: "call_error", code: "OPERATION_NOT_FOUND" },
     ]);
     expect(records.at(-1)?.operation).toHaveLength(200);
-    expect(records.every(({ durationMs }) => durationMs >= 0 && durationMs < 5_000)).toBe(true);
+    const most = performance.now() - startedAt;
+    expect(records.every(({ durationMs }) => durationMs >= 0 && durationMs <= most)).toBe(true);
     expect(logged).toHaveLength(5);
     expect(logged[0]).toEqual(["call", expect.objectContaining({ event: "call", operation: "desk.ok" })]);
     expect(JSON.stringify([records, logged])).not.toContain("secret");
@@ -94,14 +96,15 @@ describe("createObserver", () => {
       for await (const _ of http.subscribe("desk.cut"));
     };
     await rejection(read());
-    const stall = async (options: { timeoutMs?: number; signal?: AbortSignal }) => {
-      for await (const _ of http.subscribe("desk.stall", {}, options));
+    const stall = async (options: { timeoutMs?: number; signal?: AbortSignal }, onValue = () => {}) => {
+      for await (const _ of http.subscribe("desk.stall", {}, options)) onValue();
     };
-    await rejection(stall({ timeoutMs: 100 }));
+    await rejection(stall({ timeoutMs: 1_000 }));
     const leaving = new AbortController();
-    setTimeout(() => leaving.abort(), 100);
-    await rejection(stall({ signal: leaving.signal }));
-    await vi.waitFor(() => expect(observer.running).toBe(0));
+    // Once the next value is waited for.
+    const leave = () => void setImmediate(() => leaving.abort());
+    await rejection(stall({ signal: leaving.signal }, leave));
+    await vi.waitFor(() => expect(observer.running).toBe(0), 20_000);
     expect(records).toMatchObject([
       { operation: "desk.watch", type: "subscription", outcome: "ok", values: 3 },
       { operation: "desk.watch", outcome: "ok", values: 1 },

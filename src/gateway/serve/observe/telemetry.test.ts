@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { context, metrics, propagation, trace } from "@opentelemetry/api";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { query, until } from "../../../../test/make-operation.ts";
 import { handGateway, loadedConfig } from "../../../../test/served-gateway.ts";
 import { toolError } from "../../../core/envelope/envelope.ts";
@@ -26,6 +27,11 @@ interface SentSpan {
 const SERVER = 2;
 const INTERNAL = 1;
 
+/** What one file registers with this process is there for the next one. */
+function unregister(): void {
+  for (const api of [trace, metrics, context, propagation]) api.disable();
+}
+
 describe("createTelemetry", () => {
   const bodies: string[] = [];
   const posts: { readonly path: string; readonly body: Record<string, unknown> }[] = [];
@@ -40,25 +46,27 @@ describe("createTelemetry", () => {
       response.setHeader("content-type", "application/json").end("{}");
     });
   });
-  const before = { ...process.env };
   let telemetry: Telemetry | undefined;
 
   beforeAll(async () => {
     await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
     const { port } = receiver.address() as AddressInfo;
-    Object.assign(process.env, {
+    unregister();
+    const settings = {
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
       OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
       OTEL_BSP_SCHEDULE_DELAY: "50",
-      OTEL_METRIC_EXPORT_INTERVAL: "200",
-      OTEL_METRIC_EXPORT_TIMEOUT: "150",
-    });
+      OTEL_METRIC_EXPORT_INTERVAL: "1000",
+      OTEL_METRIC_EXPORT_TIMEOUT: "1000",
+    };
+    for (const [name, value] of Object.entries(settings)) vi.stubEnv(name, value);
     telemetry = await createTelemetry();
   });
 
   afterAll(async () => {
-    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+    vi.unstubAllEnvs();
     await telemetry?.close();
+    unregister();
     receiver.close();
   });
 
@@ -188,7 +196,7 @@ describe("telemetry that is not there", () => {
       });
       expect(telemetry).toBeUndefined();
     } finally {
-      Reflect.set(globalThis, key, registered);
+      if (registered !== undefined) Reflect.set(globalThis, key, registered);
     }
     expect(warnings).toEqual([
       expect.stringContaining("npm install @opentelemetry/api @opentelemetry/sdk-node"),

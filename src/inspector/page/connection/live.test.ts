@@ -44,9 +44,9 @@ function row(seq: number, more: Partial<CallRow> = {}): CallRow {
 async function opened(): Promise<{ readonly live: Live; readonly stop: () => void }> {
   const live = new Live(new Api());
   const stop = live.start();
-  await vi.waitFor(() => expect(pages).toHaveLength(1));
+  await vi.waitFor(() => expect(pages).toHaveLength(1), 20_000);
   tell({ type: "begin", running: 0 });
-  await vi.waitFor(() => expect(live.status).toBe("open"));
+  await vi.waitFor(() => expect(live.status).toBe("open"), 20_000);
   return { live, stop };
 }
 
@@ -57,7 +57,7 @@ describe("what happens at the gateway", () => {
     live.onEnd(({ seq }) => ended.push(seq));
     tell({ type: "calls", rows: [row(1), row(2)], running: 2, dropped: 0 });
     tell({ type: "calls", rows: [row(1, { outcome: "ok" })], running: 1, dropped: 3 });
-    await vi.waitFor(() => expect(live.running).toBe(1));
+    await vi.waitFor(() => expect(live.running).toBe(1), 20_000);
     expect(live.rows.map(({ seq, outcome }) => [seq, outcome])).toEqual([
       [1, "ok"],
       [2, undefined],
@@ -70,10 +70,10 @@ describe("what happens at the gateway", () => {
     const { live, stop } = await opened();
     const rows = Array.from({ length: MOST_ROWS + 1 }, (_, at) => row(at));
     tell({ type: "calls", rows: rows.slice(0, MOST_ROWS), running: 0, dropped: 0 });
-    await vi.waitFor(() => expect(live.rows).toHaveLength(MOST_ROWS));
+    await vi.waitFor(() => expect(live.rows).toHaveLength(MOST_ROWS), 20_000);
     expect(live.row(0)).toBeDefined();
     tell({ type: "calls", rows: rows.slice(MOST_ROWS), running: 0, dropped: 0 });
-    await vi.waitFor(() => expect(live.row(MOST_ROWS)).toBeDefined());
+    await vi.waitFor(() => expect(live.row(MOST_ROWS)).toBeDefined(), 20_000);
     expect([live.rows.length, live.row(0)]).toEqual([MOST_ROWS, undefined]);
     stop();
   });
@@ -87,9 +87,9 @@ describe("what happens at the gateway", () => {
     });
     const many = Array.from({ length: 50 }, (_, at) => ({ type: "operations", revision: at }) as const);
     pages.at(-1)?.write(many.map((event) => `${JSON.stringify(event)}\n`).join(""));
-    await vi.waitFor(() => expect(live.operations).toBe(51));
+    await vi.waitFor(() => expect(live.operations).toBe(51), 20_000);
+    await vi.waitFor(() => expect(told).toBeGreaterThan(0), 20_000);
     await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(told).toBeGreaterThan(0);
     expect(told).toBeLessThan(10);
     stop();
   });
@@ -97,12 +97,12 @@ describe("what happens at the gateway", () => {
   it("is asked for again when the connection breaks", async () => {
     const { live, stop } = await opened();
     tell({ type: "calls", rows: [row(1)], running: 0, dropped: 0 });
-    await vi.waitFor(() => expect(live.rows).toHaveLength(1));
+    await vi.waitFor(() => expect(live.rows).toHaveLength(1), 20_000);
     pages[0]?.destroy();
-    await vi.waitFor(() => expect(live.status).toBe("lost"));
-    await vi.waitFor(() => expect(pages).toHaveLength(2), 3_000);
+    await vi.waitFor(() => expect(live.status).toBe("lost"), 20_000);
+    await vi.waitFor(() => expect(pages).toHaveLength(2), 20_000);
     tell({ type: "begin", running: 0 });
-    await vi.waitFor(() => expect([live.status, live.rows.length]).toEqual(["open", 0]));
+    await vi.waitFor(() => expect([live.status, live.rows.length]).toEqual(["open", 0]), 20_000);
     stop();
   });
 
@@ -111,10 +111,10 @@ describe("what happens at the gateway", () => {
     const seen = new Set<string>();
     live.onChange(() => seen.add(live.status));
     pages[0]?.end();
-    await vi.waitFor(() => expect(pages).toHaveLength(2), 3_000);
+    await vi.waitFor(() => expect(pages).toHaveLength(2), 20_000);
     tell({ type: "begin", running: 3 });
-    await vi.waitFor(() => expect(live.running).toBe(3));
-    await vi.waitFor(() => expect([...seen]).toEqual(["open"]));
+    await vi.waitFor(() => expect(live.running).toBe(3), 20_000);
+    await vi.waitFor(() => expect([...seen]).toEqual(["open"]), 20_000);
     stop();
   });
 
@@ -123,7 +123,7 @@ describe("what happens at the gateway", () => {
       void response.writeHead(401).end('{"error":{"code":"UNAUTHENTICATED","message":"Who?"}}');
     const live = new Live(new Api("wrong"));
     const stop = live.start();
-    await vi.waitFor(() => expect(live.status).toBe("refused"));
+    await vi.waitFor(() => expect(live.status).toBe("refused"), 20_000);
     expect(pages).toHaveLength(1);
     stop();
   });

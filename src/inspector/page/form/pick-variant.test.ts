@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../../test/cpu-ms.ts";
 import type { VariantsField } from "./field.ts";
 import { isOfKind, pickVariant, switchVariant } from "./pick-variant.ts";
 import { readSchema } from "./read-schema.ts";
@@ -60,9 +61,9 @@ describe("pickVariant", () => {
 
   it("ends although alternatives nest without end", () => {
     const schema = { oneOf: Array.from({ length: 100 }, () => ({ oneOf: [{ $ref: "#" }, { $ref: "#" }] })) };
-    const start = performance.now();
+    const start = cpuMs();
     pickVariant(variantsOf(schema), { a: { b: 1 } }, schema);
-    expect(performance.now() - start).toBeLessThan(3_000);
+    expect(cpuMs() - start).toBeLessThan(3_000);
   });
 });
 

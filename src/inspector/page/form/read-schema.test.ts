@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../../test/cpu-ms.ts";
 import type { Field } from "./field.ts";
 import { readSchema } from "./read-schema.ts";
 
@@ -241,7 +242,7 @@ describe("schemas that are made to do harm", () => {
   });
 
   it("are read in no time although they are large", () => {
-    const start = performance.now();
+    const start = cpuMs();
     const values = Array.from({ length: 10_000 }, (_, index) => `value ${index}`);
     expect(labels(read({ enum: values }))).toHaveLength(10_000);
     const names = Array.from({ length: 20_000 }, (_, index) => [`p${index}`, { $ref: "#/$defs/a" }]);
@@ -250,6 +251,6 @@ describe("schemas that are made to do harm", () => {
     );
     const variants = Array.from({ length: 10_000 }, () => ({ allOf: [{ $ref: "#" }] }));
     expect(read({ oneOf: variants })).toHaveProperty("kind");
-    expect(performance.now() - start).toBeLessThan(3_000);
+    expect(cpuMs() - start).toBeLessThan(3_000);
   });
 });

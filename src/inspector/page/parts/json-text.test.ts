@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../../test/cpu-ms.ts";
 import { joinPointer, lineJson, memberOf, parsePointer, prettyJson, shortJson } from "./json-text.ts";
 
 describe("JSON as text", () => {
@@ -19,11 +20,11 @@ describe("JSON as text", () => {
   });
 
   it("writes the beginning of anything without reading all of it", () => {
-    const began = performance.now();
+    const began = cpuMs();
     const wide = Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`k${at}`, at]));
     expect(shortJson(wide, 40)).toHaveLength(41);
     expect(shortJson(Array(1_000_000).fill("x".repeat(100)), 40)).toHaveLength(41);
-    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(cpuMs() - began).toBeLessThan(1_000);
     expect(shortJson(JSON.parse('{"__proto__": 1, "b": [true]}'), 80)).toBe('{"__proto__":1,"b":[true]}');
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../../test/cpu-ms.ts";
 import { csvOf, MOST_COLUMNS, type Rows, rowsOf, sortedRows } from "./rows-of.ts";
 
 function found(data: unknown): Rows {
@@ -64,10 +65,10 @@ describe("sortedRows", () => {
 
   it("orders 10,000 rows at once", () => {
     const rows = found(Array.from({ length: 10_000 }, (_, at) => ({ a: `name ${(at * 7919) % 10_000}` })));
-    const began = performance.now();
+    const began = cpuMs();
     const order = sortedRows(rows, { column: 0, isDown: false });
     expect(rows.cell(order[0] as number, 0)).toBe("name 0");
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(cpuMs() - began).toBeLessThan(2_000);
   });
 });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../../test/cpu-ms.ts";
 import { diffTexts, laidOut } from "./text-diff.ts";
 
 /** Both texts as one, what went and what came in brackets. */
@@ -52,11 +53,11 @@ describe("two texts compared", () => {
   });
 
   it("are compared in bounded time", () => {
-    const started = performance.now();
+    const started = cpuMs();
     diffTexts("a\n".repeat(200_000), "b\n".repeat(200_000));
     diffTexts("{".repeat(500_000), "[".repeat(500_000));
     diffTexts("\\".repeat(500_000), '"'.repeat(500_000));
     diffTexts(" ".repeat(500_000), "\n".repeat(500_000));
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(cpuMs() - started).toBeLessThan(2_000);
   });
 });

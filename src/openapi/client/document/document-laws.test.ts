@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../../test/runs.ts";
 import { compileSchema } from "../../../core/schema/compile-schema.ts";
 import type { OperationPlan } from "../plan.ts";
 import { readApi } from "./read-api.ts";
@@ -209,7 +210,7 @@ describe("laws of documents", () => {
         for (const plan of await plans(document)) compileAll(plan);
         expect(JSON.stringify(document)).toBe(before);
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 
@@ -230,7 +231,7 @@ describe("laws of documents", () => {
           expect(plan.servers.length).toBeGreaterThan(0);
         }
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 });

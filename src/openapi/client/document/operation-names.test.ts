@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { runs } from "../../../../test/runs.ts";
 import { nameOperations, type OperationSign } from "./operation-names.ts";
 
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}$/;
@@ -71,7 +72,7 @@ describe("names of operations", () => {
         expect(new Set(names).size).toBe(signs.length);
         for (const name of names) expect(name).toMatch(NAME);
       }),
-      { numRuns: 1_000 },
+      runs(1_000),
     );
   });
 
@@ -84,7 +85,7 @@ describe("names of operations", () => {
         if (one === undefined || isShared) return;
         expect(nameOperations(signs)[signs.indexOf(one)]).toBe(nameOperations([one])[0]);
       }),
-      { numRuns: 1_000 },
+      runs(1_000),
     );
   });
 });

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parse as parseWithPackage } from "yaml";
+import { cpuMs } from "../../../../test/cpu-ms.ts";
+import { runs } from "../../../../test/runs.ts";
 import { decodeText } from "./decode-text.ts";
 import { parseDocument } from "./parse-document.ts";
 
@@ -20,7 +22,7 @@ describe("reading the text of a document", () => {
           expect((await parse(text)).value).toEqual(JSON.parse(text));
         },
       ),
-      { numRuns: 25 },
+      runs(25),
     );
   });
 
@@ -90,9 +92,9 @@ describe("reading the text of a document", () => {
 
   it("RE-25 takes time that grows with the text, however many keys or errors it has", async () => {
     const took = async (text: string) => {
-      const start = performance.now();
+      const start = cpuMs();
       await parse(text, "a.yaml").catch(() => undefined);
-      return performance.now() - start;
+      return cpuMs() - start;
     };
     const keys = (count: number) => Array.from({ length: count }, (_, i) => `k${i}: 1`).join("\n");
     await took(keys(1_000));
@@ -126,9 +128,9 @@ describe("reading the text of a document", () => {
           .fill(`*a${i - 1}`)
           .join(", ")}]`,
       );
-    const start = performance.now();
+    const start = cpuMs();
     await expect(parse(lines.join("\n"), "a.yaml")).rejects.toThrow("its aliases multiply without bounds");
     await expect(parse(`a: ${"[".repeat(50_000)}`, "a.yaml")).rejects.toThrow("not valid YAML");
-    expect(performance.now() - start).toBeLessThan(20_000);
+    expect(cpuMs() - start).toBeLessThan(20_000);
   });
 });

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../../test/cpu-ms.ts";
 import { parseLinks, targetOf } from "./link-header.ts";
 
 describe("link headers", () => {
@@ -23,9 +24,9 @@ describe("link headers", () => {
   it("RE-27 never fails, and takes no longer for what is made to be slow", () => {
     const piece = fc.constantFrom("<", ">", ";", ",", '"', "\\", "=", " ", "rel", "next", "a");
     fc.assert(fc.property(fc.array(piece), (pieces) => void parseLinks(pieces.join(""))));
-    const started = performance.now();
+    const started = cpuMs();
     for (const text of ["<", ";", '<>;a="', "<>;", "\\", "<>,", '<>;rel="\\'] as const)
       parseLinks(text.repeat(100_000));
-    expect(performance.now() - started).toBeLessThan(5_000);
+    expect(cpuMs() - started).toBeLessThan(5_000);
   });
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { parseTemplate } from "url-template";
 import { describe, expect, it } from "vitest";
 import { makeParameter, makePlan, type PartialParameter } from "../../../../test/operation-plans.ts";
+import { runs } from "../../../../test/runs.ts";
 import { finishRequest } from "./finish-request.ts";
 import { createRequestBuilder } from "./request-builder.ts";
 
@@ -119,7 +120,7 @@ describe("the tables of OpenAPI", () => {
       fc.property(fc.constantFrom(...ways), value, ([template, way], given) => {
         expect(write({ ...way, name: "x" }, given)).toBe(parseTemplate(template).expand({ x: given }));
       }),
-      { numRuns: 500, examples: ways.map((way): [typeof way, Record<string, string>] => [way, ownNames]) },
+      { ...runs(500), examples: ways.map((way): [typeof way, Record<string, string>] => [way, ownNames]) },
     );
   });
 });

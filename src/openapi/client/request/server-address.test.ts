@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../../test/cpu-ms.ts";
 import { makePlan } from "../../../../test/operation-plans.ts";
 import type { ServerPlan } from "../plan.ts";
 import { createRequestBuilder } from "./request-builder.ts";
@@ -97,12 +98,12 @@ describe("the address of an operation", () => {
 
 describe("an address that is made to be slow", () => {
   it("RE-25 is read in no time", () => {
-    const start = performance.now();
+    const start = cpuMs();
     const many = 200_000;
     for (const url of [`https://a.example${"/".repeat(many)}x`, `https://a.example/${"{".repeat(many)}`]) {
       expect(addressOf([server(url)])).toContain("https://a.example/");
     }
-    expect(performance.now() - start).toBeLessThan(10_000);
+    expect(cpuMs() - start).toBeLessThan(10_000);
   });
 });
 

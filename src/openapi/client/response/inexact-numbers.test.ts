@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { cpuMs } from "../../../../test/cpu-ms.ts";
 import { findInexactNumbers } from "./inexact-numbers.ts";
 
 const found = (text: string) =>
@@ -29,7 +30,7 @@ it("RE-26 finds what JSON.parse changed, and nothing else", () => {
     fc.property(value, (given) => {
       const text = write(given);
       const changed = listNumbers(given).filter((number) => BigInt(Number(number)) !== number);
-      expect(found(text).map(([, digits]) => digits)).toEqual(changed.map(String));
+      expect(found(text).map(([, digits]) => digits)).toEqual(changed.slice(0, 20).map(String));
     }),
   );
 });
@@ -38,10 +39,10 @@ it("RE-26 lists twenty, and is done with hostile text in linear time", () => {
   const list = (count: number) => `[${Array.from({ length: count }, () => "9007199254740993").join(",")}]`;
   expect(findInexactNumbers(list(20))).toHaveLength(20);
   expect(findInexactNumbers(list(21))).toHaveLength(20);
-  const startedAt = performance.now();
+  const startedAt = cpuMs();
   findInexactNumbers(`["${'\\"'.repeat(2_000_000)}", 1234567890123456789]`);
   findInexactNumbers(`[${"9".repeat(4_000_000)}]`);
-  expect(performance.now() - startedAt).toBeLessThan(10_000);
+  expect(cpuMs() - startedAt).toBeLessThan(10_000);
 });
 
 function write(value: unknown): string {

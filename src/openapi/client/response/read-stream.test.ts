@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { makePlan, makeResponse } from "../../../../test/openapi-plans.ts";
+import { runs } from "../../../../test/runs.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { toProblem } from "../../../core/errors/problem.ts";
 import { toWire } from "../../../core/wire/wire.ts";
@@ -207,7 +208,7 @@ describe("other streams", () => {
           expect(await read(type, chunks)).toEqual(await read(type, [whole]));
         },
       ),
-      { numRuns: 300 },
+      runs(300),
     );
   });
 });

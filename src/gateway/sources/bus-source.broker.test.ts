@@ -1,0 +1,132 @@
+import { expect, it, vi } from "vitest";
+import { atEnd, loadedConfig, makeSource, reasonOf } from "../../../test/gateway-sources.ts";
+import { query, rejection } from "../../../test/make-operation.ts";
+import { natsSuite, startNats } from "../../../test/nats-server.ts";
+import { handGateway } from "../../../test/served-gateway.ts";
+import { serveCalls } from "../../call/call-handler.ts";
+import { connectNatsBus } from "../../call/nats/nats-bus.ts";
+import type { Identity } from "../../core/access/identity.ts";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import { OperationRegistry } from "../../core/registry/registry.ts";
+import { SecretMask } from "../config/secret-mask.ts";
+import { serveBus } from "../serve/serve-bus.ts";
+
+async function serve(url: string, name: string, ...operations: AnyOperation[]) {
+  const bus = await connectNatsBus({ servers: url, reconnectTimeWait: 20, reconnectJitter: 0 });
+  atEnd(() => bus.close());
+  const registry = new OperationRegistry(operations);
+  await serveCalls(registry, bus, { name });
+  return registry;
+}
+
+natsSuite("operations on a bus as a source", () => {
+  it("RE-30 mounts what others serve, follows what comes, and leaves out what is our own", async () => {
+    const broker = await startNats();
+    atEnd(() => broker.stop());
+    const registry = await serve(
+      broker.url,
+      "other",
+      query("a.x", () => "x"),
+      query("b.x", () => "b"),
+    );
+    await serve(
+      broker.url,
+      "us",
+      query("a.ours", () => "ours"),
+      query("a.x", () => "x"),
+    );
+    const bus = { nats: broker.url, mount: ["a"], serveAs: "us" };
+    const { source } = makeSource(loadedConfig({ bus }));
+    await source.start();
+    expect(source.state.status).toBe("up");
+    expect(source.operations.map(({ id }) => id)).toEqual(["a.x"]);
+    const here = new OperationRegistry();
+    here.registerAll(source);
+    expect((await here.execute("a.x")).data).toBe("x");
+    registry.register(query("a.late", () => "late"));
+    await vi.waitFor(() => expect(source.operations.map(({ id }) => id)).toEqual(["a.late", "a.x"]), 20_000);
+    expect((await here.execute("a.late")).data).toBe("late");
+    expect(source.report()).toMatchObject({ name: "bus", kind: "bus", target: broker.url, unusable: [] });
+  });
+
+  it("RE-30 is down until the broker is there, and again while it is away", async () => {
+    const first = await startNats();
+    const { port } = first;
+    await first.stop();
+    const bus = { nats: `nats://127.0.0.1:${port}`, mount: true };
+    const { source, states } = makeSource(loadedConfig({ bus }));
+    await source.start();
+    expect(reasonOf(source)).toContain("nothing listens there; check that the broker runs");
+    const broker = await startNats({ port });
+    atEnd(() => broker.stop());
+    await vi.waitFor(() => expect(source.state.status).toBe("up"), 20_000);
+    await serve(
+      broker.url,
+      "other",
+      query("a.x", () => "x"),
+    );
+    await vi.waitFor(() => expect(source.operations).toHaveLength(1), 20_000);
+    const here = new OperationRegistry();
+    here.registerAll(source);
+    await broker.kill();
+    await vi.waitFor(() => expect(source.state.status).toBe("down"), 20_000);
+    expect(reasonOf(source)).toContain("is lost; it is made again.");
+    expect(await rejection(here.execute("a.x", undefined, { timeoutMs: 60_000 }))).toMatchObject({
+      code: "UNAVAILABLE",
+    });
+    await broker.restart();
+    await vi.waitFor(() => expect(source.state.status).toBe("up"), 20_000);
+    await vi.waitFor(async () => expect((await here.execute("a.x")).data).toBe("x"), 20_000);
+    expect(states.map(({ status }) => status).filter((status, n, all) => status !== all[n - 1])).toEqual([
+      "down",
+      "up",
+      "down",
+      "up",
+    ]);
+  });
+
+  it("RE-30 says who is asking, signed with the secret of the bus, and refuses where there is none", async () => {
+    const broker = await startNats();
+    atEnd(() => broker.stop());
+    const secret = "0123456789abcdef0123456789abcdef";
+    const bus = { nats: broker.url, mount: true };
+    const whoami = query("a.who", (_: unknown, { identity }) => identity?.subject ?? "nobody");
+    const served = serveBus(handGateway([whoami]), { nats: broker.url, serveAs: "desk", secret });
+    atEnd(() => served?.close());
+    const mount = async (config: typeof bus & { secret?: string }) => {
+      const { source } = makeSource(loadedConfig({ bus: config }));
+      await source.start();
+      await vi.waitFor(() => expect(source.operations).toHaveLength(1), 20_000);
+      const here = new OperationRegistry();
+      here.registerAll(source);
+      return (identity?: Identity) => here.execute("a.who", undefined, { identity });
+    };
+    const identity = { subject: "ada", scopes: ["x"] };
+    const knowing = await mount({ ...bus, secret });
+    expect([(await knowing(identity)).data, (await knowing()).data]).toEqual(["ada", "nobody"]);
+    const plain = await mount(bus);
+    expect((await plain()).data).toBe("nobody");
+    expect(await rejection(plain(identity))).toMatchObject({
+      code: "UNAUTHENTICATED",
+      message: expect.stringContaining("set bus.secret"),
+    });
+    const liar = await mount({ ...bus, secret: secret.toUpperCase() });
+    expect(await rejection(liar(identity))).toMatchObject({ code: "UNAUTHENTICATED" });
+  });
+
+  it("RE-30 says that credentials are refused, without showing them, and closes at once", async () => {
+    const config = "authorization { user: me, password: right }";
+    const broker = await startNats({ config });
+    atEnd(() => broker.stop());
+    const secrets = new SecretMask();
+    secrets.add("wrong-password");
+    const bus = { nats: broker.url, user: "me", password: "wrong-password", mount: true };
+    const { source } = makeSource(loadedConfig({ bus }, { secrets }));
+    await source.start();
+    expect(reasonOf(source)).toMatch(/refused the credentials; set user and password, or token\.$/);
+    await source.close();
+    const right = makeSource(loadedConfig({ bus: { ...bus, password: "right" } }));
+    await right.source.start();
+    expect(right.source.state.status).toBe("up");
+  });
+});

@@ -1,0 +1,72 @@
+import { execFileSync } from "node:child_process";
+import { describe, expect, it } from "vitest";
+import type { Hello, OperationView } from "../../protocol.ts";
+import { asCurl } from "./copy-text.ts";
+import { shellWord } from "./shell-word.ts";
+
+const hello = {
+  isAuthOn: false,
+  command: { words: "npx waybill", flags: "" },
+} as Hello;
+const origin = "http://127.0.0.1:4100";
+
+function operation(over: Partial<OperationView> = {}): OperationView {
+  const [namespace, name, version, description] = ["parcel", "list", "1.0.0", "Lists."];
+  const http = { method: "GET", path: "/api/parcel/list" };
+  return { id: "parcel.list", namespace, name, version, type: "query", description, http, ...over };
+}
+
+/** What bash makes of a word. */
+function readByShell(word: string): string {
+  return execFileSync("bash", ["-c", `printf %s ${word}`], { encoding: "utf8" });
+}
+
+describe("shellWord", () => {
+  const texts = [
+    "plain",
+    "",
+    "it's",
+    "''",
+    "a b\tc",
+    "two\nlines",
+    '$HOME `id` $(id) \\ " ! * ?',
+    "Zürich 🚚 東京",
+    "\u001b[201~; rm -rf ~\r",
+    "a\u202eb\u0085!'\\",
+    "!!",
+    "~",
+    "#x",
+    "-n",
+  ];
+  it.each(texts)("is read by a shell as what it was: %j", (text) => {
+    expect(readByShell(shellWord(text))).toBe(text);
+  });
+});
+
+describe("asCurl", () => {
+  const properties = { to: { type: "string" }, limit: { type: "integer" }, tags: { type: "array" } };
+
+  it.each([{ tags: [] }, { to: null }, { to: { a: 1 } }, { other: 1 }, [1], "text", { to: "\ud800" }])(
+    "sends what an address cannot say to /call: %j",
+    (value) => {
+      const text = asCurl({
+        operation: operation({ inputSchema: { properties } }),
+        input: { value },
+        hello,
+        origin,
+      });
+      expect(text).toContain("http://127.0.0.1:4100/call");
+      const [, body = ""] = text?.split("--data-raw ") ?? [];
+      expect(JSON.parse(readByShell(body))).toEqual({ operation: "parcel.list", input: value });
+    },
+  );
+
+  it("posts the input of a mutation", () => {
+    const sent = operation({ type: "mutation", http: { method: "POST", path: "/api/parcel/list" } });
+    const value = JSON.parse(`{"__proto__": 1, "it's": "a\\nb\\u009b"}`) as unknown;
+    const text = asCurl({ operation: sent, input: { value }, hello, origin });
+    const [, body = ""] = text?.split("--data-raw ") ?? [];
+    expect(JSON.stringify(JSON.parse(readByShell(body)))).toBe(JSON.stringify(value));
+    expect(asCurl({ operation: sent, hello, origin })).toContain("-X POST");
+  });
+});
