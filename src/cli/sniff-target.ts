@@ -1,4 +1,5 @@
 import { open } from "node:fs/promises";
+import { parseUrl } from "../core/text/parse-url.ts";
 
 /** Characters that are looked at to tell what something is. */
 const MOST_SEEN = 65_536;
@@ -13,7 +14,7 @@ const MARK =
 
 /** Tells by the name of an address, and where that says nothing by what stands there, what it is. */
 export async function sniffAddress(url: string, signal?: AbortSignal): Promise<SniffedAddress> {
-  if (!URL.canParse(url)) return "mcp";
+  if (parseUrl(url) === undefined) return "mcp";
   const { pathname, origin } = new URL(url);
   if (/\.(?:json|ya?ml)$/i.test(pathname)) return "openapi";
   if (/\/(?:mcp|sse)\/?$/i.test(pathname)) return "mcp";

@@ -1,3 +1,4 @@
+import { parseUrl } from "../core/text/parse-url.ts";
 import { safeLine } from "../core/text/safe-text.ts";
 import type { GatewayConfig } from "../gateway/config/gateway-config.ts";
 import { escapeReferences } from "../gateway/config/references.ts";
@@ -63,7 +64,7 @@ function assertApiFlags({ openapi, baseUrl, allowPrivate }: SourceFlags): void {
 
 /** Says what `--base-url` takes, unless it is that. */
 export function assertBaseUrl(baseUrl: string | undefined): void {
-  if (baseUrl === undefined || (/^https?:\/\//i.test(baseUrl) && URL.canParse(baseUrl))) return;
+  if (baseUrl === undefined || (/^https?:\/\//i.test(baseUrl) && parseUrl(baseUrl) !== undefined)) return;
   throw new CommandError(
     `--base-url takes an address such as https://api.example/v1; it is "${safeLine(baseUrl, 80)}".`,
   );
@@ -71,7 +72,7 @@ export function assertBaseUrl(baseUrl: string | undefined): void {
 
 /** Where a gateway is, given its address or that of anything it serves. */
 export function gatewayBase(url: string): string {
-  const address = URL.canParse(url) ? new URL(url) : undefined;
+  const address = parseUrl(url);
   if (address === undefined || !/^https?:$/.test(address.protocol)) {
     throw new CommandError(
       `--url takes an address such as http://127.0.0.1:4100; it is "${safeLine(url, 80)}".`,

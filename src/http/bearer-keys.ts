@@ -9,6 +9,7 @@ import {
   type JWTVerifyGetKey,
   type KeyObject,
 } from "jose";
+import { parseUrl } from "../core/text/parse-url.ts";
 
 /** The keys tokens are signed with: the URL of a published set, a set, a key in one of three forms, or a shared secret. */
 export type BearerKeys = URL | string | JSONWebKeySet | JWK | CryptoKey | KeyObject | Uint8Array;
@@ -99,7 +100,7 @@ function createRemoteFinder(url: URL): JWTVerifyGetKey {
 }
 
 function readKeysUrl(keys: string | URL): URL {
-  if (!URL.canParse(String(keys))) throw new TypeError("keys must be a URL, a key set or a key.");
+  if (parseUrl(String(keys)) === undefined) throw new TypeError("keys must be a URL, a key set or a key.");
   const url = new URL(keys);
   const loopback = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
   if (url.protocol === "https:" || (url.protocol === "http:" && loopback)) return url;

@@ -1,5 +1,6 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from "jose";
 import { HeldIdentity, type Identity } from "../core/access/identity.ts";
+import { parseUrl } from "../core/text/parse-url.ts";
 import { type BearerKeys, KeysUnavailableError, readBearerKeys } from "./bearer-keys.ts";
 import type { Refuse, RequestHead } from "./refusal.ts";
 
@@ -185,7 +186,7 @@ interface Metadata {
 
 function readMetadata(metadata: ResourceMetadata, audience: BearerAuth["audience"]): Metadata {
   const resource = metadata.resource ?? (typeof audience === "string" ? audience : (audience[0] ?? ""));
-  if (!URL.canParse(resource) || !/^https?:/.test(resource)) {
+  if (parseUrl(resource) === undefined || !/^https?:/.test(resource)) {
     throw new TypeError(
       "resourceMetadata.resource must be the URL of the endpoint, where the audience is not.",
     );

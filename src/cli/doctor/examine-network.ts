@@ -1,4 +1,5 @@
 import { connect, createServer } from "node:net";
+import { parseUrl } from "../../core/text/parse-url.ts";
 import type { BusConfig, ServeConfig } from "../../gateway/config/gateway-config.ts";
 import { DEFAULT_PORT } from "../../gateway/serve/serve-settings.ts";
 import { type Diagnosis, fine, note, problem } from "./diagnosis.ts";
@@ -64,7 +65,9 @@ const NATS_PORT = 4_222;
 
 async function examineBroker(address: string): Promise<Diagnosis> {
   const url =
-    URL.canParse(address) && address.includes("://") ? new URL(address) : tryUrl(`nats://${address}`);
+    parseUrl(address) !== undefined && address.includes("://")
+      ? new URL(address)
+      : tryUrl(`nats://${address}`);
   if (url === undefined) {
     return problem("bus", "", "The address of the broker is none.", "Write it as nats://host:4222.");
   }
@@ -81,7 +84,7 @@ async function examineBroker(address: string): Promise<Diagnosis> {
 }
 
 function tryUrl(text: string): URL | undefined {
-  return URL.canParse(text) ? new URL(text) : undefined;
+  return parseUrl(text);
 }
 
 interface Greeting {

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { parseUrl } from "../../core/text/parse-url.ts";
 import { safeLine } from "../../core/text/safe-text.ts";
 import type { McpServerConfig } from "../../gateway/config/gateway-config.ts";
 import { parseReferences } from "../../gateway/config/references.ts";
@@ -38,7 +39,7 @@ export function documentMistake(document: string, cwd: string): string | undefin
 /** Says what is wrong with a command line or address. */
 export function serverMistake(target: string): string | undefined {
   if (target.trim() === "") return "Give a command line or a URL.";
-  if (ADDRESS.test(target) && !URL.canParse(target)) return "This is not a URL.";
+  if (ADDRESS.test(target) && parseUrl(target) === undefined) return "This is not a URL.";
   try {
     splitCommandLine(target);
     parseReferences(target);
@@ -78,7 +79,7 @@ export function suggestName(target: string, taken: readonly string[]): string {
 }
 
 function hostOf(address: string): string {
-  const { hostname } = URL.canParse(address) ? new URL(address) : { hostname: "source" };
+  const { hostname } = parseUrl(address) !== undefined ? new URL(address) : { hostname: "source" };
   const parts = hostname.split(".").filter((part) => !/^(www|api|mcp)$/.test(part));
   return /^[0-9.]+$/.test(hostname) ? "source" : (parts[0] ?? "source");
 }

@@ -1,4 +1,5 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { parseUrl } from "../../core/text/parse-url.ts";
 import type { Findings, ValueFacts } from "./check-shape.ts";
 import { CONFIG_LIMITS, LEAST_SECRET_CHARACTERS, LEAST_TOKEN_CHARACTERS } from "./config-limits.ts";
 import { type ConfigPath, pathKey, quote, showPath } from "./config-path.ts";
@@ -65,7 +66,7 @@ function checkAddress(
 ): void {
   if (typeof value !== "string" || value === "" || !isKnown(path)) return;
   // The address itself may hold a token, and is not shown.
-  if (!URL.canParse(value))
+  if (parseUrl(value) === undefined)
     report(path, `${showPath(path)} must be an address such as https://example.com/mcp.`);
   else if (!/^https?:$/.test(new URL(value).protocol)) {
     report(path, `${showPath(path)} must begin with https:// or http://.`);

@@ -1,3 +1,4 @@
+import { parseUrl } from "../../core/text/parse-url.ts";
 import type { ConfigPath } from "./config-path.ts";
 import type { SecretMask } from "./secret-mask.ts";
 import { isCertainSecret, isSecretName, looksRandom, looksSecret } from "./secret-names.ts";
@@ -68,7 +69,7 @@ function addValue(value: string, secrets: SecretMask): void {
 
 /** Adds the login of an address, and the values of its parameters that are called like secrets. */
 function collectAddressSecrets(text: string, secrets: SecretMask): void {
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text) || !URL.canParse(text)) return;
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text) || parseUrl(text) === undefined) return;
   const address = new URL(text);
   for (const [name, value] of address.searchParams) if (isSecretName(name)) secrets.add(value);
   const [username, password] = [decode(address.username), decode(address.password)];

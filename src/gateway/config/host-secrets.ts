@@ -1,3 +1,4 @@
+import { parseUrl } from "../../core/text/parse-url.ts";
 import { parseReferences } from "./references.ts";
 import { isSecretName, isTooCommon, looksRandom } from "./secret-names.ts";
 
@@ -33,7 +34,7 @@ export class HostSecrets {
 
   /** An address, with references for its password and for parameters that are called like secrets. */
   moveAddress(address: string): string {
-    if (!URL.canParse(address)) return address;
+    if (parseUrl(address) === undefined) return address;
     const moved = address.replace(
       /([?&])([^=&#]+)=([^&#]+)/g,
       (_, mark: string, name: string, value: string) => {

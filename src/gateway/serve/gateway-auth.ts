@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
 import type { FormatName } from "../../core/result/tool-result.ts";
+import { parseUrl } from "../../core/text/parse-url.ts";
 import { type BearerCheck, createBearerCheck } from "../../http/bearer.ts";
 import type { Refuse, RequestHead } from "../../http/refusal.ts";
 import { digestOf as digestOfCaller } from "../../openapi/server/caller-digest.ts";
@@ -208,9 +209,9 @@ function issuerOf({ claims }: Identity): string {
 function createJwtCheck(auth: ServeAuthConfig | undefined): BearerCheck | undefined {
   if (auth?.jwt === undefined) return undefined;
   const { jwksUrl, audience, issuer, algorithms, requiredScopes } = auth.jwt;
-  const servers = [issuer ?? []].flat().filter((one) => URL.canParse(one));
+  const servers = [issuer ?? []].flat().filter((one) => parseUrl(one) !== undefined);
   const [resource = ""] = [audience].flat();
-  const isDescribed = servers.length > 0 && URL.canParse(resource) && /^https?:/.test(resource);
+  const isDescribed = servers.length > 0 && parseUrl(resource) !== undefined && /^https?:/.test(resource);
   return createBearerCheck(
     {
       keys: jwksUrl,

@@ -1,3 +1,4 @@
+import { parseUrl } from "../../core/text/parse-url.ts";
 import type { McpServerConfig } from "../config/gateway-config.ts";
 
 const SECRET_FLAG = /^--?[\w-]*(?:token|key|secret|passw|pwd|auth|credential|bearer)[\w-]*$/i;
@@ -15,7 +16,7 @@ export function describeServer({ command, args = [], url }: McpServerConfig): st
 
 /** Shows an address without user, password, query and fragment; a path as it is. */
 export function describeAddress(address: string): string {
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(address) || !URL.canParse(address)) return address;
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(address) || parseUrl(address) === undefined) return address;
   const { protocol, host, pathname } = new URL(address);
   return `${protocol}//${host}${pathname === "/" ? "" : pathname}`;
 }

@@ -1,6 +1,7 @@
 import type { Transport } from "@modelcontextprotocol/client";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { checkDelay, checkOption } from "../../core/options/check-options.ts";
+import { parseUrl } from "../../core/text/parse-url.ts";
 import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
 import { checkHttpOptions, type HttpConnectionOptions } from "./http-options.ts";
 import { type McpLimits, toMcpLimits } from "./mcp-limits.ts";
@@ -73,7 +74,7 @@ function placeOf(options: McpConnectionOptions): string | undefined {
   if ("command" in options) return `"${toPlainLine(String(options.command), 120)}"`;
   if (!("url" in options)) return undefined;
   const text = String(options.url);
-  return toPlainLine(URL.canParse(text) ? new URL(text).host : "of a malformed URL", 120);
+  return toPlainLine(parseUrl(text) !== undefined ? new URL(text).host : "of a malformed URL", 120);
 }
 
 /** Refuses options that cannot work with a `TypeError`. */

@@ -1,5 +1,6 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { checkOption, describeValue } from "../../core/options/check-options.ts";
+import { parseUrl } from "../../core/text/parse-url.ts";
 import type { OAuthStore } from "./oauth-store.ts";
 
 /** A value, or how to get one each time it is needed. */
@@ -72,15 +73,15 @@ export function toServerUrl(options: HttpConnectionOptions): URL {
 }
 
 function assertScheme(text: string): void {
-  if (/^https?:/i.test(text) && URL.canParse(text)) return;
+  if (/^https?:/i.test(text) && parseUrl(text) !== undefined) return;
   // "localhost:3000" reads as a URL of the scheme "localhost:".
   const guess = /^[\w.-]+(?::\d{1,5})?(?:\/|$)/.test(text) ? `http://${text}` : "";
-  if (URL.canParse(guess)) {
+  if (parseUrl(guess) !== undefined) {
     const { host, hostname } = new URL(guess);
     const scheme = LOOPBACK.test(hostname) ? "http" : "https";
     throw new TypeError(`The url of an MCP server needs a scheme; write ${scheme}://${host}.`);
   }
-  if (!URL.canParse(text)) throw new TypeError("The url of an MCP server must be an absolute URL.");
+  if (parseUrl(text) === undefined) throw new TypeError("The url of an MCP server must be an absolute URL.");
   throw new TypeError(`The url of an MCP server must be https or http; it is ${new URL(text).protocol}`);
 }
 

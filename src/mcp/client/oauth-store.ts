@@ -4,6 +4,7 @@ import {
   type OAuthClientProvider,
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
+import { parseUrl } from "../../core/text/parse-url.ts";
 import { LOOPBACK } from "./http-options.ts";
 import { createKeptCredentials } from "./kept-credentials.ts";
 import { createOAuthCredentials, notHome, type OAuthCredentials } from "./oauth-credentials.ts";
@@ -108,7 +109,7 @@ function checkOptions(options: OAuthStoreOptions): void {
     throw new TypeError("A privateKey goes with a clientId, and takes the place of a clientSecret.");
   }
   if (clientMetadataUrl === undefined) return;
-  const url = URL.canParse(clientMetadataUrl) ? new URL(clientMetadataUrl) : undefined;
+  const url = parseUrl(clientMetadataUrl);
   if (url?.protocol !== "https:" || url.pathname === "/") {
     throw new TypeError("The clientMetadataUrl must be an https URL with a path.");
   }

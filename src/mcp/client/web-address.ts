@@ -1,4 +1,5 @@
 import { cleanText } from "../../core/text/clean-text.ts";
+import { parseUrl } from "../../core/text/parse-url.ts";
 
 const LOOPBACK = /^(?:(?:[^.]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
@@ -7,7 +8,7 @@ const LOOPBACK = /^(?:(?:[^.]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
  * host that could be taken for one, and no character that hides something or that parsers drop.
  */
 export function isWebAddress(url: string): boolean {
-  if (!URL.canParse(url) || /[\s\\]/.test(url)) return false;
+  if (parseUrl(url) === undefined || /[\s\\]/.test(url)) return false;
   const cleaned = cleanText(url);
   if (cleaned.findings.length > 0 || cleaned.text !== url) return false;
   const { protocol, hostname, username, password } = new URL(url);

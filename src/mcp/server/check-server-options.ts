@@ -1,4 +1,5 @@
 import { checkOption, checkOptionsObject } from "../../core/options/check-options.ts";
+import { parseUrl } from "../../core/text/parse-url.ts";
 import type { McpServer } from "./mcp-server.ts";
 import type { LiveMcpProviders, McpServerOptions, ToolNaming } from "./mcp-server-options.ts";
 import type { ServedExecutor } from "./tool-table.ts";
@@ -98,7 +99,7 @@ function checkProvider(name: string, provider: unknown): void {
 function checkResource(name: string, resource: unknown): void {
   const { uri } = isObject(resource) ? resource : {};
   checkOption(name, resource, "an object with a name, a uri and read", isNamed(resource));
-  const isUri = typeof uri === "string" && URL.canParse(uri);
+  const isUri = typeof uri === "string" && parseUrl(uri) !== undefined;
   checkOption(`${name}.uri`, uri ?? null, 'an absolute URI, such as "docs://intro"', isUri);
   checkMember(name, resource, "read");
 }

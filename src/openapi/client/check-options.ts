@@ -1,5 +1,6 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { checkNames, checkOption } from "../../core/options/check-options.ts";
+import { parseUrl } from "../../core/text/parse-url.ts";
 import type {
   DocumentLimits,
   OpenApiOptions,
@@ -140,7 +141,8 @@ function isOrigins(value: unknown): boolean {
 }
 
 function isBaseUrl(value: unknown): boolean {
-  if (!(typeof value === "string" || value instanceof URL) || !URL.canParse(String(value))) return false;
+  if (!(typeof value === "string" || value instanceof URL) || parseUrl(String(value)) === undefined)
+    return false;
   const { protocol, username, password } = new URL(value);
   return /^https?:$/.test(protocol) && username === "" && password === "";
 }

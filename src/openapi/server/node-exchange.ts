@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { CallError } from "../../core/errors/errors.ts";
 import { LightSignal } from "../../core/execution/abort-listeners.ts";
+import { parseUrl } from "../../core/text/parse-url.ts";
 import { BodyBytes } from "../body-bytes.ts";
 import { checkLength, tooLarge, unreadable } from "./fetch-exchange.ts";
 import type { HttpAnswer, HttpRequest } from "./http-exchange.ts";
@@ -29,7 +30,7 @@ export class NodeRequest implements HttpRequest {
 
   get origin(): string {
     const { host = "" } = this.#message.headers;
-    return `http://${HOST.test(host) && URL.canParse(`http://${host}`) ? host : "localhost"}`;
+    return `http://${HOST.test(host) && parseUrl(`http://${host}`) !== undefined ? host : "localhost"}`;
   }
 
   get signal(): AbortSignal {

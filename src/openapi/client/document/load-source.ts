@@ -3,6 +3,7 @@ import { open, realpath } from "node:fs/promises";
 import { dirname, resolve, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { CallError } from "../../../core/errors/errors.ts";
+import { parseUrl } from "../../../core/text/parse-url.ts";
 
 /** Reads the text behind an address, guarded by its owner; one that is larger than `maxBytes` is an error. */
 export type FetchText = (url: URL, maxBytes: number) => Promise<string>;
@@ -17,7 +18,8 @@ export interface SourceOptions {
 export function toLocation(document: string | URL): URL {
   if (document instanceof URL) return checkScheme(document);
   if (/^[a-z][a-z0-9+.-]+:/i.test(document) && !document.includes("\n")) {
-    if (!URL.canParse(document)) throw new TypeError(`"${clip(document)}" is not a URL that can be read.`);
+    if (parseUrl(document) === undefined)
+      throw new TypeError(`"${clip(document)}" is not a URL that can be read.`);
     return checkScheme(new URL(document));
   }
   if (/^\s*\{|\n/.test(document)) {

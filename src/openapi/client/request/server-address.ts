@@ -1,4 +1,5 @@
 import type { CallError } from "../../../core/errors/errors.ts";
+import { parseUrl } from "../../../core/text/parse-url.ts";
 import type { ServerPlan } from "../plan.ts";
 import { notCallable, shown } from "./invalid-input.ts";
 import { fillServerUrl } from "./server-variables.ts";
@@ -36,7 +37,7 @@ export function resolveServer(servers: readonly ServerPlan[], options: ServerOpt
 }
 
 function fromBaseUrl(baseUrl: string | URL): ServerAddress {
-  const url = URL.canParse(String(baseUrl)) ? new URL(String(baseUrl)) : undefined;
+  const url = parseUrl(String(baseUrl));
   const wrong = url === undefined ? "is not an absolute URL" : whyUnusable(url);
   if (url === undefined || wrong !== undefined) {
     const example = withScheme(String(baseUrl)) ?? "https://api.example/v1";
@@ -65,7 +66,7 @@ function chooseServer(
 /** Relative addresses are relative to the document, where that came from the network. */
 function toAddress(text: string, location: URL | undefined): ServerAddress {
   const base = location?.protocol === "http:" || location?.protocol === "https:" ? location.href : undefined;
-  const url = URL.canParse(text, base) ? new URL(text, base) : undefined;
+  const url = parseUrl(text, base);
   const wrong = url && whyUnusable(url);
   if (url !== undefined && wrong === undefined) return addressOf(url);
   const meant = withScheme(text);

@@ -1,3 +1,4 @@
+import { parseUrl } from "../../../core/text/parse-url.ts";
 import type { ServerPlan, ServerVariablePlan } from "../plan.ts";
 
 /** A URL with its variables filled in, or the name of one that has no value. */
@@ -95,7 +96,7 @@ function hasDots(value: string): boolean {
 }
 
 function isAddress(value: string): boolean {
-  if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return false;
+  if (!/^https?:\/\//i.test(value) || parseUrl(value) === undefined) return false;
   const { username, password } = new URL(value);
   return username + password === "" && !NO_PATH_VALUE.test(value) && !hasDots(value);
 }

@@ -1,4 +1,5 @@
 import { monotonicNow } from "../../../core/execution/deadline.ts";
+import { parseUrl } from "../../../core/text/parse-url.ts";
 import type {
   OutgoingRequest,
   SendOptions,
@@ -193,7 +194,7 @@ class PooledTransport implements Transport {
 }
 
 function hostOf({ origin }: OutgoingRequest): string {
-  return URL.canParse(origin) ? bareHost(new URL(origin).hostname) : "The server";
+  return parseUrl(origin) !== undefined ? bareHost(new URL(origin).hostname) : "The server";
 }
 
 function tooLarge(what: string, sent: Sent): Error {

@@ -2,6 +2,7 @@ import { lookup } from "node:dns";
 import type { Socket } from "node:net";
 import { Pool } from "undici";
 import { CallError } from "../../../core/errors/errors.ts";
+import { parseUrl } from "../../../core/text/parse-url.ts";
 import { type AddressGuard, bareHost, type ResolveHost } from "./address-guard.ts";
 import { createConnector } from "./guarded-connector.ts";
 import type { TransportSettings } from "./transport-settings.ts";
@@ -60,7 +61,7 @@ export class OriginPools {
   }
 
   #open(name: string): Origin {
-    const url = URL.canParse(name) ? new URL(name) : undefined;
+    const url = parseUrl(name);
     const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
     if (url === undefined || !isHttp || url.origin !== name) {
       throw new CallError("VALIDATION_ERROR", "A request needs an origin such as https://api.example.", {

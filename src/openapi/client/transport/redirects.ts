@@ -1,4 +1,5 @@
 import type { CallError } from "../../../core/errors/errors.ts";
+import { parseUrl } from "../../../core/text/parse-url.ts";
 import type { OutgoingRequest } from "../http-message.ts";
 import { type Sent, transportError } from "./transport-errors.ts";
 
@@ -53,7 +54,7 @@ function toUrl(request: OutgoingRequest, { location, urlCharacters }: Redirect, 
   if (typeof location !== "string") throw unusable(sent);
   const text = Buffer.from(location, "latin1").toString("utf8");
   const base = `${request.origin}${request.path}`;
-  if (text.length > urlCharacters || !URL.canParse(text, base)) throw unusable(sent);
+  if (text.length > urlCharacters || parseUrl(text, base) === undefined) throw unusable(sent);
   const url = new URL(text, base);
   if (url.protocol !== "http:" && url.protocol !== "https:") throw unusable(sent);
   if (url.username !== "" || url.password !== "" || url.href.length > urlCharacters) throw unusable(sent);
