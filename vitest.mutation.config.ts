@@ -6,6 +6,9 @@ export default defineConfig({
     include: (process.env["WAYBILL_MUTATION_TESTS"] ?? "src/core/**/*.test.ts").split(" "),
     exclude: ["**/*.{process,terminal,broker,browser,faults}.test.ts"],
     env: { WAYBILL_RUNS: "0.02" },
-    setupFiles: ["test/setup/properties.ts"],
+    setupFiles: ["test/setup/properties.ts", "test/setup/patience.ts"],
+    testTimeout: 120_000,
+    hookTimeout: 240_000,
+    expect: { poll: { timeout: 30_000 } },
   },
 });

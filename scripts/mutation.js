@@ -1,6 +1,7 @@
 // @ts-check
 // Breaks one area in many small ways and expects a test to notice each: `npm run mutation -- <area>`. Each takes under an hour.
 import { spawn } from "node:child_process";
+import { existsSync, renameSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -57,8 +58,10 @@ if (area === undefined) {
 } else {
   const mutate = [...area.mutate, "!src/**/*.test.ts", "!src/**/*.test-d.ts"].join(",");
   const args = ["node_modules/@stryker-mutator/core/bin/stryker.js", "run", "--mutate", mutate];
-  const env = { ...process.env, WAYBILL_MUTATION_AREA: name, WAYBILL_MUTATION_TESTS: area.tests.join(" ") };
+  const env = { ...process.env, WAYBILL_MUTATION_TESTS: area.tests.join(" ") };
   spawn(process.execPath, args, { cwd: ROOT, env, stdio: "inherit" }).on("close", (code) => {
+    const report = new URL("../reports/mutation.json", import.meta.url);
+    if (existsSync(report)) renameSync(report, new URL(`../reports/mutation-${name}.json`, import.meta.url));
     process.exitCode = code ?? 1;
   });
 }

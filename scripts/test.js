@@ -89,6 +89,7 @@ const REST = /** @type {Part[][]} */ ([
     },
   ],
   [{ name: "faults", steps: [vitest("--project", "faults")], env: LARGE }],
+  [{ name: "faults, hardened", steps: [vitest("--mode", "hardened", "--project", "faults")], env: SMALL }],
   [
     {
       name: "unit tests, hardened, many runs",
@@ -111,11 +112,11 @@ const REST = /** @type {Part[][]} */ ([
           "installed",
         ),
       ],
-      env: SMALL,
+      env: LARGE,
     },
   ],
-  [otherNode(22)],
-  [otherNode(24)],
+  [otherNode(22, LARGE)],
+  [otherNode(24, SMALL)],
   [
     {
       name: "MCP conformance",
@@ -130,16 +131,16 @@ const REST = /** @type {Part[][]} */ ([
   [{ name: "public documents", steps: [install("documents"), node("documents/run.js")] }],
 ]);
 
-/** @param {22 | 24} version @returns {Part} */
-function otherNode(version) {
-  const name = `unit tests on Node ${version}`;
+/** @param {22 | 24} version @param {Readonly<Record<string, string>>} env @returns {Part} */
+function otherNode(version, env) {
+  const name = `unit tests on Node ${version}${env === LARGE ? ", many runs" : ""}`;
   const folder = "test/other-nodes";
   const binary = `${folder}/node_modules/node-${version}/bin/node`;
   if (process.platform !== "linux" || process.arch !== "x64") {
     return { name, steps: [], missing: `test/other-nodes has Node ${version} for Linux on x64 only` };
   }
   const run = [join(ROOT, binary), "node_modules/vitest/vitest.mjs", "run", "--project", "unit"];
-  return { name, steps: existsSync(join(ROOT, binary)) ? [run] : [install(folder), run], env: SMALL };
+  return { name, steps: [install(folder), run], env };
 }
 
 /** @param {Part} part @param {boolean} live Whether its output is shown as it comes. @returns {Promise<Outcome>} */
@@ -197,7 +198,7 @@ async function runStages(stages, before) {
   mkdirSync(REPORTS, { recursive: true });
   writeFileSync(OUTCOMES, JSON.stringify(outcomes));
   printTable(outcomes);
-  return outcomes.some(({ code }) => code !== 0) ? 1 : 0;
+  return outcomes.slice(before.length).some(({ code }) => code !== 0) ? 1 : 0;
 }
 
 /** @param {readonly Outcome[]} outcomes */
@@ -219,7 +220,10 @@ function printTable(outcomes) {
 
 /** @returns {readonly Outcome[]} What `npm test` did just before, for the table at the end. */
 function readOutcomes() {
-  return existsSync(OUTCOMES) ? JSON.parse(readFileSync(OUTCOMES, "utf8")) : [];
+  const names = new Set(TEST.flat().map(({ name }) => name));
+  /** @type {Outcome[]} */
+  const outcomes = existsSync(OUTCOMES) ? JSON.parse(readFileSync(OUTCOMES, "utf8")) : [];
+  return outcomes.filter(({ name }) => names.has(name));
 }
 
 /** @param {readonly string[]} args @returns {Promise<number>} */

@@ -47,14 +47,20 @@ const REACHED = [
   ...["dropped late", "dropped forged", "dropped duplicate", "dropped gaps"],
 ];
 
-/** A model that never gets anywhere agrees with everything: where many runs are made, these ends are among them. */
+/** Ends that a few runs may miss again and again. */
+const RARE = new Set([
+  ...["call tool error", "call EXECUTION_ERROR", "call RESOURCE_EXHAUSTED"],
+  ...["read TIMEOUT", "read EXECUTION_ERROR", "dropped gaps"],
+]);
+
+/** A model that never gets anywhere agrees with everything: these ends are among its runs, the rare ones where it makes many. */
 async function expectReached(
   names: readonly string[],
   tally: Tally,
   options: Omit<ModelRunOptions, "tally">,
 ): Promise<void> {
-  if (RUNS < MANY) return;
-  const missing = () => names.filter((name) => (tally.get(name) ?? 0) === 0);
+  const expected = RUNS < MANY ? names.filter((name) => !RARE.has(name)) : names;
+  const missing = () => expected.filter((name) => (tally.get(name) ?? 0) === 0);
   // What is rare may be missing once, and not again and again.
   for (let more = 1; more <= 10 && missing().length > 0; more++) {
     await runAgreeing({ ...options, seed: options.seed + more, tally });

@@ -5,12 +5,14 @@ import { withCursor } from "../src/core/operation/with-cursor.ts";
 import { fromWire } from "../src/core/wire/wire.ts";
 import { OperationRegistry, Type } from "../src/index.ts";
 import type { HttpHandlerOptions } from "../src/openapi/server/http-handler-options.ts";
+import { LiveStream } from "../src/openapi/server/live-stream.ts";
 import { type OpenApi, type OpenEvents, readEvent, WAYS } from "./http-requests.ts";
 import { query, sleep, stream, until } from "./make-operation.ts";
 
 const open: OpenApi[] = [];
 afterEach(async () => {
   vi.useRealTimers();
+  vi.restoreAllMocks();
   await Promise.all(open.splice(0).map((api) => api.close()));
 });
 
@@ -85,11 +87,6 @@ async function nextEvent(events: OpenEvents): Promise<{ id: string; event: strin
     if (block === undefined) return { id: "", event: "end", data: undefined };
     if (block.includes("data:")) return readEvent(block);
   }
-}
-
-/** Waits until the server, in this process, has heard of whoever left. */
-async function isHeard(): Promise<void> {
-  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 describe.each(WAYS)("subscriptions over %s", (_, openWay) => {
@@ -291,14 +288,17 @@ describe.each(WAYS)("subscriptions over %s", (_, openWay) => {
   });
 
   it("RE-28 lets one whose reader has left give way to a new one, the longest left first", async () => {
+    const { mock } = vi.spyOn(LiveStream.prototype, "leave");
+    const countLeft = () =>
+      new Set((mock.contexts as LiveStream[]).filter(({ leftAt }) => leftAt !== undefined)).size;
     const api = await start({ limits: { streams: 2 } });
     const slow = () => api.events("/api/tick/slow", { method: "POST" });
     const [first, second] = [await slow(), await slow()];
     const ids = [(await nextEvent(first)).id, (await nextEvent(second)).id];
     await second.leave();
-    await isHeard();
+    await until(() => countLeft() === 1);
     await first.leave();
-    await isHeard();
+    await until(() => countLeft() === 2);
     expect((await slow()).status).toBe(200);
     const resume = async (id = "") =>
       (await api.events("/api/tick/slow", { method: "POST", headers: { "last-event-id": id } })).status;

@@ -230,13 +230,13 @@ it("RE-26 ends a stream that is silent too long, and not one that is read slowly
   const origin = await serve((_request, response) => {
     response.write("one");
   });
-  const transport = openTransport({ idleTimeoutMs: 600 });
+  const transport = openTransport({ idleTimeoutMs: 2_000 });
   const { body } = (await transport.stream(toRequest(origin), ONCE)) as StreamedResponse;
   const reader = body[Symbol.asyncIterator]();
   expect(textOf((await reader.next()).value)).toBe("one");
-  await sleep(700);
+  await sleep(2_200);
   const error = await failureOf(reader.next());
-  expect([error.code, error.message]).toEqual(["TIMEOUT", "127.0.0.1 sent nothing for 600 ms."]);
+  expect([error.code, error.message]).toEqual(["TIMEOUT", "127.0.0.1 sent nothing for 2000 ms."]);
   expect(await reader.next()).toEqual({ value: undefined, done: true });
 });
 

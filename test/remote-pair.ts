@@ -1,4 +1,4 @@
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import type { Bus } from "../src/call/bus.ts";
 import { CallHandler } from "../src/call/call-handler.ts";
 import { createMemoryBus } from "../src/call/memory-bus.ts";
@@ -8,13 +8,6 @@ import { OperationRegistry } from "../src/core/registry/registry.ts";
 
 /** The ids of operations, in their order. */
 export const ids = (operations: Iterable<AnyOperation>) => [...operations].map(({ id }) => id);
-/** What is closed after each test, the last first. */
-export const closing: (() => Promise<void>)[] = [];
-
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
-
 /** Serves operations on a bus, as a process of its own would. */
 export async function serve(bus: Bus, operations: readonly AnyOperation[]) {
   const registry = new OperationRegistry(operations);
@@ -25,14 +18,14 @@ export async function serve(bus: Bus, operations: readonly AnyOperation[]) {
     left ??= handler.drain();
     return left;
   };
-  closing.push(leave);
+  onTestFinished(leave);
   return { registry, leave };
 }
 
 /** Finds what is on a bus, until the test is over. */
 export async function connect(bus: Bus, options?: RemoteRegistryOptions) {
   const remote = await createRemoteRegistry(bus, options);
-  closing.push(() => remote.close());
+  onTestFinished(() => remote.close());
   return remote;
 }
 

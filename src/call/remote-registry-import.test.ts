@@ -1,6 +1,6 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { query, rejection, stream, until } from "../../test/make-operation.ts";
-import { closing, connect, ids, pair, serve } from "../../test/remote-pair.ts";
+import { connect, ids, pair, serve } from "../../test/remote-pair.ts";
 import { stopClock } from "../../test/stop-clock.ts";
 import type { OperationContext } from "../core/operation/operation-context.ts";
 import { withCursor } from "../core/operation/with-cursor.ts";
@@ -143,7 +143,7 @@ describe("registerAll(remote)", () => {
     for (const registry of [local, there]) {
       const handler = new CallHandler(registry, bus);
       await handler.start();
-      closing.push(() => handler.drain());
+      onTestFinished(() => handler.drain());
     }
     local.registerAll(await connect(bus, { namespaces: ["there"] }));
     there.registerAll(await connect(bus, { namespaces: ["here"] }));

@@ -1,40 +1,18 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { moduleOf, openProject, refusingServer } from "../../test/command-project.ts";
 
-const LONG = `Reads ${"one word after the other ".repeat(8)}and ends.`;
-const TICKS = `export const ticks = { namespace: "shop", name: "ticks", version: "1.0.0", type: "subscription", description: "Ticks.",
-  async *handler(_, { signal }) {
-    yield 1;
-    yield 2;
-    await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-  } };
-`;
-const ACCESS = {
-  scopes: { allOf: ["a", "b"], anyOf: ["c", "d"] },
-  resource: { pointer: "/place/id", type: "place" },
-};
-const INPUT = { type: "object", properties: { place: { type: "string", description: LONG } } };
-const API = {
-  openapi: "3.1.0",
-  info: { title: "Parcels", version: "1.0.0" },
-  paths: {
-    "/parcels": {
-      get: { operationId: "parcel.list", responses: { 200: { description: "All." } } },
-      post: { operationId: "parcel.book", responses: { 200: { description: "Booked." } } },
+const project = openProject({
+  "hello.mjs": moduleOf("shop.hello"),
+  "server.mjs": refusingServer("Reads."),
+  "api.json": {
+    openapi: "3.1.0",
+    info: { title: "Parcels", version: "1.0.0" },
+    paths: {
+      "/parcels": { get: { operationId: "parcel.list", responses: { 200: { description: "All." } } } },
     },
   },
-};
-
-const project = openProject({
-  "ticks.mjs": TICKS,
-  "guarded.mjs": moduleOf(
-    "shop.guarded",
-    `access: ${JSON.stringify(ACCESS)}, inputSchema: ${JSON.stringify(INPUT)}, description: ${JSON.stringify(LONG)}`,
-  ),
-  "server.mjs": refusingServer("Reads."),
-  "api.json": API,
   "waybill.config.json": {
-    operations: "{ticks,guarded}.mjs",
+    operations: "hello.mjs",
     mcpServers: { files: { command: process.execPath, args: ["server.mjs"] } },
     openapi: { post: { document: "api.json" } },
   },

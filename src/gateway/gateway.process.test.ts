@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -355,9 +356,11 @@ describe("reloading", () => {
 
   it("does not wait for a source that hangs when there is something newer to do", async () => {
     const gateway = await open(load({ mcpServers: { a: everything } }, [echo]));
-    const hanging = { command: "sleep", args: ["3600"], connectTimeoutMs: 3_600_000 };
+    const begun = join(await mkdtemp(join(tmpdir(), "waybill-hanging-")), "begun");
+    const script = `require("node:fs").writeFileSync(${JSON.stringify(begun)}, ""); setInterval(() => {}, 1000);`;
+    const hanging = { command: process.execPath, args: ["-e", script], connectTimeoutMs: 3_600_000 };
     const first = gateway.reload(load({ mcpServers: { a: hanging } }, [echo]));
-    await sleep(100);
+    await until(() => existsSync(begun));
     const second = gateway.reload(load({ policies: { "local.*": { enabled: false } } }, [echo]));
     await second;
     expect(ids(gateway)).toEqual([]);

@@ -10,6 +10,7 @@ const STARTED = Symbol.for("waybill.test.no-processes");
 /** A command that is not there starts nothing, and how that is told is for unit tests too. */
 function isThere(command: string): boolean {
   if (isAbsolute(command)) return existsSync(command);
+  if (command.includes("/")) return true;
   return (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, command)));
 }
 
@@ -23,7 +24,9 @@ function guard(): string[] {
   for (const name of STARTERS) {
     const start = functions[name] as (...args: unknown[]) => unknown;
     functions[name] = (command: unknown, ...rest: unknown[]) => {
-      if (!isThere(String(command))) return start(command, ...rest);
+      const isShell = rest.some((one) => typeof one === "object" && one !== null && "shell" in one);
+      const isProgram = name.startsWith("spawn") || name.startsWith("execFile");
+      if (isProgram && !isShell && !isThere(String(command))) return start(command, ...rest);
       const file = expect.getState().testPath ?? "a unit test";
       const said = `${file} starts a process (${name} of ${String(command)}). Unit tests must not: move the test to a file named *.process.test.ts.`;
       started.push(said);

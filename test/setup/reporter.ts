@@ -12,7 +12,9 @@ export class WhatToDoReporter implements Reporter {
     const failed = tests.filter((test) => test.result().state === "failed");
     const skipped = tests.filter((test) => test.result().state === "skipped");
     const broken = modules.filter((module) => module.errors().length > 0);
-    if (skipped.length > 0) console.log(["Skipped:", ...skipped.slice(0, LISTED).map(skipLine)].join("\n"));
+    const more = skipped.length > LISTED ? [`  … and ${skipped.length - LISTED} more`] : [];
+    if (skipped.length > 0)
+      console.log(["Skipped:", ...skipped.slice(0, LISTED).map(skipLine), ...more].join("\n"));
     if (failed.length + broken.length > 0) console.log(advice(failed, broken));
     writeCounts({
       passed: tests.filter((test) => test.result().state === "passed").length,
@@ -31,7 +33,7 @@ function skipLine(test: TestCase): string {
 function advice(failed: readonly TestCase[], broken: readonly TestModule[]): string {
   const lines = ["What to do:"];
   for (const module of broken) {
-    lines.push(`  ${module.relativeModuleId} could not be loaded; the reason is above. Alone:`);
+    lines.push(`  ${module.relativeModuleId} failed outside of its tests; the reason is above. Alone:`);
     lines.push(`    npm test -- ${module.relativeModuleId}`);
   }
   for (const test of failed) {

@@ -1,24 +1,9 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { runCommandLine } from "../../../test/run-command-line.ts";
+import { describe, expect, it } from "vitest";
+import { SECRET, useDoctorFolder } from "../../../test/doctor-folder.ts";
 import { childScript } from "../../../test/stdio-child.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "waybill-doctor-"));
-});
-afterEach(() => rm(folder, { recursive: true }));
-
-const SECRET = "sk-very-secret-0123456789";
-const run = (...args: string[]) =>
-  runCommandLine(["doctor", ...args], {
-    cwd: folder,
-    env: { PATH: process.env["PATH"], WAYBILL_STATE_DIR: join(folder, "state"), TOKEN: SECRET },
-  });
-const setConfig = (config: object) => writeFile(join(folder, "waybill.config.json"), JSON.stringify(config));
+const { run, setConfig, write } = useDoctorFolder();
 const good = { command: process.execPath, args: [childScript("sdk-server.js")] };
 
 describe("doctor", () => {
@@ -55,7 +40,7 @@ describe("doctor", () => {
   });
 
   it("names commands that are about the same sources", async () => {
-    await writeFile(join(folder, "other.json"), JSON.stringify({ mcpServers: { good }, lock: true }));
+    await write("other.json", { mcpServers: { good }, lock: true });
     const { stdout } = await run("-c", "other.json");
     expect(stdout).toContain(
       '"waybill lock good --config other.json", then "waybill lock --approve good --config other.json"',

@@ -1,28 +1,13 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { runCommandLine } from "../../../test/run-command-line.ts";
+import { describe, expect, it } from "vitest";
+import { useDoctorFolder } from "../../../test/doctor-folder.ts";
 import type { Diagnosis } from "./diagnosis.ts";
 import { examineBus, examinePort } from "./examine-network.ts";
 import { examineSource } from "./examine-sources.ts";
 import { examineNode, examinePackages } from "./examine-surroundings.ts";
 
-let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "waybill-doctor-"));
-});
-afterEach(() => rm(folder, { recursive: true }));
-
-const SECRET = "sk-very-secret-0123456789";
-const run = (...args: string[]) =>
-  runCommandLine(["doctor", ...args], {
-    cwd: folder,
-    env: { PATH: process.env["PATH"], WAYBILL_STATE_DIR: join(folder, "state"), TOKEN: SECRET },
-  });
-const setConfig = (config: object) => writeFile(join(folder, "waybill.config.json"), JSON.stringify(config));
+const { run, setConfig, write } = useDoctorFolder();
 
 describe("doctor", () => {
   it("tells each problem once, with what to do", async () => {
@@ -44,7 +29,7 @@ describe("doctor", () => {
       servers: [{ url: here }],
       paths: { "/a": { get: { operationId: "a", responses: { 200: { description: "x" } } } } },
     };
-    await writeFile(join(folder, "api.json"), JSON.stringify(document));
+    await write("api.json", document);
     const openapi = {
       shut: { document: "api.json" },
       open: { document: "api.json", allowPrivate: ["127.0.0.1"] },

@@ -1,66 +1,26 @@
-import { mkdtempSync, renameSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { createMemoryIo, type MemoryIo } from "../memory-io.ts";
+import {
+  FOR_EVER_MS,
+  makeFolder,
+  operation,
+  serve,
+  until,
+  writeConfig,
+} from "../../../test/served-folder.ts";
+import { setGlobal } from "../../../test/set-global.ts";
+import { createMemoryIo } from "../memory-io.ts";
 import { runWaybill } from "../run-waybill.ts";
-
-const operation = (name: string) =>
-  `export const ${name} = { id: "shop.${name}", namespace: "shop", name: "${name}", version: "1.0.0", type: "query", description: "Says ${name}.", handler: () => "${name}" };\n`;
 
 const SLOW = `export const slow = { id: "shop.slow", namespace: "shop", name: "slow", version: "1.0.0", type: "query", description: "Sleeps.",
   handler: (_, { signal }) => new Promise((resolve, reject) => {
     waybillTestSleepers.push(() => resolve("slept"));
     signal.addEventListener("abort", () => reject(signal.reason));
   }) };\n`;
-
-/** More than any test waits for. */
-const FOR_EVER_MS = 3_600_000;
-
-function makeFolder(config: object = {}): string {
-  const folder = mkdtempSync(join(tmpdir(), "waybill-serve-"));
-  writeFileSync(join(folder, "shop.mjs"), operation("hello"));
-  writeConfig(folder, { operations: "*.mjs", serve: { port: 0 }, ...config });
-  return folder;
-}
-
-/** As editors do it. */
-function writeConfig(folder: string, config: unknown): void {
-  const text = typeof config === "string" ? config : JSON.stringify(config);
-  writeFileSync(join(folder, "new.tmp"), text);
-  renameSync(join(folder, "new.tmp"), join(folder, "waybill.config.json"));
-}
-
-interface Served {
-  readonly io: MemoryIo;
-  readonly url: string;
-  stop(): Promise<number>;
-}
-
-async function serve(folder: string, args: string[] = []): Promise<Served> {
-  const controller = new AbortController();
-  const env = { WAYBILL_STATE_DIR: join(folder, "state") };
-  const io = createMemoryIo({ cwd: folder, env, signal: controller.signal });
-  const running = runWaybill(io, ["serve", "--log-level", "silent", ...args]);
-  await until(async () => io.err().includes("Try in another terminal"));
-  const [, url = ""] = /document +(http\S+)\/openapi\.json/.exec(io.err()) ?? [];
-  const stop = async () => {
-    controller.abort();
-    return running;
-  };
-  return { io, url, stop };
-}
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 1_000; tries++) {
-    if (await isSo().catch(() => false)) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error("It took too long.");
-}
 
 const call = async (url: string, id: string): Promise<unknown> => {
   const body = JSON.stringify({ operation: id, input: {} });
@@ -171,7 +131,7 @@ export const count_up = { id: "shop.count", namespace: "shop", name: "count", ve
 
   it("lets calls of the inspector's page end when it is turned off, and when the gateway stops", async () => {
     const sleepers: (() => void)[] = [];
-    (globalThis as Record<string, unknown>)["waybillTestSleepers"] = sleepers;
+    setGlobal("waybillTestSleepers", sleepers);
     const serving = { port: 0, drainMs: FOR_EVER_MS };
     const folder = makeFolder({ serve: { ...serving, inspect: true } });
     writeFileSync(join(folder, "slow.mjs"), SLOW);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { loadedConfig, makeFolder, makeSource } from "../../../test/gateway-sources.ts";
 import { query, rejection, sleep, until } from "../../../test/make-operation.ts";
+import { setGlobal } from "../../../test/set-global.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
 
@@ -172,7 +173,7 @@ describe("modules of operations as a source", () => {
           resolve(name);
         });
       });
-    (globalThis as Record<string, unknown>)["waybillTestRuns"] = { log, slowly };
+    setGlobal("waybillTestRuns", { log, slowly });
     const module = (name: string) => `
       export const op = ${plain("a.slow", `waybillTestRuns.slowly("${name}")`)};
       export async function close() { waybillTestRuns.log.push("close ${name}"); }`;
@@ -208,7 +209,7 @@ describe("modules of operations as a source", () => {
 
   it("RE-30 follows sources that a module exports, and closes them", async () => {
     const shared: { listener?: () => void; closed?: boolean; operations?: unknown[] } = {};
-    (globalThis as Record<string, unknown>)["waybillTestShared"] = shared;
+    setGlobal("waybillTestShared", shared);
     const { source } = local({
       "ops/a.mjs": `const shared = globalThis.waybillTestShared;
         shared.operations = [${plain("a.x", "1")}];
@@ -230,7 +231,7 @@ describe("modules of operations as a source", () => {
 
   it("RE-30 listens once to a source of a module that stays because its new text is broken, however often that is loaded", async () => {
     const shared: { listeners: (() => void)[]; operations: unknown[] } = { listeners: [], operations: [] };
-    (globalThis as Record<string, unknown>)["waybillTestKept"] = shared;
+    setGlobal("waybillTestKept", shared);
     const { folder, source } = local({
       "ops/a.mjs": `const shared = globalThis.waybillTestKept;
         shared.operations.push(${plain("a.x", "1")});

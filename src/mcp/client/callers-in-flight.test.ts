@@ -1,5 +1,6 @@
 import { InMemoryTransport, type JSONRPCMessage } from "@modelcontextprotocol/client";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { until } from "../../../test/make-operation.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
 import { CallersInFlight, GIVEN_UP_LIMITS } from "./callers-in-flight.ts";
 import { openMcpConnection } from "./connect.ts";
@@ -175,24 +176,42 @@ function createAskingServer() {
   void there.start();
   return {
     transport: () => here,
+    slow,
     refusals,
     end: () => there.close(),
     answerSlow: (toId = (id: unknown) => id) => send({ id: toId(slow.shift()), result: {} }),
   };
 }
 
+/** Milliseconds after which a call is given up, by a clock that stands still until then. */
+const TIMEOUT_MS = 50;
+
 describe("a question after a call was given up", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  /** No time passes until the server has the call. */
+  const stopClock = () => vi.useFakeTimers({ toFake: ["performance"] });
+
+  async function timeOut(server: ReturnType<typeof createAskingServer>): Promise<void> {
+    await until(() => server.slow.length === 1);
+    vi.advanceTimersByTime(TIMEOUT_MS);
+  }
+
   it.each(["a timeout", "an abort"])(
     "RE-31 is not shown to another caller after %s, until the late answer",
     async (how) => {
+      stopClock();
       const server = createAskingServer();
       const connection = await openMcpConnection({ transport: server.transport, protocol: "2025" });
       const shown: string[] = [];
       const [one, other] = [showing("alice", shown), showing("bob", shown)];
       const stop = new AbortController();
-      const limit = how === "a timeout" ? { timeoutMs: 300 } : { signal: stop.signal };
+      const limit = how === "a timeout" ? { timeoutMs: TIMEOUT_MS } : { signal: stop.signal };
       const slow = connection.request("tools/call", { name: "slow" }, { caller: one, ...limit });
-      setTimeout(() => stop.abort(), 300);
+      await timeOut(server);
+      stop.abort();
       await expect(slow).rejects.toMatchObject({ code: how === "a timeout" ? "TIMEOUT" : "ABORTED" });
       const fast = () => connection.request("tools/call", { name: "fast" }, { caller: other });
       expect(await fast()).toEqual({ refused: true });
@@ -208,11 +227,14 @@ describe("a question after a call was given up", () => {
   );
 
   it("RE-31 is shown to the same caller, in the call that runs now", async () => {
+    stopClock();
     const server = createAskingServer();
     const connection = await openMcpConnection({ transport: server.transport, protocol: "2025" });
     const shown: string[] = [];
     const [before, now] = ["before", "now"].map((when) => ({ ...showing(when, shown), party: "alice" }));
-    const slow = connection.request("tools/call", { name: "slow" }, { caller: before, timeoutMs: 300 });
+    const limit = { timeoutMs: TIMEOUT_MS };
+    const slow = connection.request("tools/call", { name: "slow" }, { caller: before, ...limit });
+    await timeOut(server);
     await expect(slow).rejects.toMatchObject({ code: "TIMEOUT" });
     const fast = connection.request("tools/call", { name: "fast" }, { caller: now });
     expect(await fast).toEqual({ refused: false });
@@ -221,6 +243,7 @@ describe("a question after a call was given up", () => {
   });
 
   it("RE-31 is anybody's again over a new session, which knows nothing of the call", async () => {
+    stopClock();
     const servers = [createAskingServer(), createAskingServer()] as const;
     let made = 0;
     const connection = await openMcpConnection({
@@ -228,7 +251,9 @@ describe("a question after a call was given up", () => {
       protocol: "2025",
       reconnect: { initialMs: 1 },
     });
-    const slow = connection.request("tools/call", { name: "slow" }, { caller: alice, timeoutMs: 300 });
+    const limit = { timeoutMs: TIMEOUT_MS };
+    const slow = connection.request("tools/call", { name: "slow" }, { caller: alice, ...limit });
+    await timeOut(servers[0]);
     await expect(slow).rejects.toMatchObject({ code: "TIMEOUT" });
     const fast = () => connection.request("tools/call", { name: "fast" }, { caller: bob });
     expect(await fast()).toEqual({ refused: true });

@@ -1,19 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Hello, OperationView } from "../../protocol.ts";
+import { hello, operation, origin } from "../../../../test/copied-call.ts";
 import { asCommand, asCurl, asTypeScript } from "./copy-text.ts";
 import { shellWord } from "./shell-word.ts";
-
-const hello = {
-  isAuthOn: false,
-  command: { words: "npx waybill", flags: "" },
-} as Hello;
-const origin = "http://127.0.0.1:4100";
-
-function operation(over: Partial<OperationView> = {}): OperationView {
-  const [namespace, name, version, description] = ["parcel", "list", "1.0.0", "Lists."];
-  const http = { method: "GET", path: "/api/parcel/list" };
-  return { id: "parcel.list", namespace, name, version, type: "query", description, http, ...over };
-}
 
 describe("shellWord", () => {
   it("holds nothing that a terminal acts on", () => {
