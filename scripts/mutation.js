@@ -10,12 +10,17 @@ const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const AREAS = {
   decoders: {
     mutate: [
-      "src/formats/{contract,decode-tool-result,detect,json-depth,recover-json,residual,residual-policy}.ts",
+      "src/formats/{contract,decode-tool-result,detect,residual,residual-policy}.ts",
+      "src/core/{json/json-depth,result/recover-json}.ts",
       "src/formats/tiered-envelope/{tiered-envelope,tiered-envelope-codec}.ts",
       "src/formats/tool-envelope/{base64-text,envelope-block,tool-envelope-codec}.ts",
       "src/formats/status-envelope/status-envelope-codec.ts",
     ],
-    tests: ["src/formats/**/*.test.ts", "test/{format-laws,vectors,corpus}.test.ts"],
+    tests: [
+      "src/formats/**/*.test.ts",
+      "src/core/{json,result}/*.test.ts",
+      "test/{format-laws,vectors,corpus}.test.ts",
+    ],
   },
   access: {
     mutate: [

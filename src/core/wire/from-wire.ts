@@ -95,16 +95,18 @@ function decodeBytes(payload: unknown, depth: number, walk: WireWalk): Uint8Arra
   return bytes ?? refuseTag(walk, depth);
 }
 
+/** In one function, without `mapItems`: the deepest map allowed has to fit the stack, also where its frames are larger, as on Node 22. */
 function decodeMap(payload: unknown, depth: number, walk: WireWalk): Map<unknown, unknown> {
   if (!Array.isArray(payload)) return refuseTag(walk, depth);
   enter(payload, depth, walk);
-  const map = new Map(mapItems(payload, depth, walk, decodeEntry) as [unknown, unknown][]);
+  const map = new Map<unknown, unknown>();
+  for (let i = 0; i < payload.length; i++) {
+    walk.path[depth] = i;
+    const entry: unknown = payload[i];
+    if (!Array.isArray(entry) || entry.length !== 2) return refuseTag(walk, depth + 1);
+    map.set(decode(entry[0], depth + 1, walk), decode(entry[1], depth + 1, walk));
+  }
   return map.size === payload.length ? map : refuseTag(walk, depth);
-}
-
-function decodeEntry(entry: unknown, depth: number, walk: WireWalk): unknown {
-  if (!Array.isArray(entry) || entry.length !== 2) return refuseTag(walk, depth);
-  return [decode(entry[0], depth, walk), decode(entry[1], depth, walk)];
 }
 
 function decodeSet(payload: unknown, depth: number, walk: WireWalk): Set<unknown> {
