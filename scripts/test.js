@@ -59,6 +59,9 @@ const TEST = /** @type {Part[][]} */ ([
   ],
 ]);
 
+const EDGES = ["processes", "brokers", "installed"].flatMap((name) => ["--project", name]);
+
+/** In pairs: while one waits for a process, a page or a last long file, the other has the processors. */
 const REST = /** @type {Part[][]} */ ([
   [
     {
@@ -73,24 +76,9 @@ const REST = /** @type {Part[][]} */ ([
   [
     {
       name: "processes, brokers, browsers, installed package",
-      steps: [
-        vitest(
-          "--project",
-          "processes",
-          "--project",
-          "brokers",
-          "--project",
-          "browsers",
-          "--project",
-          "installed",
-        ),
-      ],
+      steps: [vitest(...EDGES, "--project", "browsers")],
       env: LARGE,
     },
-  ],
-  [{ name: "faults", steps: [vitest("--project", "faults")], env: LARGE }],
-  [{ name: "faults, hardened", steps: [vitest("--mode", "hardened", "--project", "faults")], env: SMALL }],
-  [
     {
       name: "unit tests, hardened, many runs",
       steps: [vitest("--mode", "hardened", "--project", "unit")],
@@ -100,23 +88,16 @@ const REST = /** @type {Part[][]} */ ([
   [
     {
       name: "processes, brokers, installed package, hardened",
-      steps: [
-        vitest(
-          "--mode",
-          "hardened",
-          "--project",
-          "processes",
-          "--project",
-          "brokers",
-          "--project",
-          "installed",
-        ),
-      ],
+      steps: [vitest("--mode", "hardened", ...EDGES)],
       env: LARGE,
     },
+    otherNode(22, LARGE),
   ],
-  [otherNode(22, LARGE)],
-  [otherNode(24, SMALL)],
+  [{ name: "faults", steps: [vitest("--project", "faults")], env: LARGE }],
+  [
+    { name: "faults, hardened", steps: [vitest("--mode", "hardened", "--project", "faults")], env: SMALL },
+    otherNode(24, SMALL),
+  ],
   [
     {
       name: "MCP conformance",
@@ -127,8 +108,8 @@ const REST = /** @type {Part[][]} */ ([
         node("conformance/gateway-inspector.js"),
       ],
     },
+    { name: "public documents", steps: [install("documents"), node("documents/run.js")] },
   ],
-  [{ name: "public documents", steps: [install("documents"), node("documents/run.js")] }],
 ]);
 
 /** @param {22 | 24} version @param {Readonly<Record<string, string>>} env @returns {Part} */

@@ -49,7 +49,7 @@ browserSuite("the calls of a gateway in the inspector", () => {
   it("RE-30 says how to make a call while there was none", async () => {
     await page.getByText("No calls yet.").waitFor();
     await page.getByText(`${served.url}/mcp`).waitFor();
-    expect(await page.getByText(/curl/).count()).toBeGreaterThan(0);
+    await soon(() => page.getByText(/curl/).count()).toBeGreaterThan(0);
   });
 
   it("RE-30 shows calls of other clients as they happen, with the way they came in and how they ended", async () => {

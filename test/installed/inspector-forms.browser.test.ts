@@ -52,7 +52,7 @@ browserSuite("the forms of the inspector", () => {
     expect(await country.locator("option:checked").textContent()).toBe("Choose…");
     await run().click();
     await page.getByText("The input does not fit its schema: 3 problems.").waitFor();
-    expect(await page.getByText("Required", { exact: true }).count()).toBe(3);
+    await soon(() => page.getByText("Required", { exact: true }).count()).toBe(3);
     expect(await country.getAttribute("aria-invalid")).toBe("true");
     const first = page.getByRole("radio", { name: "small" });
     await soon(() => first.evaluate((radio) => radio === document.activeElement)).toBe(true);

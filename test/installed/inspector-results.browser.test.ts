@@ -58,7 +58,7 @@ browserSuite("a result in the inspector", () => {
     await run("post.series");
     await result().getByRole("button", { name: "Chart" }).click();
     const plot = result().getByRole("slider", { name: "Point of the chart" });
-    expect(await result().locator("figure path").count()).toBeGreaterThan(2);
+    await soon(() => result().locator("figure path").count()).toBeGreaterThan(2);
     await plot.focus();
     await page.keyboard.press("Home");
     await soon(() => plot.getAttribute("aria-valuetext")).toMatch(/parcels 40.*late 0/);
