@@ -61,7 +61,7 @@ if (area === undefined) {
   console.error(`Usage: npm run mutation -- <${Object.keys(AREAS).join("|")}>`);
   process.exitCode = 2;
 } else {
-  const mutate = [...area.mutate, "!src/**/*.test.ts", "!src/**/*.test-d.ts"].join(",");
+  const mutate = [...area.mutate.flatMap(expandBraces), "!src/**/*.test.ts", "!src/**/*.test-d.ts"].join(",");
   const args = ["node_modules/@stryker-mutator/core/bin/stryker.js", "run", "--mutate", mutate];
   const env = { ...process.env, WAYBILL_MUTATION_TESTS: area.tests.join(" ") };
   spawn(process.execPath, args, { cwd: ROOT, env, stdio: "inherit" }).on("close", (code) => {
@@ -69,4 +69,11 @@ if (area === undefined) {
     if (existsSync(report)) renameSync(report, new URL(`../reports/mutation-${name}.json`, import.meta.url));
     process.exitCode = code ?? 1;
   });
+}
+
+/** Stryker splits its list at every comma, those within braces too. @param {string} pattern @returns {string[]} */
+function expandBraces(pattern) {
+  const [braces, choices = ""] = /\{([^}]*)\}/.exec(pattern) ?? [];
+  if (braces === undefined) return [pattern];
+  return choices.split(",").flatMap((choice) => expandBraces(pattern.replace(braces, choice)));
 }
