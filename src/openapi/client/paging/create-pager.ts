@@ -1,6 +1,8 @@
 import type { PageFacts, ResponseEnvelope } from "../../../core/envelope/response-meta.ts";
+import { CallError } from "../../../core/errors/errors.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
 import type { Pager } from "../../../core/operation/operation-types.ts";
+import { safeLine } from "../../../core/text/safe-text.ts";
 import type { NextPage, PageFinder } from "./page-finder.ts";
 
 /** The pages of one operation. */
@@ -10,19 +12,25 @@ export interface Paging {
   factsOf(envelope: ResponseEnvelope, input: unknown): PageFacts | undefined;
 }
 
-/** Makes one pager of several ways to find the next page: the first that can tell is believed. */
+/**
+ * Makes one pager of several ways to find the next page: the first that can tell is believed. Where a page is named that no input asks
+ * for, the others are tried, and the pager fails unless one of them has it.
+ */
 export function createPaging(finders: readonly PageFinder[]): Paging {
   const find = (envelope: ResponseEnvelope, input: unknown) => findNext(finders, envelope, input);
   return {
     pager: {
       next(envelope, input) {
         const found = find(envelope, input);
-        return found === undefined || found.isLast ? undefined : found.input;
+        if (found === undefined || found.isLast) return undefined;
+        // An end here would look like the end of the list.
+        if ("undeclared" in found) throw notDeclared(found.undeclared);
+        return found.input;
       },
     },
     factsOf(envelope, input) {
       const found = find(envelope, input);
-      if (found === undefined) return undefined;
+      if (found === undefined || "undeclared" in found) return undefined;
       if (found.isLast) return {};
       const { token: next, input: named } = found;
       return isCursorAlone(named, input, next) ? { next } : { next, input: named };
@@ -46,13 +54,25 @@ function findNext(
   input: unknown,
 ): NextPage | undefined {
   if (envelope.meta.isError === true) return undefined;
+  let named: NextPage | undefined;
   try {
     for (const find of finders) {
       const found = find(envelope, input);
-      if (found !== undefined) return found;
+      if (found === undefined) continue;
+      if (found.isLast) return named ?? found;
+      if (!("undeclared" in found)) return found;
+      named ??= found;
     }
   } catch {
     // Only an input that cannot be read gets here: whoever made it meets that when it is sent.
   }
-  return undefined;
+  return named;
+}
+
+const MOST_SHOWN = 3;
+
+function notDeclared(names: readonly string[]): CallError {
+  const shown = names.slice(0, MOST_SHOWN).map((name) => `"${safeLine(name, 80)}"`);
+  const message = `The server names a next page by ${shown.join(", ")}, for which the operation has no input: declare it as a query parameter with an overlay.`;
+  return new CallError("NOT_IMPLEMENTED", message);
 }

@@ -72,12 +72,20 @@ describe("pages by link", () => {
     "https://api.example/v1/users/8/things?page=2",
     "https://api.example/v1/others?page=2",
     "javascript:alert(1)?page=2",
-    "https://api.example/v1/users/7/things?unknown=1",
     "https://[",
     `?page=2&x=${"x".repeat(9_000)}`,
   ])("RE-27 follows no address that is not this operation's: %s", (target) => {
     const output = paged(parameters, undefined, declared);
     expect(follow(output, [], { id: "7" }, next(target))).toEqual([undefined, undefined]);
+  });
+
+  it("RE-27 fails on a page that no input asks for, with names that cannot do harm", () => {
+    const paging = paged(parameters, undefined, declared);
+    const target = `?${encodeURIComponent("\u001b[31mx\u202e")}=1&${"y".repeat(300)}=2&z=3&hidden=4`;
+    const envelope = httpEnvelope([], { statusCode: 200, headers: next(target) });
+    expect(paging.factsOf(envelope, {})).toBeUndefined();
+    const message = `by "x", "${"y".repeat(79)}…", "z", for which the operation has no input`;
+    expect(() => paging.pager.next(envelope, {})).toThrow(message);
   });
 
   it("RE-27 knows its own host where it is told", () => {
@@ -239,7 +247,7 @@ describe("pages by number", () => {
       follow(paged([makeParameter("from", STRING), makeParameter("limit", INTEGER)], LIST), [1], {}),
     ).toEqual(none);
     expect(follow(paged([makeParameter("offset", INTEGER)], LIST), [1], {})).toEqual(none);
-    expect(findPaging(makePlan(), LIST)).toBeUndefined();
+    expect(follow(findPaging(makePlan(), LIST) as Paging, [1], {})).toEqual(none);
     expect(findPaging(makePlan({ method: "POST", parameters: [page] }), LIST)).toBeUndefined();
     expect(findPaging(makePlan({ waybill: {}, parameters: [page] }), LIST)).toBeUndefined();
     expect(findPaging(makePlan({ parameters: [page] }), LIST, false)).toBeUndefined();

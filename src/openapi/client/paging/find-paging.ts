@@ -8,7 +8,7 @@ import { bodyLinkFinder, createToInput, linkFinder, type ToInput } from "./link-
 import { type ListShape, plainName, readListShape } from "./list-shape.ts";
 import type { PageFinder } from "./page-finder.ts";
 import { countsOf, declaresHeader, isCount, pick, placeOf } from "./paging-inputs.ts";
-import { ruledFinder } from "./paging-rule.ts";
+import { inputPath, ruledFinder } from "./paging-rule.ts";
 
 export type { Paging } from "./create-pager.ts";
 
@@ -68,8 +68,9 @@ const SIZES = [
 ];
 
 /**
- * Finds out how the pages of an operation are asked for: as `rule` says, or else from the document. `origin` is where the operation
- * is called, which addresses of pages must be at; the servers of the document where it is not given.
+ * Finds out how the pages of an operation are asked for: as `rule` says, or else from the document, and from `Link` headers that
+ * responses have, declared or not. `origin` is where the operation is called, which addresses of pages must be at; the servers of the
+ * document where it is not given.
  */
 export function findPaging(
   plan: OperationPlan,
@@ -78,13 +79,55 @@ export function findPaging(
   origin?: string,
 ): Paging | undefined {
   if (rule === false) return undefined;
-  const toInput = createToInput(plan, origin);
-  if (rule !== undefined) return createPaging([ruledFinder(rule, plan, { outputSchema, toInput })]);
+  if (rule !== undefined) return createPaging(ruledFinders(rule, plan, { outputSchema, origin }));
   // Waybill says where a page ends in a header of its own, and every client follows that.
   if (plan.waybill !== undefined || plan.method !== "GET") return undefined;
   const query = plan.parameters.filter((parameter) => parameter.in === "query");
-  if (query.length === 0) return undefined;
-  return createPaging(foundFinders({ plan, query, shape: readListShape(outputSchema) }, toInput));
+  const pageKeys = new Set(query.filter(isOfPages).map(({ key }) => key));
+  const fromLink = createToInput(plan, origin, { tellsUndeclared: true, pageKeys });
+  if (query.length === 0) return createPaging([linkFinder(fromLink, false)]);
+  const listing = { plan, query, shape: readListShape(outputSchema) };
+  const found = foundFinders(listing, createToInput(plan, origin, { pageKeys }));
+  return createPaging([linkFinder(fromLink, declaresHeader(plan, "link")), ...found]);
+}
+
+function isOfPages({ name }: ParameterPlan): boolean {
+  return [...CURSORS, ...OFFSETS, ...PAGES].includes(plainName(name));
+}
+
+/** What a rule says, and what a `Link` header of a response says: that comes before counting, and after a cursor that the page names. */
+function ruledFinders(
+  rule: PagingRule,
+  plan: OperationPlan,
+  {
+    outputSchema,
+    origin,
+  }: { readonly outputSchema: JsonSchema | undefined; readonly origin?: string | undefined },
+): readonly PageFinder[] {
+  const reading =
+    rule.style === "link"
+      ? { tellsUndeclared: true }
+      : { pageKeys: new Set(inputPath(rule.input).slice(0, 1)) };
+  const toInput = createToInput(plan, origin, reading);
+  const ruled = ruledFinder(rule, plan, { outputSchema, toInput });
+  const link = linkFinder(toInput, false);
+  switch (rule.style) {
+    case "link":
+      return [ruled];
+    case "cursor":
+      return [unlessLast(ruled), unlessLast(link), ruled];
+    case "offset":
+    case "page":
+      return [link, ruled];
+  }
+}
+
+/** Finds a next page alone, and leaves it to others to say that there is none. */
+function unlessLast(find: PageFinder): PageFinder {
+  return (envelope, input) => {
+    const found = find(envelope, input);
+    return found?.isLast === true ? undefined : found;
+  };
 }
 
 /** An operation that may give a list. */
@@ -97,11 +140,9 @@ interface Listing {
 /** In the order of how sure each is. */
 function foundFinders(listing: Listing, toInput: ToInput): readonly PageFinder[] {
   const { plan, query, shape } = listing;
-  const isDeclared = (header: string) => declaresHeader(plan, header);
   const page = pick(query, PAGES, (parameter) => isCount(parameter, plan));
   const finders = [
-    linkFinder(toInput, isDeclared("link")),
-    page && nextPageFinder(placeOf(page, plan), isDeclared(NEXT_PAGE_HEADER)),
+    page && nextPageFinder(placeOf(page, plan), declaresHeader(plan, NEXT_PAGE_HEADER)),
     foundCursor(listing, toInput),
     shape.nextLink && bodyLinkFinder(toInput, shape.nextLink),
     page && shape.nextPage && cursorFinder({ ...placeOf(page, plan), next: { path: shape.nextPage } }),

@@ -40,19 +40,42 @@ export function bodyLinkFinder(toInput: ToInput, path: readonly string[]): PageF
   };
 }
 
+/** How addresses are read that ask with more than the document declares. */
+export interface ToInputOptions {
+  /** Gives the names in an address of this operation that there is no input for, instead of nothing. @default false */
+  readonly tellsUndeclared?: boolean | undefined;
+  /** Inputs that choose a page: without one of them among what is new, what is not declared must be what chooses it. @default any input */
+  readonly pageKeys?: ReadonlySet<string> | undefined;
+}
+
 /**
  * Creates the reading of addresses for one operation: what they say in the query is put into the input, as far as it is declared.
  * Nothing is ever sent to the address itself, so that its host and path are looked at only to tell whether it is about this operation.
  */
-export function createToInput(plan: OperationPlan, origin: string | undefined): ToInput {
+export function createToInput(
+  plan: OperationPlan,
+  origin: string | undefined,
+  { tellsUndeclared = false, pageKeys }: ToInputOptions = {},
+): ToInput {
   const query = plan.parameters.filter((parameter) => parameter.in === "query");
   const hosts = origin === undefined ? serverHosts(plan) : [hostOf(origin)];
   return (target, input) => {
     const url = target.length <= LONGEST_TARGET ? urlOf(target) : undefined;
     if (url === undefined || !isOwnHost(url, hosts) || !isOwnPath(url, plan, input)) return undefined;
-    const next = withQuery(input, url.searchParams, { query, definitions: plan.definitions });
-    return next === undefined ? undefined : { isLast: false, token: target, input: next };
+    const { next, news } = withQuery(input, url.searchParams, { query, definitions: plan.definitions });
+    const undeclared = undeclaredIn(url.searchParams, query);
+    // Without anything new, following it would go round in circles.
+    const isChosen =
+      news.length > 0 &&
+      (undeclared.length === 0 || pageKeys === undefined || news.some((key) => pageKeys.has(key)));
+    if (isChosen) return { isLast: false, token: target, input: next };
+    return tellsUndeclared && undeclared.length > 0 ? { isLast: false, undeclared } : undefined;
   };
+}
+
+function undeclaredIn(search: URLSearchParams, query: readonly ParameterPlan[]): readonly string[] {
+  const declared = new Set(query.map(({ name }) => name));
+  return [...new Set(search.keys())].filter((name) => !declared.has(name));
 }
 
 function urlOf(target: string): URL | undefined {
@@ -112,24 +135,24 @@ function decoded(text: string): string {
   }
 }
 
-/** Nothing where the address asks for nothing new: following it would go round in circles. */
+/** The input with what an address says, and the keys whose values are not the same as before. */
 function withQuery(
   input: unknown,
   search: URLSearchParams,
   { query, definitions }: { readonly query: readonly ParameterPlan[]; readonly definitions: Definitions },
-): Record<string, unknown> | undefined {
+): { readonly next: Readonly<Record<string, unknown>>; readonly news: readonly string[] } {
   const next: Record<string, unknown> = {};
   if (isPlainObject(input)) for (const key of Object.keys(input)) setOwn(next, key, input[key]);
-  let isNew = false;
+  const news: string[] = [];
   for (const parameter of query) {
     const value = queryValue(search, parameter, definitions);
     if (value === undefined) continue;
     const old = Object.hasOwn(next, parameter.key) ? next[parameter.key] : undefined;
     if (String(old) === String(value) && old !== undefined) continue;
-    isNew = true;
+    news.push(parameter.key);
     setOwn(next, parameter.key, value);
   }
-  return isNew ? next : undefined;
+  return { next, news };
 }
 
 /** Reads a value as its schema wants it; objects, which have many forms, stay as they were asked for. */

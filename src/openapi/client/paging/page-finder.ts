@@ -8,6 +8,11 @@ export type NextPage =
       /** Tells it from other pages, for people and programs that keep it. */
       readonly token: string;
       readonly input: unknown;
+    }
+  | {
+      readonly isLast: false;
+      /** What asks for it in the query, none of which the document declares: there is no input for it. */
+      readonly undeclared: readonly string[];
     };
 
 /** Looks for the page after one; gives nothing where it cannot tell. Never throws, whatever came back. */

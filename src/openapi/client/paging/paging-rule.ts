@@ -84,7 +84,7 @@ export function ruledFinder(
 ): PageFinder {
   if (rule.style === "link") return linkFinder(toInput, true);
   const parameter = ruledParameter(rule.input, "input", plan);
-  const input = pathOf(rule.input);
+  const input = inputPath(rule.input);
   if (rule.style === "cursor") {
     const next = nextPlace(rule.next, plan);
     const types = parameter === undefined ? new Set<string>() : typesOf(parameter.schema, plan.definitions);
@@ -96,17 +96,17 @@ export function ruledFinder(
   const counts = parameter
     ? countsOf(parameter, plan, { style: rule.style, size })
     : { first: rule.style === "page" ? 1 : 0 };
-  const sizePath = rule.size === undefined ? undefined : pathOf(rule.size);
+  const sizePath = rule.size === undefined ? undefined : inputPath(rule.size);
   return countFinder({ style: rule.style, items, shape, ...counts, input, size: sizePath });
 }
 
-/** An input is named by its key, or as a pointer where it is inside of one. */
-function pathOf(input: string): DataPath {
+/** Where an input lies that is named by its key, or as a pointer where it is inside of one. */
+export function inputPath(input: string): DataPath {
   return input.startsWith("/") ? parsePointer(input) : [input];
 }
 
 function ruledParameter(input: string, option: string, plan: OperationPlan): ParameterPlan | undefined {
-  const [key] = pathOf(input);
+  const [key] = inputPath(input);
   const parameter = plan.parameters.find((one) => one.key === key);
   if (parameter !== undefined || (plan.body !== undefined && key === plan.body.key)) return parameter;
   const keys = plan.parameters.map((one) => `"${one.key}"`).join(", ");
