@@ -1,7 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { type CallToolResult, textOf } from "../src/core/result/call-tool-result.ts";
-import { combineFormats, createMemoryStore, createResultFormat } from "../src/formats/index.ts";
+import {
+  combineFormats,
+  createMemoryStore,
+  createResultFormat,
+  decodeToolResult,
+} from "../src/formats/index.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
 import { query, rejection, stream } from "./make-operation.ts";
 import { CLIENTS, legacyClient } from "./mcp-server-peers.ts";
@@ -25,12 +30,11 @@ const linkOf = ({ content }: CallToolResult): string =>
 const call = async (client: Awaited<ReturnType<typeof legacyClient>>, name: string) =>
   (await client.callTool({ name })) as CallToolResult;
 
-/** What an envelope says: in the text of a tool envelope, or as structured content. */
-function wholeOf({ content, structuredContent }: CallToolResult): string {
+/** What the text of a tool envelope holds. */
+function envelopeOf({ content }: CallToolResult): string {
   const mark = "__ENVELOPE_V1__:";
   const block = content.map(textOf).find((text) => text?.startsWith(mark));
-  if (block === undefined) return JSON.stringify(structuredContent);
-  return Buffer.from(block.slice(mark.length), "base64").toString("utf8");
+  return Buffer.from(block?.slice(mark.length) ?? "", "base64").toString("utf8");
 }
 
 describe.each(Object.entries(CLIENTS))("a big result seen by %s", (_, connect) => {
@@ -110,26 +114,31 @@ describe("big results", () => {
     }
   });
 
-  it("RE-30 go whole in tool and tiered envelopes, and beside a preview", async () => {
+  it("RE-30 go whole in a tool envelope beside a preview", async () => {
     const store = createMemoryStore();
     const status = createResultFormat({ format: "status-envelope", preview: { store } });
-    const formats = [
-      createResultFormat("tool-envelope"),
-      createResultFormat("tiered-envelope"),
-      combineFormats(status, createResultFormat("tool-envelope")),
-    ];
-    for (const format of formats) {
-      const client = await legacyClient(
-        toMcpServer(registry, { format, store, limits: { inlineCharacters: 500 } }),
-      );
-      expect(wholeOf(await call(client, "big_rows"))).toContain('"i":499');
+    const format = combineFormats(status, createResultFormat("tool-envelope"));
+    const client = await legacyClient(
+      toMcpServer(registry, { format, store, limits: { inlineCharacters: 500 } }),
+    );
+    const result = await call(client, "big_rows");
+    expect(envelopeOf(result)).toContain('"i":499');
+    expect(JSON.stringify(result.structuredContent)).not.toContain('"i":499');
+  });
+
+  it("RE-30 go whole in every format where there is no store", async () => {
+    for (const name of ["mcp", "tool-envelope", "tiered-envelope", "status-envelope"] as const) {
+      const format = createResultFormat(name);
+      const client = await legacyClient(toMcpServer(registry, { format, limits: { inlineCharacters: 500 } }));
+      const { data } = decodeToolResult(await call(client, "big_rows"));
+      expect((data as { rows: unknown[] }).rows).toHaveLength(ROWS.length);
     }
   });
 
   it("RE-30 that a store does not take are failed calls", async () => {
     const store = createMemoryStore({ maxEntryCharacters: 1_000 });
     const status = createResultFormat({ format: "status-envelope", preview: { store } });
-    for (const format of [undefined, status]) {
+    for (const format of [undefined, status, createResultFormat("tiered-envelope")]) {
       const client = await legacyClient(
         toMcpServer(registry, { ...(format && { format }), store, limits: { inlineCharacters: 500 } }),
       );

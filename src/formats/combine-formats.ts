@@ -32,6 +32,7 @@ export function combineFormats(first: ResultFormat, ...others: readonly ResultFo
       }
       return undefined;
     },
+    ...(formats.some(({ previews }) => previews) && { previews: true }),
   });
 }
 

@@ -11,4 +11,6 @@ export interface ResultFormat {
   write(call: EndedCall): CallToolResult | Promise<CallToolResult>;
   /** Describes the structured content of `write`; nothing where it has none, or nothing is known of it. */
   outputSchema(operation: AnyOperation): JsonSchema | undefined;
+  /** Whether `write` sends previews of long results itself; otherwise servers cut data that is over their budget before it is written. */
+  readonly previews?: boolean | undefined;
 }

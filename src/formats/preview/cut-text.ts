@@ -1,6 +1,6 @@
-import { isWithinTokens } from "./estimate-tokens.ts";
+import { type GraphemeBoundaries, graphemeBoundaries } from "../../core/text/graphemes.ts";
+import { estimateTokens, isWithinTokens } from "./estimate-tokens.ts";
 import { fenceSeam } from "./fences.ts";
-import { type GraphemeBoundaries, graphemeBoundaries } from "./graphemes.ts";
 import { readLimit } from "./read-limit.ts";
 
 /** Characters of a preview unless the caller says otherwise. */
@@ -46,6 +46,28 @@ export function cutText(text: string, options: CutTextOptions = {}): CutText {
   };
   if (fits(text, limits)) return { text, truncated: false, omittedCharacters: 0 };
   return new TextCut(text, limits).make();
+}
+
+/** Texts that share one limit. */
+export interface CutTexts {
+  readonly texts: readonly string[];
+  readonly truncated: boolean;
+}
+
+/** Shortens several texts to one limit together, in order: whole ones first, then one that is cut, then none. Blank ones do not count. */
+export function cutTexts(texts: readonly string[], options: CutTextOptions = {}): CutTexts {
+  let characters = readLimit("maxCharacters", options.maxCharacters, PREVIEW_CHARACTERS);
+  let tokens = readLimit("maxTokens", options.maxTokens, Number.POSITIVE_INFINITY);
+  const kept: string[] = [];
+  for (const text of texts) {
+    if (text.trim() === "") continue;
+    const cut = cutText(text, { maxCharacters: characters, maxTokens: tokens });
+    if (cut.text !== "") kept.push(cut.text);
+    if (cut.truncated) return { texts: kept, truncated: true };
+    characters -= text.length;
+    if (tokens !== Number.POSITIVE_INFINITY) tokens -= estimateTokens(text);
+  }
+  return { texts: kept, truncated: false };
 }
 
 function fits(text: string, limits: Limits): boolean {

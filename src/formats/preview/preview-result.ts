@@ -1,12 +1,13 @@
 import type { MCPContentBlock, MCPResourceLinkBlock } from "../../core/envelope/content-block.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
+import { toCutFacts } from "../../core/preview/cut-data.ts";
+import type { DataSchema } from "../../core/preview/data-validator.ts";
 import { textOf } from "../../core/result/call-tool-result.ts";
-import type { ResultEntry, ResultStore, StoredResult } from "../../core/result/result-store.ts";
+import type { ResultStore } from "../../core/result/result-store.ts";
 import type { ToolResult } from "../../core/result/tool-result.ts";
 import { statusEnvelopeCodec } from "../status-envelope/status-envelope-codec.ts";
 import type { ToolResponseEnvelope } from "../status-envelope/types.ts";
-import type { DataSchema } from "./data-validator.ts";
-import { type PreviewLimits, previewToolPayload } from "./preview-tool-payload.ts";
+import { type PreviewLimits, previewPayload } from "./preview-tool-payload.ts";
 
 /** How results are previewed: what is sent at once, and where the whole is kept. */
 export interface ResultPreview extends PreviewLimits {
@@ -17,8 +18,8 @@ export interface ResultPreview extends PreviewLimits {
 /** A result as it is sent. */
 export interface PreviewedResult {
   readonly result: ToolResult;
-  /** Whether the whole is in the store. */
-  readonly isCut: boolean;
+  /** What programs are told of a preview, or of data that could not be cut; nothing where there is nothing to tell. */
+  readonly facts: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** Makes a result that is to be a status envelope small enough to send, as `previewToolPayload` does. */
@@ -29,8 +30,7 @@ export async function previewResult(
 ): Promise<PreviewedResult> {
   const { meta, data } = statusEnvelopeCodec.encode(whole).structuredContent as ToolResponseEnvelope;
   const { content = [], extra, ...others } = whole;
-  const keeping = new NotingStore(store);
-  const payload = await previewToolPayload({
+  const { payload, stored, cuts, uncut } = await previewPayload({
     meta,
     data,
     additionalText: content.map(textOf).filter((text) => text !== undefined),
@@ -38,28 +38,31 @@ export async function previewResult(
     isError: whole.isError,
     // The data of an error need not match anything.
     ...(schema !== undefined && !whole.isError && { schema }),
-    store: keeping,
+    store: sayingWhy(store),
     limits,
     onWarning: () => undefined,
   });
   const sent = statusEnvelopeCodec.decode(payload).result;
   const tokenUsage = sent.tokenUsage && { tokenUsage: sent.tokenUsage };
-  if (!keeping.isUsed) return { result: { ...whole, ...tokenUsage }, isCut: false };
+  if (stored === undefined) return { result: { ...whole, ...tokenUsage }, facts: uncut && { uncut } };
   const [texts, links] = [sent.content?.filter((block) => !isLink(block)), sent.content?.filter(isLink)];
   const rest = content.filter((block) => textOf(block) === undefined && !isLink(block));
-  const isSame = sent.data === data;
   return {
     result: {
       ...others,
       // Cut data is not the wire form of anything.
-      ...(extra !== undefined && isSame && { extra }),
+      ...(extra !== undefined && sent.data === data && { extra }),
       ...(whole.data !== undefined && { data: sent.data }),
       ...(sent.nextSteps && { nextSteps: sent.nextSteps }),
       ...tokenUsage,
       truncated: true,
       content: [...(texts ?? []), ...rest, ...(links ?? [])],
     },
-    isCut: true,
+    facts: {
+      preview: true,
+      ...(uncut && { uncut }),
+      ...(cuts.length > 0 && { stored: stored.uri, storedAs: "envelope", ...toCutFacts(cuts) }),
+    },
   };
 }
 
@@ -67,27 +70,17 @@ function isLink(block: MCPContentBlock): block is MCPResourceLinkBlock {
   return block.type === "resource_link";
 }
 
-/** Knows whether anything was put into a store, and says what it means that nothing can be. */
-class NotingStore implements ResultStore {
-  readonly #store: ResultStore;
-  isUsed = false;
-
-  constructor(store: ResultStore) {
-    this.#store = store;
-  }
-
-  async put(entry: ResultEntry): Promise<StoredResult> {
-    try {
-      const stored = await this.#store.put(entry);
-      this.isUsed = true;
-      return stored;
-    } catch (thrown) {
-      if (isCallError(thrown) && thrown.code === "TOO_LARGE") throw thrown;
-      throw new CallError("EXECUTION_ERROR", "The whole result could not be kept.", { cause: thrown });
-    }
-  }
-
-  read(): undefined {
-    return undefined;
-  }
+/** A store that says what it means that nothing can be kept. */
+function sayingWhy(store: ResultStore): ResultStore {
+  return {
+    read: () => undefined,
+    async put(entry) {
+      try {
+        return await store.put(entry);
+      } catch (thrown) {
+        if (isCallError(thrown) && thrown.code === "TOO_LARGE") throw thrown;
+        throw new CallError("EXECUTION_ERROR", "The whole result could not be kept.", { cause: thrown });
+      }
+    },
+  };
 }

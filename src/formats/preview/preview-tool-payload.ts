@@ -1,5 +1,10 @@
 import type { MCPResourceLinkBlock } from "../../core/envelope/content-block.ts";
+import type { AuthoredResult } from "../../core/envelope/envelope.ts";
 import { CallError } from "../../core/errors/errors.ts";
+import { type CutData, describeCuts, flagTruncated } from "../../core/preview/cut-data.ts";
+import type { DataSchema } from "../../core/preview/data-validator.ts";
+import { measureJson } from "../../core/preview/measure-json.ts";
+import type { DataCut } from "../../core/preview/shorten-data.ts";
 import type { ResultStore, StoredResult } from "../../core/result/result-store.ts";
 import { composeToolPayload } from "../status-envelope/compose-tool-payload.ts";
 import type {
@@ -8,14 +13,10 @@ import type {
   ToolPayload,
   ToolResponseMeta,
 } from "../status-envelope/types.ts";
-import { type CutData, cutData, flagTruncated } from "./cut-data.ts";
-import { PREVIEW_CHARACTERS } from "./cut-text.ts";
-import { cutTexts } from "./cut-texts.ts";
-import type { DataSchema } from "./data-validator.ts";
-import { measureJson } from "./measure-json.ts";
+import { cutData } from "./cut-data.ts";
+import { cutTexts, PREVIEW_CHARACTERS } from "./cut-text.ts";
+import { countTokens } from "./estimate-tokens.ts";
 import { readLimit } from "./read-limit.ts";
-import { countTokens } from "./token-usage.ts";
-import { writeJson } from "./write-json.ts";
 
 /** How much of a result is sent at once. */
 export interface PreviewLimits {
@@ -47,7 +48,25 @@ const MAX_INDENTED_DEPTH = 32;
  * the text blocks sent, `total` the text blocks and the JSON data of the whole. Data of which no valid cut is small
  * enough goes whole, or is refused with `TOO_LARGE`.
  */
-export async function previewToolPayload<T>(options: PreviewToolPayloadOptions<T>): Promise<ToolPayload<T>> {
+export async function previewToolPayload<T>(
+  options: PreviewToolPayloadOptions<T>,
+): Promise<ToolPayload<T> & AuthoredResult<T>> {
+  return (await previewPayload(options)).payload;
+}
+
+/** A reply as it is sent, and what became of the rest. */
+export interface PreviewedPayload<T = unknown> {
+  readonly payload: ToolPayload<T> & AuthoredResult<T>;
+  /** Where the whole is; nothing where nothing was cut. */
+  readonly stored?: StoredResult;
+  /** What was cut of the data. */
+  readonly cuts: readonly DataCut[];
+  /** How long data is that goes whole although it is over the limit, because no valid cut of it exists. */
+  readonly uncut?: { readonly characters: number; readonly budget: number };
+}
+
+/** Does what `previewToolPayload` does, and says what was cut. */
+export async function previewPayload<T>(options: PreviewToolPayloadOptions<T>): Promise<PreviewedPayload<T>> {
   const { schema, store, limits = {}, ...whole } = options;
   const texts = cutTexts(whole.additionalText ?? [], limits);
   const cut = cutData(whole.data, {
@@ -55,8 +74,9 @@ export async function previewToolPayload<T>(options: PreviewToolPayloadOptions<T
     maxCharacters: limits.maxCharacters,
     maxTokens: limits.maxTokens,
   });
-  refuseOverCap(whole, cut, limits);
-  if (!texts.truncated && !cut.truncated) return withUsage(whole, whole);
+  const uncut = refuseOverCap(whole, cut, limits);
+  const told = { cuts: cut.cuts, ...(uncut && { uncut }) };
+  if (!texts.truncated && !cut.truncated) return { payload: withUsage(whole, whole), ...told };
   const stored = await store.put({
     text: writeWhole(whole),
     mimeType: "application/json",
@@ -64,22 +84,28 @@ export async function previewToolPayload<T>(options: PreviewToolPayloadOptions<T
   });
   const sent: ComposeToolPayloadOptions<T> = {
     ...whole,
-    meta: truncatedMeta(whole.meta, stored),
+    meta: truncatedMeta(whole.meta, stored, cut.cuts),
     data: cut.truncated ? cut.data : flagTruncated(whole.data, schema),
     additionalText: texts.texts,
     resourceLinks: [...(whole.resourceLinks ?? []), toLink(stored)],
   };
-  return withUsage(sent, whole);
+  return { payload: withUsage(sent, whole), stored, ...told };
 }
 
-function refuseOverCap<T>(whole: ComposeToolPayloadOptions<T>, cut: CutData<T>, limits: PreviewLimits): void {
+/** Refuses data that cannot be cut and is over the cap; gives how long it is where it is over the limit of a preview alone. */
+function refuseOverCap<T>(
+  whole: ComposeToolPayloadOptions<T>,
+  cut: CutData<T>,
+  limits: PreviewLimits,
+): PreviewedPayload["uncut"] {
   const limit = readLimit("maxInlineCharacters", limits.maxInlineCharacters, MAX_INLINE_CHARACTERS);
   const metaCharacters = measureJson(whole.meta).characters;
   const dataCharacters = cut.truncated ? 0 : measureJson(cut.data).characters;
   // Data within the limit of a preview was allowed by the caller, however high that is.
-  const isPreview = dataCharacters <= (limits.maxCharacters ?? PREVIEW_CHARACTERS);
+  const budget = limits.maxCharacters ?? PREVIEW_CHARACTERS;
+  const isPreview = dataCharacters <= budget;
   const characters = metaCharacters + (isPreview ? 0 : dataCharacters);
-  if (characters <= limit) return;
+  if (characters <= limit) return isPreview ? undefined : { characters: dataCharacters, budget };
   const fix =
     metaCharacters > limit
       ? "Move long details into additionalText, which can be cut"
@@ -96,8 +122,13 @@ function writeWhole({ meta, data, additionalText }: ComposeToolPayloadOptions): 
   return writeJson({ meta, data, additionalText }, isDeep ? 0 : 2);
 }
 
-function truncatedMeta(meta: ToolResponseMeta, { uri, characters }: StoredResult): ToolResponseMeta {
-  const step = `Read the whole result (${characters.toLocaleString("en-US")} characters of JSON) from the resource ${uri}, or a part of it from ${uri}?offset=0&length=${PREVIEW_CHARACTERS}`;
+function truncatedMeta(
+  meta: ToolResponseMeta,
+  { uri, characters }: StoredResult,
+  cuts: readonly DataCut[],
+): ToolResponseMeta {
+  const what = cuts.length === 0 ? "" : `; the data is cut: ${describeCuts(cuts)}`;
+  const step = `Read the whole result (${characters.toLocaleString("en-US")} characters of JSON) from the resource ${uri}, or a part of it from ${uri}?offset=0&length=${PREVIEW_CHARACTERS}${what}`;
   return { ...meta, truncated: true, nextSteps: [...(meta.nextSteps ?? []), step] };
 }
 
@@ -109,7 +140,7 @@ function toLink({ uri, name, mimeType, size }: StoredResult): MCPResourceLinkBlo
 function withUsage<T>(
   sent: ComposeToolPayloadOptions<T>,
   whole: ComposeToolPayloadOptions<T>,
-): ToolPayload<T> {
+): ToolPayload<T> & AuthoredResult<T> {
   const given = whole.meta.tokenUsage;
   const tokenUsage: TokenUsage = {
     inline: given?.inline ?? countTokens(textsOf(sent)),
@@ -122,4 +153,15 @@ function withUsage<T>(
 function textsOf(options: ComposeToolPayloadOptions): string[] {
   const { content } = composeToolPayload({ ...options, onWarning: () => undefined });
   return content.flatMap((block) => (block.type === "text" ? [block.text] : []));
+}
+
+/** Writes a value as JSON; one that is too large or nested too deeply to be written is refused with `TOO_LARGE`. */
+function writeJson(value: unknown, indent = 0): string {
+  try {
+    return JSON.stringify(value, null, indent);
+  } catch (cause) {
+    const message =
+      "The result is too large or nested too deeply to be written as JSON; return less, or flatter data.";
+    throw new CallError("TOO_LARGE", message, { cause });
+  }
 }

@@ -82,13 +82,14 @@ export class GatewayFormats {
   readonly inlineCharactersOf = (operationId: string): number =>
     this.#options.budgetOf(operationId) ?? USUAL_BUDGET;
 
-  /** Status envelopes can say that they are a preview: they are cut at the bound of each operation. */
+  /** Status envelopes say of their previews how many tokens they are: they cut themselves, at the bound of each operation. */
   #withPreview(): ResultFormat {
     const byBudget = new Map<number, ResultFormat>();
     const formatOf = (budget: number): ResultFormat => {
       const known = byBudget.get(budget);
       if (known !== undefined) return known;
-      const maxInlineCharacters = Math.max(budget, USUAL_BUDGET);
+      // As in the other formats, data of which no valid cut exists goes whole.
+      const maxInlineCharacters = Number.POSITIVE_INFINITY;
       const preview = { store: this.#options.store, maxCharacters: budget, maxInlineCharacters };
       const made = createResultFormat({ format: "status-envelope", preview });
       if (byBudget.size >= 100) byBudget.clear();
@@ -98,6 +99,7 @@ export class GatewayFormats {
     const plain = createResultFormat("status-envelope");
     return Object.freeze({
       ...plain,
+      previews: true,
       write: (call: EndedCall) => formatOf(this.inlineCharactersOf(call.operationId)).write(call),
     });
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { CallError } from "../../core/errors/errors.ts";
 import type { McpConnection } from "./mcp-connection.ts";
-import { withWhole } from "./whole-result.ts";
+import { withoutCut, withWhole, withWholeData } from "./whole-result.ts";
 
 const KEY = "dev.waybill/result";
 
@@ -15,9 +15,10 @@ function fetching(answer: () => unknown) {
     },
   } as unknown as McpConnection;
   const warn = (message: string): void => void warnings.push(message);
-  const run = (result: unknown) =>
+  const fetch = (result: unknown) =>
     withWhole(connection, result, { tool: "t", request: { timeoutMs: 5 }, warn });
-  return { asked, warnings, run };
+  const run = async (result: unknown) => (await fetch(result)).result;
+  return { asked, warnings, fetch, run };
 }
 
 const cut = (facts: object) => ({ content: [], _meta: { other: 1, [KEY]: facts } });
@@ -67,6 +68,56 @@ describe("withWhole", () => {
     const evil = (await fetching(text('{"__proto__":{"bad":1}}')).run(cut({ stored: "x:1" }))) as object;
     expect(Object.keys((evil as { structuredContent: object }).structuredContent)).toEqual(["__proto__"]);
     expect(({} as { bad?: unknown }).bad).toBeUndefined();
+  });
+
+  it("X-10 puts data that was cut back where it belongs, and forgets what was said of the cut", async () => {
+    const facts = { stored: "x:1", cuts: [{ pointer: "/0" }], omittedCuts: 2, page: {} };
+    const rows = fetching(text("[1,2]"));
+    expect(await rows.run({ ...cut(facts), structuredContent: [1] })).toEqual({
+      ...cut({ page: {} }),
+      structuredContent: [1, 2],
+    });
+    const wrapped = { ...cut({ ...facts, wrapsResult: true }), structuredContent: { result: [1] } };
+    expect(await rows.run(wrapped)).toMatchObject({ structuredContent: { result: [1, 2] } });
+    const envelope = {
+      ...cut({ ...facts, storedAs: "data" }),
+      structuredContent: { tier: "pro", data: [1] },
+    };
+    expect(await rows.fetch(envelope)).toEqual({
+      result: { ...cut({ page: {} }), structuredContent: { tier: "pro", data: [1] } },
+      whole: { data: [1, 2], uri: "x:1" },
+    });
+    expect(withWholeData({ tier: "pro", data: [1] }, { data: [1, 2], uri: "x:1" })).toEqual({
+      tier: "pro",
+      data: [1, 2],
+    });
+    expect(withWholeData([1], { data: [1, 2], uri: "x:1" })).toEqual([1]);
+  });
+
+  it("X-10 finds the data of a stored envelope, and gives that of a tool envelope apart", async () => {
+    const { fetch, warnings } = fetching(text('{"meta":{},"data":[1,2]}'));
+    const facts = { stored: "x:1", storedAs: "envelope" };
+    expect(await fetch(cut(facts))).toEqual({ result: cut({}), whole: { data: [1, 2], uri: "x:1" } });
+    expect(warnings).toEqual([]);
+    const other = fetching(text("[1,2]"));
+    expect(await other.run(cut(facts))).toEqual(cut(facts));
+    expect(other.warnings).toHaveLength(1);
+  });
+
+  it("X-10 leaves out of what a tool said that it was cut", () => {
+    const link = { type: "resource_link", uri: "x:1", name: "n" } as const;
+    const said = {
+      summary: "s",
+      truncated: true,
+      nextSteps: ["a", "Read x:1."],
+      content: [link, { type: "text", text: "Read x:1 for all." } as const],
+    };
+    const whole = { data: 1, uri: "x:1" };
+    expect(withoutCut(said, whole)).toEqual({ summary: "s", nextSteps: ["a"] });
+    expect(withoutCut({ content: [{ ...link, uri: "x:2" }] }, whole)).toMatchObject({
+      content: [{ uri: "x:2" }],
+    });
+    expect(withoutCut(undefined, whole)).toBeUndefined();
   });
 
   it("RE-22 stays aborted when it is called off meanwhile", async () => {

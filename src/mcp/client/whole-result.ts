@@ -1,8 +1,9 @@
+import type { SaidFacts } from "../../core/envelope/response-meta.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { asJson } from "../../core/json/as-json.ts";
 import { isTooDeep } from "../../core/json/json-depth.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import { RESULT_META_KEY } from "../../core/result/call-tool-result.ts";
+import { RESULT_META_KEY, textOf } from "../../core/result/call-tool-result.ts";
 import { fromWire } from "../../core/wire/wire.ts";
 import type { McpConnection, McpRequestOptions } from "./mcp-connection.ts";
 
@@ -15,47 +16,94 @@ export interface WholeFetching {
   warn(message: string, cause?: unknown): void;
 }
 
+/** The data of a result that was cut, as JSON. */
+export interface WholeData {
+  readonly data: unknown;
+  /** Where the result said that it is. */
+  readonly uri: string;
+}
+
+/** A result, and the whole data of an envelope in it that was cut. */
+export interface WholeResult {
+  readonly result: unknown;
+  readonly whole?: WholeData;
+}
+
 /** The longest address that is asked for. */
 const URI_LENGTH = 8_192;
 
+type Fields = Readonly<Record<string, unknown>>;
+
 /**
- * Gives a result that Waybill cut to a preview its data back, as structured content, read from where the result says the whole is.
- * What cannot be read any more leaves the result as it came, and is a warning.
+ * Gives a result that Waybill cut to a preview its data back, read from where the result says the whole is: as structured content, or
+ * apart where the result is an envelope. What cannot be read any more leaves the result as it came, and is a warning.
  */
 export async function withWhole(
   connection: McpConnection,
   result: unknown,
   { tool, request, warn }: WholeFetching,
-): Promise<unknown> {
+): Promise<WholeResult> {
   const facts = factsOf(result);
-  if (facts === undefined) return result;
-  const { stored, storedWire, ...others } = facts;
+  if (facts === undefined) return { result };
+  const { stored, storedWire, storedAs, cuts: _, omittedCuts: __, preview: ___, ...others } = facts;
   const uri = storedWire ?? stored;
-  if (typeof uri !== "string" || uri.length > URI_LENGTH) return result;
+  if (typeof uri !== "string" || uri.length > URI_LENGTH) return { result };
   try {
     const value = readJson(await connection.request("resources/read", { uri }, request));
     const isWire = storedWire !== undefined;
-    const structuredContent = isWire ? asJson(fromWire(value)) : value;
-    const given = result as Readonly<Record<string, unknown>>;
-    const meta = given["_meta"] as Readonly<Record<string, unknown>>;
+    const data = isWire ? asJson(fromWire(value)) : storedAs === "envelope" ? dataOf(value) : value;
+    const given = result as Fields;
+    const meta = given["_meta"] as Fields;
     const _meta = { ...meta, [RESULT_META_KEY]: { ...others, ...(isWire && { wire: value }) } };
-    return { ...given, structuredContent, _meta };
+    if (storedAs !== undefined) {
+      return { result: { ...given, _meta }, whole: { data, uri: String(stored) } };
+    }
+    const structuredContent = others["wrapsResult"] === true ? { result: data } : data;
+    return { result: { ...given, structuredContent, _meta } };
   } catch (cause) {
     if (isCallError(cause) && cause.code === "ABORTED") throw cause;
     const name = JSON.stringify(tool.slice(0, 200));
     warn(`The tool ${name} sent a preview, and the whole cannot be read: the preview is the data.`, cause);
-    return result;
+    return { result };
   }
 }
 
-function factsOf(result: unknown): Readonly<Record<string, unknown>> | undefined {
+/** What a result says of itself, without what it said of being cut. */
+export function withoutCut(said: SaidFacts | undefined, { uri }: WholeData): SaidFacts | undefined {
+  if (said === undefined) return undefined;
+  const { truncated: _, nextSteps = [], content = [], ...others } = said;
+  const steps = nextSteps.filter((step) => !step.includes(uri));
+  const blocks = content.filter(
+    (block) =>
+      !(block.type === "resource_link" && block.uri === uri) && !textOf(block)?.startsWith(`Read ${uri} `),
+  );
+  return {
+    ...others,
+    ...(steps.length > 0 && { nextSteps: steps }),
+    ...(blocks.length > 0 && { content: blocks }),
+  };
+}
+
+/** Puts whole data into an envelope that fills the structured content, where it has its one place; a tool envelope is in the text. */
+export function withWholeData(structured: unknown, { data }: WholeData): unknown {
+  return isPlainObject(structured) && Object.hasOwn(structured, "data")
+    ? { ...structured, data }
+    : structured;
+}
+
+function dataOf(value: unknown): unknown {
+  if (isPlainObject(value) && Object.hasOwn(value, "data")) return value["data"];
+  throw new CallError("OUTPUT_INVALID", "What was stored is no envelope.");
+}
+
+function factsOf(result: unknown): Fields | undefined {
   const meta = isPlainObject(result) ? result["_meta"] : undefined;
   const facts =
     isPlainObject(meta) && Object.hasOwn(meta, RESULT_META_KEY) ? meta[RESULT_META_KEY] : undefined;
   return isPlainObject(facts) ? facts : undefined;
 }
 
-function readJson({ contents }: Readonly<Record<string, unknown>>): unknown {
+function readJson({ contents }: Fields): unknown {
   const [first]: readonly unknown[] = Array.isArray(contents) ? contents : [];
   const text = isPlainObject(first) ? first["text"] : undefined;
   if (typeof text !== "string") throw new CallError("OUTPUT_INVALID", "What was stored is no text.");

@@ -1,4 +1,9 @@
+import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import type { ResponseEnvelope, ResponseMeta, SaidFacts } from "../../core/envelope/response-meta.ts";
+import { asJson } from "../../core/json/as-json.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { type CutData, cutToFit, describeCuts, toCutFacts } from "../../core/preview/cut-data.ts";
+import type { DataSchema } from "../../core/preview/data-validator.ts";
 import {
   type CallToolResult,
   type ContentBlock,
@@ -6,65 +11,254 @@ import {
   textBlock,
   textOf,
 } from "../../core/result/call-tool-result.ts";
-import type { ResultEntry, ResultStore, StoredResult } from "../../core/result/result-store.ts";
+import type { EndedCall } from "../../core/result/ended-call.ts";
+import type { ResultStore, StoredResult } from "../../core/result/result-store.ts";
+import { isEqual } from "../../core/schema/compare-values.ts";
 import { cutText } from "../../core/text/cut-text.ts";
-import { withFacts } from "./outcome-meta.ts";
+import { withFacts, withOutcome } from "./outcome-meta.ts";
 
-/** Characters of a result that is too long to send, shown in its place. */
+/** Characters of a text that is too long to send, shown in its place. */
 const PREVIEW_CHARACTERS = 2_000;
 
 /** How a result that is too long is cut. */
 export interface CutOptions {
   readonly store: Pick<ResultStore, "put">;
-  /** UTF-16 units of the text, and again of the structured content as JSON, that are sent whole. */
+  /** UTF-16 units of the text, and again of the data as JSON, that are sent whole. */
   readonly inlineCharacters: number;
-  /** Whether the tool promises structured content; that promise is kept, whatever its size. */
+  /** Whether the tool promises structured content: without a promise, what is too long is left out. */
   readonly isPromised: boolean;
-  /** Makes structured content smaller in a way that keeps the promise; without one it goes whole. */
-  readonly shorten?: (structured: unknown, maxCharacters: number) => unknown;
+  /** What the data has to match; nothing where it may be anything. */
+  readonly schema?: DataSchema | undefined;
   /** What the stored result is called. */
   readonly name: string;
 }
 
+type Facts = Readonly<Record<string, unknown>>;
+
+/** A part of a result that was cut: where the whole is, and a line that says so. */
+interface Told {
+  readonly stored: StoredResult;
+  readonly note: string;
+}
+
 /**
- * Puts a long result into the store and sends its beginning and a link. Structured content that a schema announces goes whole:
- * clients throw away a result without it, and a cut of it would be other data; where none is announced it is left out. Where the
- * whole is, and its wire form where JSON is not all of it, `_meta` says for programs that put the data together again.
+ * Sends the beginning of a long result of MCP's own, and a link to the whole in the store. Structured content that a schema announces
+ * is cut so that it still matches; where no cut of it does, it goes whole and `_meta` says so; where none is announced, it is left
+ * out. What was cut, and where the whole is, `_meta` says for programs that put the data together again.
  */
 export async function withinInline(result: CallToolResult, options: CutOptions): Promise<CallToolResult> {
-  const { store, inlineCharacters, name } = options;
-  const { structuredContent, ...rest } = result;
-  const texts = result.content.map(textOf).filter((text) => text !== undefined);
-  const json = structuredContent === undefined ? "" : JSON.stringify(structuredContent);
+  const { inlineCharacters, isPromised, store, name } = options;
+  const { structuredContent: written, ...rest } = result;
+  const json = written === undefined ? "" : JSON.stringify(written);
   const isLongData = json.length > inlineCharacters;
-  const isLongText = texts.reduce((sum, text) => sum + text.length, 0) > inlineCharacters;
-  const data = isLongData ? sentData(structuredContent, options) : structuredContent;
-  const isWhole = data === structuredContent;
-  if (!isLongText && isWhole) return result;
-  const isDataAsText = isLongData && texts.length === 1 && [json, structuredContent].includes(texts[0]);
-  const entries: ResultEntry[] = [];
-  if (isLongText && !isDataAsText) entries.push({ text: texts.join("\n\n"), mimeType: "text/plain", name });
-  if (!isWhole || isDataAsText) entries.push({ text: json, mimeType: "application/json", name });
-  const stored = await Promise.all(entries.map((entry) => store.put(entry)));
-  const shown = isLongText
-    ? [cutText(entries[0]?.text ?? "", Math.min(PREVIEW_CHARACTERS, inlineCharacters))]
-    : texts;
-  const others = result.content.filter((block) => textOf(block) === undefined);
-  const cut: CallToolResult = {
-    ...rest,
-    ...(data !== undefined && { structuredContent: data as Record<string, unknown> }),
-    content: [...[...shown, stored.map(toNote).join("\n")].map(textBlock), ...others, ...stored.map(toLink)],
+  const structured: unknown = isLongData ? asJson(written) : written;
+  // Its text is the same data, and is cut as such.
+  const dataAt = isLongData ? result.content.findIndex((block) => isTextOf(block, json, structured)) : -1;
+  const others = result.content.filter((_, index) => index !== dataAt);
+  const isLongText = charactersOf(others) > inlineCharacters;
+  if (!isLongData && !isLongText) return result;
+  const cut = isLongData && isPromised ? cutToBudget(structured, options) : undefined;
+  const isWhole = !isLongData || cut?.truncated === false;
+  const sent = isWhole ? written : cut?.data;
+  const told: Told[] = [];
+  let blocks = placed(result.content);
+  if (isLongText) {
+    const shortened = cutTexts(blocks, dataAt, Math.min(PREVIEW_CHARACTERS, inlineCharacters));
+    const stored = await store.put({ text: shortened.whole, mimeType: "text/plain", name });
+    told.push({ stored, note: toNote(stored) });
+    blocks = shortened.blocks;
+  }
+  if (dataAt >= 0 || !isWhole) {
+    const preview = dataAt < 0 ? undefined : previewOf(structured, json, cut, inlineCharacters);
+    const stored = await store.put({ text: json, mimeType: "application/json", name });
+    const note = toNote(stored, preview?.cuts ?? cut?.cuts);
+    told.push({ stored, note: isWhole ? `${note} The structured content is whole.` : note });
+    if (preview !== undefined) {
+      blocks = blocks.map((each) => (each.from === dataAt ? { ...each, block: preview.block } : each));
+    }
+  }
+  const shown = withBlocks(
+    {
+      ...rest,
+      content: [],
+      ...(sent !== undefined && { structuredContent: sent as Record<string, unknown> }),
+    },
+    blocks,
+    told,
+  );
+  if (isLongData && isWhole) return withFacts(shown, uncutFacts(json, inlineCharacters));
+  // Where the data goes whole, so does its wire form.
+  if (isWhole && structured !== undefined) return shown;
+  const facts = { ...(!isWhole && { stored: told.at(-1)?.stored.uri }), ...(cut && toCutFacts(cut.cuts)) };
+  return await withStoredWire(shown, facts, options);
+}
+
+/**
+ * Writes a call in a format that is not MCP's own, from data and text that are cut beforehand where they are too long: the format writes
+ * them, the link and what to do with it like all else that a result says. Data of which no cut matches its schema goes whole, and
+ * `_meta` says so.
+ */
+export async function writeWithinBudget(
+  call: EndedCall,
+  write: (call: EndedCall) => Promise<CallToolResult>,
+  options: CutOptions,
+): Promise<CallToolResult> {
+  const { outcome } = call;
+  const found = "envelope" in outcome ? findLong(outcome.envelope, options) : undefined;
+  if (!("envelope" in outcome) || found === undefined) return withOutcome(await write(call), call);
+  const { json, cut, isLongText } = found;
+  const told: Told[] = [];
+  let { blocks } = found;
+  const { store, inlineCharacters, name } = options;
+  if (isLongText) {
+    const shortened = cutTexts(placed(blocks), -1, Math.min(PREVIEW_CHARACTERS, inlineCharacters));
+    const stored = await store.put({ text: shortened.whole, mimeType: "text/plain", name });
+    told.push({ stored, note: toStep(stored) });
+    blocks = shortened.blocks.map(({ block }) => block);
+  }
+  if (cut?.truncated) {
+    const stored = await store.put({ text: json, mimeType: "application/json", name });
+    told.push({ stored, note: toStep(stored, cut.cuts) });
+  }
+  const sent = told.length === 0 ? call : toSent(call, outcome.envelope, { blocks, told, cut });
+  const written = await write(sent);
+  // A format that could not write the result says so in its place.
+  if ((written.isError === true) !== (outcome.envelope.meta.isError === true)) {
+    return withOutcome(written, call);
+  }
+  const result = withLinks(withOutcome(written, call), told);
+  if (cut === undefined) return result;
+  if (!cut.truncated) return withFacts(result, uncutFacts(json, inlineCharacters));
+  const facts = { stored: told.at(-1)?.stored.uri, storedAs: "data", ...toCutFacts(cut.cuts) };
+  return await withStoredWire(result, facts, options);
+}
+
+/** What is too long in the result of a call. */
+interface Long {
+  readonly json: string;
+  /** The data as it may be sent; nothing where it is not too long. */
+  readonly cut: CutData | undefined;
+  /** What people see, without the data's own text. */
+  readonly blocks: readonly ContentBlock[];
+  readonly isLongText: boolean;
+}
+
+function findLong({ data, meta }: ResponseEnvelope, options: CutOptions): Long | undefined {
+  const content = (meta.waybill?.said?.content ??
+    (meta.source === "mcp" ? meta.content : [])) as ContentBlock[];
+  // A tool without data has its content for it.
+  const isContent =
+    meta.source === "mcp" && meta.structuredContent === undefined && isEqual(data, meta.content);
+  const value = data === undefined || isContent ? undefined : jsonOrNone(data);
+  const json = value === undefined ? "" : JSON.stringify(value);
+  const isLongData = json.length > options.inlineCharacters;
+  const blocks = isLongData ? content.filter((block) => !isTextOf(block, json, value)) : content;
+  const isLongText = charactersOf(blocks) > options.inlineCharacters;
+  if (!isLongData && !isLongText) return undefined;
+  // The data of an error need not match anything.
+  const schema = meta.isError === true ? undefined : options.schema;
+  const cut = isLongData ? cutToBudget(value, { ...options, schema }) : undefined;
+  return { json, cut, blocks, isLongText };
+}
+
+/** What JSON cannot hold is for the format to refuse. */
+function jsonOrNone(data: unknown): unknown {
+  try {
+    return asJson(data);
+  } catch {
+    return undefined;
+  }
+}
+
+interface SentParts {
+  readonly blocks: readonly ContentBlock[];
+  readonly told: readonly Told[];
+  readonly cut: CutData | undefined;
+}
+
+/** The call as a format is to write it: with what is left of data and text, and where the rest is. */
+function toSent(call: EndedCall, envelope: ResponseEnvelope, { blocks, told, cut }: SentParts): EndedCall {
+  const { meta } = envelope;
+  const { extra, ...said } = meta.waybill?.said ?? {};
+  const cutSaid: SaidFacts = {
+    ...said,
+    // How a result was laid out says nothing about one with other data.
+    ...(extra !== undefined && !cut?.truncated && { extra }),
+    truncated: true,
+    nextSteps: [...(said.nextSteps ?? []), ...told.map(({ note }) => note)],
+    content: [...blocks, ...told.map(({ stored }) => toLink(stored))] as readonly MCPContentBlock[],
   };
-  if (isWhole && structuredContent !== undefined) return cut;
+  const data = cut?.truncated ? cut.data : envelope.data;
+  const isContent = meta.source === "mcp" && isEqual(data, meta.content);
+  const kept = { ...meta, waybill: { ...meta.waybill, said: cutSaid } } as ResponseMeta;
+  const shown =
+    kept.source !== "mcp"
+      ? kept
+      : {
+          ...kept,
+          content: blocks as MCPContentBlock[],
+          ...(cut?.truncated &&
+            Object.hasOwn(kept, "structuredContent") && {
+              structuredContent: data as Record<string, unknown>,
+            }),
+        };
+  return { ...call, outcome: { envelope: { data: isContent ? blocks : data, meta: shown } } };
+}
+
+/** A format may not show what the result says: the tiered envelope has no place for next steps, somebody's own for links. */
+function withLinks(result: CallToolResult, told: readonly Told[]): CallToolResult {
+  const { content } = result;
+  const texts = content.map((block) => textOf(block) ?? "");
+  const isLinked = ({ uri }: StoredResult): boolean =>
+    content.some((block) => block.type === "resource_link" && block.uri === uri);
+  const unsaid = told.filter(({ stored }) => !texts.some((text) => text.includes(stored.uri)));
+  const unlinked = told.filter(({ stored }) => !isLinked(stored));
+  return unsaid.length + unlinked.length === 0
+    ? result
+    : withBlocks(result, placed(content), unsaid, unlinked);
+}
+
+/** Cuts data to the budget, by its schema where it has one. */
+function cutToBudget(value: unknown, { schema, inlineCharacters }: CutOptions): CutData {
+  return cutToFit(value, { schema, maxCharacters: inlineCharacters, dropsProperties: schema === undefined });
+}
+
+/** The text that stands for data: a shorter version of it that is JSON still, or else its beginning. */
+function previewOf(
+  structured: unknown,
+  json: string,
+  cut: CutData | undefined,
+  inlineCharacters: number,
+): { readonly block: ContentBlock; readonly cuts: CutData["cuts"] } {
+  const most = Math.min(PREVIEW_CHARACTERS, inlineCharacters);
+  if (typeof structured === "string") return { block: textBlock(cutText(structured, most)), cuts: [] };
+  const isSame = cut?.truncated === true && inlineCharacters <= PREVIEW_CHARACTERS;
+  const shown = isSame ? cut : cutToFit(structured, { maxCharacters: most, dropsProperties: true });
+  const text = shown.truncated ? JSON.stringify(shown.data) : cutText(json, most);
+  return { block: textBlock(text), cuts: shown.cuts };
+}
+
+/** Says to programs that data over the budget was not cut. */
+function uncutFacts(json: string, budget: number): Facts {
+  return { uncut: { characters: json.length, budget } };
+}
+
+/** Adds facts; the wire form of the data, which is as long as the data, stays behind a fact of its own. */
+export async function withStoredWire(
+  result: CallToolResult,
+  facts: Facts,
+  options: Pick<CutOptions, "store" | "name">,
+): Promise<CallToolResult> {
   const wire = await putWire(result, options);
-  const facts = { ...(!isWhole && { stored: stored.at(-1)?.uri }), ...(wire && { storedWire: wire.uri }) };
-  return Object.keys(facts).length === 0 ? withoutWire(cut) : withFacts(withoutWire(cut), facts);
+  const all = { ...facts, ...(wire && { storedWire: wire.uri }) };
+  const bare = withoutWire(result);
+  return Object.keys(all).length === 0 ? bare : withFacts(bare, all);
 }
 
 /** Keeps the wire form of data, which nobody but a program would read. */
 async function putWire(
   result: CallToolResult,
-  { store, name }: CutOptions,
+  { store, name }: Pick<CutOptions, "store" | "name">,
 ): Promise<StoredResult | undefined> {
   const facts = result._meta?.[RESULT_META_KEY];
   if (!isPlainObject(facts) || !Object.hasOwn(facts, "wire")) return undefined;
@@ -72,7 +266,7 @@ async function putWire(
 }
 
 /** Leaves out the wire form of data, which is as long as the data. */
-export function withoutWire(result: CallToolResult): CallToolResult {
+function withoutWire(result: CallToolResult): CallToolResult {
   const facts = result._meta?.[RESULT_META_KEY];
   if (!isPlainObject(facts) || !Object.hasOwn(facts, "wire")) return result;
   const { wire: _, ...others } = facts;
@@ -81,14 +275,89 @@ export function withoutWire(result: CallToolResult): CallToolResult {
   return { ...result, _meta };
 }
 
-function sentData(structured: unknown, options: CutOptions): unknown {
-  const { isPromised, shorten, inlineCharacters } = options;
-  if (shorten !== undefined) return shorten(structured, inlineCharacters);
-  return isPromised ? structured : undefined;
+/** A block and its place before anything was cut. */
+interface Placed {
+  readonly block: ContentBlock;
+  readonly from: number;
 }
 
-function toNote({ uri, characters, mimeType }: StoredResult): string {
-  return `… cut: read ${uri} for all ${characters} characters (${mimeType}), or a part of them with ?offset=…&length=….`;
+function placed(content: readonly ContentBlock[]): readonly Placed[] {
+  return content.map((block, from) => ({ block, from }));
+}
+
+/** Shortens texts together, but for one: whole ones first, then the beginning of one, then none. */
+function cutTexts(
+  blocks: readonly Placed[],
+  except: number,
+  most: number,
+): { readonly blocks: readonly Placed[]; readonly whole: string } {
+  const texts: string[] = [];
+  const kept: Placed[] = [];
+  let left = most;
+  for (const { block, from } of blocks) {
+    const text = from === except ? undefined : textOf(block);
+    if (text === undefined) kept.push({ block, from });
+    else {
+      texts.push(text);
+      const shown = cutText(text, left);
+      left -= shown.length;
+      if (shown !== "") kept.push({ block: { ...block, text: shown } as ContentBlock, from });
+      if (shown.length < text.length) left = 0;
+    }
+  }
+  return { blocks: kept, whole: texts.join("\n\n") };
+}
+
+/** Puts blocks into a result, then what is said of the rest, then links to it; facts that count blocks count them anew. */
+function withBlocks(
+  result: CallToolResult,
+  blocks: readonly Placed[],
+  told: readonly Told[],
+  linked: readonly Told[] = told,
+): CallToolResult {
+  const firstLink = linksFrom(blocks);
+  const notes = told.length === 0 ? [] : [textBlock(told.map(({ note }) => note).join("\n"))];
+  const content = [
+    ...blocks.slice(0, firstLink).map(({ block }) => block),
+    ...notes,
+    ...blocks.slice(firstLink).map(({ block }) => block),
+    ...linked.map(({ stored }) => toLink(stored)),
+  ];
+  const facts = result._meta?.[RESULT_META_KEY];
+  const own = isPlainObject(facts) && Array.isArray(facts["blocks"]) ? facts["blocks"] : undefined;
+  if (own === undefined) return { ...result, content };
+  const places = blocks.flatMap(({ from }, at) =>
+    own.includes(from) ? [at < firstLink ? at : at + notes.length] : [],
+  );
+  return withFacts({ ...result, content }, { blocks: places });
+}
+
+/** Where the links begin that end a list of blocks. */
+function linksFrom(blocks: readonly Placed[]): number {
+  return blocks.findLastIndex(({ block }) => block.type !== "resource_link") + 1;
+}
+
+function charactersOf(blocks: readonly ContentBlock[]): number {
+  return blocks.reduce((sum, block) => sum + (textOf(block)?.length ?? 0), 0);
+}
+
+/** Tells whether a block is data as text. */
+function isTextOf(block: ContentBlock, json: string, value: unknown): boolean {
+  const text = textOf(block);
+  return text !== undefined && (text === json || text === value);
+}
+
+function toNote({ uri, characters, mimeType }: StoredResult, cuts: CutData["cuts"] = []): string {
+  const what = cuts.length === 0 ? "" : `${describeCuts(cuts)}; `;
+  const count = characters.toLocaleString("en-US");
+  return `… cut: ${what}read ${uri} for all ${count} characters (${mimeType}), or a part of them with ?offset=…&length=….`;
+}
+
+/** The same as what to do next, for formats that have a place for it. */
+function toStep({ uri, characters, mimeType }: StoredResult, cuts: CutData["cuts"] = []): string {
+  const what = cuts.length === 0 ? "the text is cut" : `the data is cut: ${describeCuts(cuts)}`;
+  const count = characters.toLocaleString("en-US");
+  return `Read ${uri} for all ${count} characters (${mimeType}), or a part of them with ?offset=…&length=…: ${what}.`;
 }
 
 function toLink({ uri, name, mimeType, size }: StoredResult): ContentBlock {

@@ -1,4 +1,3 @@
-import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
@@ -11,21 +10,6 @@ export interface StreamResult {
   readonly count: number;
   /** Whether there were more values than `items` holds. */
   readonly truncated: boolean;
-}
-
-/** A result that is too long with as many of its first values as fit into so many characters of JSON; others stay as they are. */
-export function shortenStream(result: unknown, maxCharacters: number): unknown {
-  if (!isPlainObject(result) || !Array.isArray(result["items"]) || result["items"].length === 0)
-    return result;
-  const { items } = result;
-  let left = maxCharacters - JSON.stringify({ ...result, items: [], truncated: true }).length;
-  let kept = 0;
-  // Never all of them, which did not fit: `truncated` has to be true.
-  for (; kept < items.length - 1; kept++) {
-    left -= JSON.stringify(items[kept]).length + (kept > 0 ? 1 : 0);
-    if (left < 0) break;
-  }
-  return { ...result, items: items.slice(0, kept), truncated: true };
 }
 
 const prepared = new WeakMap<AnyOperation, JsonSchemaObject>();

@@ -4,13 +4,13 @@ import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { type CallToolResult, RESULT_META_KEY } from "../../core/result/call-tool-result.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
-import { type CutOptions, withinInline, withoutWire } from "./big-result.ts";
+import { type OperationSchema, toOperationSchema } from "../../core/schema/any-schema.ts";
+import { type CutOptions, withinInline, withStoredWire, writeWithinBudget } from "./big-result.ts";
 import { outputOf } from "./describe-tool.ts";
 import { withFacts, withOutcome } from "./outcome-meta.ts";
 import type { PeerRequest } from "./peer-request.ts";
 import { plainFormat, toErrorText } from "./plain-format.ts";
 import type { ServedTools } from "./served-tools.ts";
-import { shortenStream } from "./stream-result.ts";
 
 /** What a result is written for. */
 export interface ToResultOptions {
@@ -22,21 +22,47 @@ export interface ToResultOptions {
 
 /** Writes a call that has ended as this peer takes it. */
 export async function toResult(call: EndedCall, options: ToResultOptions): Promise<CallToolResult> {
-  const { served, request, operation, format } = options;
+  const { request, operation, format } = options;
   const schema = outputOf(operation, format);
-  const written = withOutcome(await write(format, call), call);
-  const sent = isPlain(format)
-    ? await withinLimits(written, served, {
-        isPromised: schema !== undefined,
-        name: operation.id,
-        inlineCharacters: served.inlineCharactersOf(operation.id),
-        ...(operation.type === "subscription" && { shorten: shortenStream }),
-      })
-    : await ownPreview(written, served);
+  const sent = await writeWithinLimits(call, options, schema !== undefined);
   // An error has nothing to do with the schema of results.
   const projected = request.project(sent, sent.isError === true ? undefined : schema);
   const isWrapped = projected.structuredContent !== sent.structuredContent;
   return isWrapped ? withFacts(projected, { wrapsResult: true }) : projected;
+}
+
+/** Writes a call within the budget of its operation: MCP's own results are cut once they are written, others before. */
+async function writeWithinLimits(
+  call: EndedCall,
+  { served, operation, format }: ToResultOptions,
+  isPromised: boolean,
+): Promise<CallToolResult> {
+  const { store } = served;
+  const inlineCharacters = served.inlineCharactersOf(operation.id);
+  const cutting = { isPromised, inlineCharacters, name: operation.id, schema: schemaOf(call) };
+  if (isPlain(format)) {
+    return await withinLimits(withOutcome(await write(format, call), call), served, cutting);
+  }
+  if (store === undefined) return withOutcome(await write(format, call), call);
+  if (format.previews === true) {
+    return await ownPreview(withOutcome(await write(format, call), call), store, operation.id);
+  }
+  try {
+    return await writeWithinBudget(call, (cut) => write(format, cut), { ...cutting, store });
+  } catch (thrown) {
+    return toFailure(toCallError(thrown));
+  }
+}
+
+/** The schema that the data of a call has to match; nothing where it says nothing, or is refused. */
+function schemaOf({ operation }: EndedCall): OperationSchema | undefined {
+  try {
+    const { outputSchema } = operation ?? {};
+    const compiled = outputSchema === undefined ? undefined : toOperationSchema(outputSchema, "output");
+    return compiled?.meaningful ? compiled : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Cuts a result that is too long to send, where there is a store; one that the store does not take is a failed call. */
@@ -53,18 +79,22 @@ export async function withinLimits(
   }
 }
 
-/** Whether a result is MCP's own and can be cut: envelopes would be broken by it, and have their own rules for what is long. */
+/** Whether a result is MCP's own, with the data as it is. */
 function isPlain(format: ResultFormat): boolean {
   return format === plainFormat || format.name === "mcp";
 }
 
 /** A format that sent a preview has kept the whole: it does not travel in `_meta` either, and its link is one of the store's. */
-async function ownPreview(result: CallToolResult, { store }: ServedTools): Promise<CallToolResult> {
+async function ownPreview(
+  result: CallToolResult,
+  store: NonNullable<ServedTools["store"]>,
+  name: string,
+): Promise<CallToolResult> {
   const facts = result._meta?.[RESULT_META_KEY];
   if (!isPlainObject(facts) || facts["preview"] !== true) return result;
   const link = result.content.findLast((block) => block.type === "resource_link");
-  if (link !== undefined) await store?.learn(link.uri);
-  return withoutWire(result);
+  if (link !== undefined) await store.learn(link.uri);
+  return facts["stored"] === undefined ? result : await withStoredWire(result, {}, { store, name });
 }
 
 /** A format does not throw; a result that cannot be written at all is a failed call. */

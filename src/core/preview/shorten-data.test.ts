@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chooseDrops } from "./droppable-properties.ts";
+import { chooseDrops } from "./shorten-data.ts";
 
 const never = () => false;
 const data = {
