@@ -14,6 +14,7 @@ export type {
   MCPTextBlock,
 } from "./core/envelope/content-block.ts";
 export {
+  type AuthoredResult,
   type HTTPEnvelopeMeta,
   type HTTPResponseMeta,
   httpEnvelope,
@@ -31,11 +32,14 @@ export {
   type ResponseEnvelope,
   type ResponseMeta,
   type ResponseSource,
+  type ResultEnvelope,
   type ResultFacts,
   rawData,
-  type ToolErrorOptions,
+  result,
+  type SaidFacts,
   toolError,
   unwrap,
+  withData,
 } from "./core/envelope/envelope.ts";
 export {
   HTTPResponseMetaSchema,
@@ -80,9 +84,11 @@ export type {
   NestedCallOptions,
   OperationContext,
 } from "./core/operation/operation-context.ts";
-export type { EnvCall, OperationEnv } from "./core/operation/operation-env-types.ts";
+export type { EnvCall, EnvOptions, OperationEnv } from "./core/operation/operation-env-types.ts";
 export type {
   AnyOperation,
+  DataPart,
+  EnvelopeOf,
   ErrorDeclaration,
   GatedFeature,
   InputOf,
@@ -94,6 +100,7 @@ export type {
   OutputOf,
   OutputPolicy,
   Pager,
+  ReturnsReader,
   Tier,
 } from "./core/operation/operation-types.ts";
 export { type CursoredValue, withCursor } from "./core/operation/with-cursor.ts";
@@ -114,6 +121,7 @@ export type { CallToolResult } from "./core/result/call-tool-result.ts";
 export type { EndedCall } from "./core/result/ended-call.ts";
 export type { ResultFormat } from "./core/result/result-format.ts";
 export type { ReadResult, ResultReader } from "./core/result/result-reader.ts";
+export { type ResultLink, type ResultSaid, SAID_LIMITS, type ToolErrorSaid } from "./core/result/said.ts";
 export type { AnySchema, StandardSchema } from "./core/schema/any-schema.ts";
 export {
   type CompiledSchema,

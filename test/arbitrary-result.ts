@@ -5,7 +5,14 @@ import {
   type FormatName,
   toToolResult,
 } from "../src/formats/index.ts";
-import { httpEnvelope, localEnvelope, mcpEnvelope, type ResponseEnvelope, toolError } from "../src/index.ts";
+import {
+  httpEnvelope,
+  localEnvelope,
+  mcpEnvelope,
+  type ResponseEnvelope,
+  result,
+  toolError,
+} from "../src/index.ts";
 
 /** JSON without `-0`, which JSON text cannot tell from `0`. */
 const json = fc.jsonValue().map((value) => JSON.parse(JSON.stringify(value)) as unknown);
@@ -183,6 +190,24 @@ const plain = around(
     }),
 );
 
+const count = fc.nat();
+const said = some({
+  status: fc.constantFrom("ok", "info", "warn"),
+  summary: word,
+  details: fc.array(word, { maxLength: 2 }),
+  nextSteps: fc.array(word, { maxLength: 2 }),
+  truncated: fc.boolean(),
+  tokenUsage: some({ inline: count, total: count }),
+  rateLimit: some({ remaining: count, resetSeconds: count }),
+  capabilities: fc.array(word, { maxLength: 2 }),
+  upgradeHints: fc.array(fc.record({ feature: word, tier: word, reason: word }), { maxLength: 2 }),
+});
+const advice = some({ category: word, recoverable: fc.boolean(), suggestedAction: word, nextTool: word });
+const words = some({
+  markdown: word,
+  links: fc.array(fc.record({ uri: fc.webUrl(), name: word }), { maxLength: 2 }),
+});
+
 const facts = fc.option(
   some({
     durationMs: fc.nat(),
@@ -192,6 +217,7 @@ const facts = fc.option(
     cursor: word,
     event: word,
     attempts: fc.nat(),
+    said: fc.tuple(said, advice).map(([first, second]) => ({ ...first, ...second })),
   }),
   { nil: undefined },
 );
@@ -202,8 +228,11 @@ const responseEnvelope: fc.Arbitrary<ResponseEnvelope> = fc.oneof(
     .tuple(fc.oneof(json, fc.date({ noInvalidDate: true }), fc.bigInt()), word)
     .map(([data, id]) => localEnvelope(data, id)),
   fc
-    .tuple(json, some({ code: word, message: word, details: json }))
-    .map(([data, told]) => toolError(data, told)),
+    .tuple(json, some({ code: word, message: word, details: record }), said, advice, words)
+    .map(([data, told, { status: _, details: __, ...common }, more, shown]) =>
+      toolError(data, { ...common, ...more, ...shown, ...told }),
+    ),
+  fc.tuple(json, said, words).map(([data, told, shown]) => result(data, { ...told, ...shown })),
   fc
     .tuple(json, fc.integer({ min: 100, max: 599 }), facts, fc.boolean())
     .map(([data, statusCode, waybill, isError]) =>

@@ -5,9 +5,9 @@ import {
   compileSchema,
   createClient,
   defineOperation,
+  httpEnvelope,
   OperationRegistry,
   type OperationSpec,
-  toolError,
 } from "../src/index.ts";
 import { cpuMs } from "./cpu-ms.ts";
 
@@ -145,7 +145,8 @@ describe("attacks that once worked", () => {
   });
 
   it("RE-27 throws its own error for a tool error with nonsense in it, and bounds the pages", async () => {
-    const host = registry(operation("no", { handler: () => toolError(null, { message: 5 as never }) }));
+    const nonsense = { statusCode: 500, headers: {}, isError: true, waybill: { message: 5 as never } };
+    const host = registry(operation("no", { handler: () => httpEnvelope(null, nonsense) }));
     await expect(createClient(host).call("t.no", {})).rejects.toMatchObject({ name: "ToolResultError" });
     const pages = createClient(host).pages("t.no", {}, { maxPages: Number.NaN });
     await expect(pages[Symbol.asyncIterator]().next()).rejects.toThrow("maxPages");

@@ -1,7 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { serveCalls } from "../src/call/call-handler.ts";
-import { createMemoryBus } from "../src/call/memory-bus.ts";
-import { createRemoteRegistry } from "../src/call/remote-registry.ts";
 import { createClient } from "../src/core/client/client.ts";
 import { outcomeOf, type ResponseEnvelope } from "../src/core/envelope/envelope.ts";
 import { ERROR_CODES } from "../src/core/errors/error-codes.ts";
@@ -10,68 +7,9 @@ import type { AnyOperation } from "../src/core/operation/operation-types.ts";
 import type { ExecuteOptions, Executor } from "../src/core/registry/executor.ts";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { toOperationSchema } from "../src/core/schema/any-schema.ts";
-import { fromMcp } from "../src/mcp/client/from-mcp.ts";
-import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
-import { fromOpenApi } from "../src/openapi/client/from-openapi.ts";
-import { serveHttp } from "../src/openapi/server/serve-http.ts";
 import { collect, rejection } from "./make-operation.ts";
 import { roundTripOperations, VALUES } from "./round-trip-operations.ts";
-
-/** A way to reach the operations of a registry. */
-interface Way {
-  readonly executor: Executor;
-  close(): Promise<void>;
-}
-
-/** Serves a registry over MCP and imports it again. */
-async function overMcp(registry: OperationRegistry, protocol: "2025" | "2026"): Promise<Way> {
-  const server = toMcpServer(registry);
-  const http = await serveMcpHttp(server);
-  const source = await fromMcp({ url: http.url, namespace: "imported", keepIds: true, protocol });
-  const executor = new OperationRegistry();
-  executor.registerAll(source);
-  return {
-    executor,
-    close: async () => {
-      await source.close();
-      await http.close();
-      await server.close();
-    },
-  };
-}
-
-const WAYS: Readonly<Record<string, (registry: OperationRegistry) => Promise<Way>>> = {
-  local: async (executor) => ({ executor, close: async () => {} }),
-  bus: async (registry) => {
-    const bus = createMemoryBus();
-    const handler = await serveCalls(registry, bus);
-    const executor = await createRemoteRegistry(bus);
-    return {
-      executor,
-      close: async () => {
-        await executor.close();
-        await handler.drain();
-        await bus.close();
-      },
-    };
-  },
-  HTTP: async (registry) => {
-    const http = await serveHttp(registry);
-    const source = await fromOpenApi(`${http.url}/openapi.json`, { namespace: "imported", keepIds: true });
-    const executor = new OperationRegistry();
-    executor.registerAll(source);
-    return {
-      executor,
-      close: async () => {
-        await source.close();
-        await http.close();
-      },
-    };
-  },
-  "MCP 2025": (registry) => overMcp(registry, "2025"),
-  "MCP 2026": (registry) => overMcp(registry, "2026"),
-};
+import { SURFACES, type Surface } from "./surfaces.ts";
 
 /** What came of a call, without where it came from. */
 async function outcome(executor: Executor, id: string, input?: unknown, options?: ExecuteOptions) {
@@ -94,8 +32,8 @@ function described(envelope: ResponseEnvelope) {
 
 const registry = new OperationRegistry(roundTripOperations());
 
-describe.each(Object.keys(WAYS))("X-6 operations called over %s", (name) => {
-  let way: Way;
+describe.each(Object.keys(SURFACES))("X-6 operations called over %s", (name) => {
+  let way: Surface;
   /** An abort has an event of its own on the bus, which says no more than that. */
   const same = async (id: string, input?: unknown, isAbort = false) => {
     const [here, there] = [await outcome(registry, id, input), await outcome(way.executor, id, input)];
@@ -103,7 +41,7 @@ describe.each(Object.keys(WAYS))("X-6 operations called over %s", (name) => {
     return there;
   };
   beforeAll(async () => {
-    const open = WAYS[name];
+    const open = SURFACES[name];
     if (open === undefined) throw new Error(`There is no way ${name}.`);
     way = await open(registry);
   });
@@ -234,7 +172,7 @@ describe.each(Object.keys(WAYS))("X-6 operations called over %s", (name) => {
 
 describe.each(["MCP 2025", "MCP 2026", "HTTP"])("X-6 two hops over %s", (name) => {
   it("X-6 RE-27 lose neither pages, nor input that is no object, nor what looks like a wrapper", async () => {
-    const open = WAYS[name];
+    const open = SURFACES[name];
     const first = await open?.(registry);
     const second = await open?.(first?.executor as OperationRegistry);
     const client = createClient(second?.executor as OperationRegistry);
@@ -253,7 +191,7 @@ describe.each(["MCP 2025", "MCP 2026", "HTTP"])("X-6 two hops over %s", (name) =
 
 describe.each(["MCP 2025", "MCP 2026"])("X-6 a person behind %s", (name) => {
   it("RE-30 is asked through any number of hops", async () => {
-    const open = WAYS[name];
+    const open = SURFACES[name];
     const first = await open?.(registry);
     const second = await open?.(first?.executor as OperationRegistry);
     const caller = { elicit: async () => ({ action: "accept", content: { name: "Ada" } }) as const };

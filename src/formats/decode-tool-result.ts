@@ -1,11 +1,11 @@
 import type { ObtainedFrom } from "../core/envelope/response-meta.ts";
 import { isPlainObject } from "../core/json/json-value.ts";
+import { joinText } from "../core/result/human-text.ts";
 import { type RecoverOptions, recoverJson } from "../core/result/recover-json.ts";
 import type { FormatName, ResultError, ToolResult } from "../core/result/tool-result.ts";
 import type { Oddity, ReadOptions } from "./codec.ts";
 import { type Candidate, type Detection, detect } from "./detect.ts";
 import { total } from "./format-error.ts";
-import { joinText } from "./human-text.ts";
 import { writeData } from "./response-envelope/response-envelope-codec.ts";
 import { adviseRetry, type RetryAdvice } from "./retry-advice.ts";
 import { envelopeTexts, withoutBlocks } from "./tool-envelope/tool-envelope-codec.ts";

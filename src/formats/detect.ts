@@ -16,7 +16,7 @@ import { readEnvelope } from "./response-envelope/response-envelope-codec.ts";
 import { isStatusEnvelope, readStatusEnvelope } from "./status-envelope/status-envelope-codec.ts";
 import { isTieredEnvelope } from "./tiered-envelope/tiered-envelope.ts";
 import { readTieredEnvelope } from "./tiered-envelope/tiered-envelope-codec.ts";
-import { parseEnvelopeBlock } from "./tool-envelope/envelope-block.ts";
+import { ENVELOPE_LIMITS, parseEnvelopeBlock } from "./tool-envelope/envelope-block.ts";
 import { envelopeTexts, type FoundEnvelope, readToolEnvelope } from "./tool-envelope/tool-envelope-codec.ts";
 
 /** One way to read a result that can be read in several. */
@@ -59,7 +59,7 @@ export function detect(value: unknown, options: ReadOptions): Detection {
   const { envelopes, odd, isConflict } = readEnvelopes(texts, options);
   const readings = [
     ...envelopes.map((found) => envelopeReading(carrier, found)),
-    ...(contract === undefined ? [] : contractReadings(carrier, contract)),
+    ...(contract === undefined ? [] : contractReadings(carrier, contract, options)),
   ];
   const chosen = choose(carrier, readings, isConflict);
   if (chosen === undefined) return { candidates: candidatesOf(carrier, readings), odd };
@@ -141,13 +141,17 @@ function envelopeReading(carrier: Carrier, found: FoundEnvelope): Reading {
 }
 
 /** Each envelope that a value is the shape of. */
-function contractReadings(carrier: Carrier, contract: Contract): readonly Reading[] {
+function contractReadings(
+  carrier: Carrier,
+  contract: Contract,
+  { maxBytes = ENVELOPE_LIMITS.bytes }: ReadOptions,
+): readonly Reading[] {
   const { value, obtained } = contract;
   if (!isPlainObject(value) || !Object.hasOwn(value, "data")) return [];
   const { data } = value;
   const readings: Reading[] = [];
   if (isTieredEnvelope(value)) {
-    const hidesFirst = () => holdsJson(carrier.content[0], value);
+    const hidesFirst = () => holdsJson(carrier.content[0], value, maxBytes);
     const read = () => readTieredEnvelope(carrier, contract);
     readings.push({ format: "tiered-envelope", data, obtained, hidesFirst, read });
   }
@@ -163,10 +167,11 @@ function contractReadings(carrier: Carrier, contract: Contract): readonly Readin
   return readings;
 }
 
-/** Tells whether a block is the JSON of a value, however it is spaced. */
-function holdsJson(block: unknown, value: unknown): boolean {
+/** Tells whether a block is the JSON of a value, however it is spaced; one that is too long is not looked into. */
+function holdsJson(block: unknown, value: unknown, maxBytes: number): boolean {
   const text = textOf(block);
-  return text?.startsWith("{") === true && isEqual(parseJsonTextOrNone(text), value);
+  if (text === undefined || !text.startsWith("{") || text.length > maxBytes) return false;
+  return isEqual(parseJsonTextOrNone(text), value);
 }
 
 /** The reading that needs no guess: the only one, or the one the residual names where nothing contradicts it. */

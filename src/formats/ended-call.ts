@@ -1,21 +1,29 @@
 import { tierOf } from "../core/access/tier.ts";
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
-import { errorTraits } from "../core/errors/error-codes.ts";
+import { ERROR_CODES, errorTraits, isErrorCode } from "../core/errors/error-codes.ts";
 import type { CallError } from "../core/errors/errors.ts";
 import { asJson } from "../core/json/as-json.ts";
 import { toJsonTextOrNone } from "../core/json/json-text.ts";
 import { isPlainObject } from "../core/json/json-value.ts";
+import type { AnyOperation } from "../core/operation/operation-types.ts";
 import type { EndedCall } from "../core/result/ended-call.ts";
-import type { ResultError, ToolResult, UpgradeHint } from "../core/result/tool-result.ts";
+import { textsIn } from "../core/result/human-text.ts";
+import {
+  fromFacts,
+  type ResultError,
+  type ToolResult,
+  type UpgradeHint,
+} from "../core/result/tool-result.ts";
 import { readEnvelope } from "./response-envelope/response-envelope-codec.ts";
 import { isUpgradeHints } from "./result-fields.ts";
+import { declarationOf } from "./tiered-envelope/safe-error.ts";
 
 /** Reads a call that has ended into the canonical result. */
 export function fromEndedCall(call: EndedCall): ToolResult {
   const { operationId, operation, requestId, identity, durationMs, outcome } = call;
   return {
-    ...("envelope" in outcome ? readOutcome(outcome.envelope) : failedResult(outcome.error)),
-    tool: operationId,
+    ...("envelope" in outcome ? readOutcome(outcome.envelope, operation) : failedResult(outcome.error)),
+    tool: call.calledAs ?? operationId,
     ...(operation !== undefined && { toolVersion: operation.version }),
     requestId,
     durationMs,
@@ -24,9 +32,41 @@ export function fromEndedCall(call: EndedCall): ToolResult {
 }
 
 /** What takes its wire form says so, which `readEnvelope` sees to. */
-function readOutcome({ data, meta }: ResponseEnvelope): ToolResult {
+function readOutcome({ data, meta }: ResponseEnvelope, operation: AnyOperation | undefined): ToolResult {
   const isWritten = data !== undefined && toJsonTextOrNone(data) !== undefined;
-  return readEnvelope({ data: isWritten ? asJson(data) : data, meta }).result;
+  const { result } = readEnvelope({ data: isWritten ? asJson(data) : data, meta });
+  return meta.source === "mcp" ? result : withHeadline(withReason(result, operation));
+}
+
+/** Where a handler wrote a text about its error that does not say what went wrong, that stands above it. */
+function withHeadline(result: ToolResult): ToolResult {
+  const { error, summary, content = [], facts } = result;
+  const texts = textsIn(content);
+  if (error === undefined || summary !== undefined || texts.length === 0) return result;
+  // The first block of a tool envelope is the whole of what its author says to people.
+  const isWhole = facts?.obtained === "envelope-block" || texts.some((text) => text.includes(error.message));
+  return isWhole ? result : { ...result, summary: error.message };
+}
+
+/** An error whose author gave a code, a category or advice and no message gets the sentence that is known for it. */
+function withReason(result: ToolResult, operation: AnyOperation | undefined): ToolResult {
+  const { facts, error, isError, summary } = result;
+  if (!isError || error !== undefined || facts === undefined) return result;
+  const { code, details, said, ...others } = facts;
+  if (code === undefined && details === undefined && said === undefined) return result;
+  const message = summary ?? sentenceOf(code, operation);
+  const { error: told } = fromFacts(true, {
+    message,
+    details,
+    ...(code !== undefined && { code }),
+    ...(said !== undefined && { said }),
+  });
+  return { ...result, facts: others, ...(told && { error: told }) };
+}
+
+function sentenceOf(code: string | undefined, operation: AnyOperation | undefined): string {
+  const declared = code === undefined ? undefined : declarationOf(code, operation);
+  return declared?.description ?? (isErrorCode(code) ? ERROR_CODES[code].message : "The operation said no.");
 }
 
 function failedResult(error: CallError): ToolResult {

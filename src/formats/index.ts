@@ -1,5 +1,9 @@
 export { TIERS } from "../core/access/tier.ts";
+export { CUT_DATA_LIMITS, type CutData } from "../core/preview/cut-data.ts";
+export type { DataSchema } from "../core/preview/data-validator.ts";
+export type { DataCut } from "../core/preview/shorten-data.ts";
 export { type CallToolResult, RESULT_META_KEY } from "../core/result/call-tool-result.ts";
+export { renderToolError } from "../core/result/human-text.ts";
 export {
   type RangeRequest,
   type ReadResourceResult,
@@ -29,9 +33,8 @@ export type { Candidate } from "./detect.ts";
 export type { EnvelopeSchema } from "./envelope-schema.ts";
 export { FormatError, type FormatErrorCode, isFormatError } from "./format-error.ts";
 export { FORMATS } from "./formats.ts";
-export { CUT_DATA_LIMITS, type CutData, type CutDataOptions, cutData } from "./preview/cut-data.ts";
+export { type CutDataOptions, cutData } from "./preview/cut-data.ts";
 export { type CutText, type CutTextOptions, cutText } from "./preview/cut-text.ts";
-export type { DataSchema } from "./preview/data-validator.ts";
 export { estimateTokens } from "./preview/estimate-tokens.ts";
 export { createMemoryStore, type MemoryStore, type MemoryStoreOptions } from "./preview/memory-store.ts";
 export type { ResultPreview } from "./preview/preview-result.ts";
@@ -40,7 +43,6 @@ export {
   type PreviewToolPayloadOptions,
   previewToolPayload,
 } from "./preview/preview-tool-payload.ts";
-export type { DataCut } from "./preview/shorten-data.ts";
 export type { Residual } from "./residual.ts";
 export {
   createResultFormat,
@@ -70,6 +72,7 @@ export type {
   ToolResponseMeta,
   ToolResponseStatus,
 } from "./status-envelope/types.ts";
+export { type TieredFields, tieredEnvelope } from "./tiered-envelope/create-tiered-envelope.ts";
 export type { ExposedError, ExposeError } from "./tiered-envelope/safe-error.ts";
 export {
   ENVELOPE_CAPABILITY,
@@ -101,7 +104,6 @@ export {
   WorkflowEnvelopePayloadSchema,
   type WorkflowStep,
 } from "./tool-envelope/payloads.ts";
-export { renderToolError } from "./tool-envelope/render-error.ts";
 export { type ErrorPayloadOptions, toErrorPayload } from "./tool-envelope/to-error-payload.ts";
 export { type ToolResultOptions, toToolResult } from "./tool-envelope/to-tool-result.ts";
 export { type CarrierOf, encodeResult, type TranscodeOptions, transcode } from "./transcode.ts";

@@ -32,6 +32,7 @@ const MADE_UP: Readonly<Record<string, Rule>> = {
   "/error/code": (code) => code === "TOOL_ERROR" || code === "internal_error",
   "/error/category": always,
   "/error/recoverable": always,
+  "/error/details": (details) => typeof details === "string",
 };
 
 /** When a value that is there is what a format makes of another one, so that a residual may bring that one back. */

@@ -1,8 +1,23 @@
 import { describe, expect, it } from "vitest";
 import { query } from "../../test/make-operation.ts";
 import { endCall } from "../core/result/ended-call.ts";
-import { CallError, compileSchema, OperationRegistry, type ResultFormat, Type } from "../index.ts";
-import { combineFormats, createResultFormat, createResultReader, decodeToolResult } from "./index.ts";
+import {
+  CallError,
+  compileSchema,
+  OperationRegistry,
+  type ResultFormat,
+  result,
+  Type,
+  toolError,
+} from "../index.ts";
+import {
+  combineFormats,
+  createResultFormat,
+  createResultReader,
+  decodeToolResult,
+  FORMATS,
+  toToolResult,
+} from "./index.ts";
 
 const outputSchema = Type.Object({ n: Type.Number() });
 const double = query("math.double", (input) => ({ n: (input as { n: number }).n * 2 }), { outputSchema });
@@ -35,6 +50,72 @@ describe("a result format", () => {
   it("X-1 refuses at once what is no tool format", () => {
     expect(() => createResultFormat("response-envelope" as "mcp")).toThrow(TypeError);
     expect(() => createResultFormat("xml" as "mcp")).toThrow(/There is no format "xml"/);
+  });
+});
+
+describe("next steps and next tools", () => {
+  const told = { message: "Nothing is left.", suggestedAction: "Order more.", nextTool: "stock_order" };
+  const steps = ["Ask the depot."];
+  const said = new OperationRegistry([
+    query("stock.steps", () => result(1, { summary: "One", nextSteps: steps })),
+    query("stock.none", () => result(1, { summary: "One" })),
+    query("stock.gone", () => toolError(0, told)),
+    query("stock.goneWithSteps", () => toolError(0, { ...told, nextSteps: steps })),
+    query("stock.goneWithText", () => toolError(0, { ...told, markdown: "## Empty" })),
+    query("stock.goneWithAll", () => toolError(0, { ...told, markdown: "Call `stock_order`: Order more." })),
+  ]);
+  const write = (format: ResultFormat, id: string) =>
+    endCall(said, id, {}, { requestId: "r1" }).then((call) => format.write(call));
+  const textOf = (content: readonly unknown[]) =>
+    content.map((block) => (block as { text?: string }).text ?? "").filter((text) => !text.startsWith("__"));
+
+  it("TR-7 next steps can be left out of the text of a status envelope, and stay in its meta", async () => {
+    const format = createResultFormat({ format: "status-envelope", omitNextSteps: true });
+    const left = await write(format, "stock.steps");
+    expect(textOf(left.content)).toEqual(["✅ One"]);
+    expect(left.structuredContent).toMatchObject({ meta: { nextSteps: steps } });
+    expect(decodeToolResult(left).result).toMatchObject({ nextSteps: steps });
+    const usual = await write(createResultFormat("status-envelope"), "stock.steps");
+    expect(textOf(usual.content)).toEqual(["✅ One", "Next steps:\n- Ask the depot."]);
+    // Nothing is noted where there is nothing to leave out.
+    expect(JSON.stringify(await write(format, "stock.none"))).not.toContain("omitsNextSteps");
+    expect(textOf((await write(format, "stock.gone")).content)).toEqual(["❌ Nothing is left."]);
+  });
+
+  it.each(["tool-envelope", "tiered-envelope", "mcp"] as const)(
+    "TR-7 leaving them out is refused for %s, which has no such block",
+    (format) => {
+      expect(() => createResultFormat({ format, omitNextSteps: true })).toThrow(
+        new TypeError(
+          `omitNextSteps is an option of the format "status-envelope"; the format "${format}" does not take it.`,
+        ),
+      );
+      expect(() => createResultFormat({ format, omitNextSteps: false })).not.toThrow();
+      expect(() => createResultFormat({ format, omitNextSteps: "yes" as never })).toThrow("true or false");
+    },
+  );
+
+  const names = ["tool-envelope", "tiered-envelope", "status-envelope", "mcp"] as const;
+  const ids = ["stock.gone", "stock.goneWithSteps", "stock.goneWithText", "stock.goneWithAll"];
+  it.each(names.flatMap((name) => ids.map((id) => [name, id] as const)))(
+    "TE-7 the text of a %s names what to do and the next tool: %s",
+    async (name, id) => {
+      const written = await write(createResultFormat(name), id);
+      const text = textOf(written.content).join("\n");
+      expect(text).toContain("stock_order");
+      expect(text).toContain("Order more.");
+      expect(text.split("Next tool:").length).toBeLessThanOrEqual(2);
+      expect(decodeToolResult(written).error).toMatchObject(told);
+    },
+  );
+
+  it("TE-3 a text that leaves the next tool out is read, and written again as it is", () => {
+    const { message, ...advice } = told;
+    const payload = { category: "not_found", code: "NONE", message, recoverable: true, ...advice };
+    const made = toToolResult({ summaryMarkdown: "## Empty", payload, meta: { tool: "t", ts: "x" } });
+    const { result: read } = FORMATS["tool-envelope"].decode(made);
+    expect(FORMATS["tool-envelope"].encode(read)).toEqual(made);
+    expect(read.content).toEqual([{ type: "text", text: "## Empty" }]);
   });
 });
 

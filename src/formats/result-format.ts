@@ -4,16 +4,19 @@ import { asJson } from "../core/json/as-json.ts";
 import { isPlainJson } from "../core/json/json-text.ts";
 import { isPlainObject } from "../core/json/json-value.ts";
 import type { AnyOperation } from "../core/operation/operation-types.ts";
+import { checkOption } from "../core/options/check-options.ts";
 import { type CallToolResult, RESULT_META_KEY } from "../core/result/call-tool-result.ts";
 import type { EndedCall } from "../core/result/ended-call.ts";
+import { isBlank } from "../core/result/human-text.ts";
 import type { ResultFormat } from "../core/result/result-format.ts";
 import { FORMAT_NAMES, type FormatName, type ToolResult } from "../core/result/tool-result.ts";
 import { toOperationSchema } from "../core/schema/any-schema.ts";
 import { fromEndedCall } from "./ended-call.ts";
-import { createDataSchema, type EnvelopeSchema } from "./envelope-schema.ts";
+import { type AdvertisedSchema, createDataSchema } from "./envelope-schema.ts";
 import { previewResult, type ResultPreview } from "./preview/preview-result.ts";
 import { createToolResponseEnvelopeSchema } from "./status-envelope/response-schema.ts";
-import { type ExposeError, withSafeError } from "./tiered-envelope/safe-error.ts";
+import { nextStepsOf } from "./status-envelope/status-envelope-codec.ts";
+import { type ExposeError, withAuthoredError, withSafeError } from "./tiered-envelope/safe-error.ts";
 import { ENVELOPE_CAPABILITY } from "./tiered-envelope/tiered-envelope.ts";
 import { createTieredEnvelopeSchema } from "./tiered-envelope/tiered-schema.ts";
 import { encodeResult } from "./transcode.ts";
@@ -33,10 +36,12 @@ export interface ResultFormatOptions {
   /** Lets messages and details of errors through; for the tiered envelope, which keeps both back. */
   readonly exposeError?: ExposeError | undefined;
   /**
-   * Sends a preview of what is large, with a link to the whole; for the status envelope, which can say so. Tool and tiered envelopes
-   * have no place for it and go whole, and what is in the plain format is cut by the server that has a store.
+   * Sends a preview of what is large, with a link to the whole and the tokens of both; for the status envelope, which has a place for
+   * them. Without it, and in the other formats, an MCP server that has a store cuts what is over its budget.
    */
   readonly preview?: ResultPreview | undefined;
+  /** Keeps the next steps out of the text; they stay in `meta.nextSteps`. For the status envelope. @default false */
+  readonly omitNextSteps?: boolean | undefined;
 }
 
 /** Makes a published format into what servers write results with; a name alone is enough. */
@@ -61,6 +66,12 @@ export function createResultFormat(options: ToolFormat | ResultFormatOptions): R
   if (settings.preview !== undefined && format !== "status-envelope") {
     throw new TypeError(`There are no previews in the format "${format}"; choose "status-envelope".`);
   }
+  checkOption("omitNextSteps", settings.omitNextSteps, "true or false", isFlag(settings.omitNextSteps));
+  if (settings.omitNextSteps === true && format !== "status-envelope") {
+    throw new TypeError(
+      `omitNextSteps is an option of the format "status-envelope"; the format "${format}" does not take it.`,
+    );
+  }
   return Object.freeze<ResultFormat>({
     name: format,
     write: (call) => {
@@ -68,7 +79,12 @@ export function createResultFormat(options: ToolFormat | ResultFormatOptions): R
       return preview === undefined ? writeCall(call, settings) : writePreview(call, settings, preview);
     },
     outputSchema: (operation) => toolOutputSchema(operation, format),
+    ...(settings.preview !== undefined && { previews: true }),
   });
+}
+
+function isFlag(value: unknown): boolean {
+  return typeof value === "boolean";
 }
 
 /**
@@ -78,7 +94,7 @@ export function createResultFormat(options: ToolFormat | ResultFormatOptions): R
 export function toolOutputSchema(
   { outputSchema }: AnyOperation,
   format: ToolFormat,
-): EnvelopeSchema<unknown> | undefined {
+): AdvertisedSchema | undefined {
   switch (format) {
     case "tiered-envelope":
       return createTieredEnvelopeSchema(outputSchema ?? {});
@@ -112,9 +128,9 @@ async function writePreview(
   try {
     assertAdvertised(call);
     const schema = call.operation?.outputSchema;
-    const { result, isCut } = await previewResult(prepare(call, options), schema, preview);
+    const { result, facts } = await previewResult(prepare(call, options), schema, preview);
     const written = write(result, options);
-    return isCut ? markPreview(written) : written;
+    return facts === undefined ? written : withPreviewFacts(written, facts);
   } catch (cause) {
     const isTold = isCallError(cause) && PREVIEW_FAILURES.has(cause.code);
     return writeFailure(call, options, isTold ? cause : unwritable(cause));
@@ -135,11 +151,11 @@ function unwritable(cause: unknown): CallError {
   return new CallError("OUTPUT_INVALID", "The result cannot be written as JSON.", { cause });
 }
 
-/** Servers add nothing of the whole to what is marked so. */
-function markPreview(result: CallToolResult): CallToolResult {
-  const facts = result._meta?.[RESULT_META_KEY];
-  const marked = { ...(isPlainObject(facts) && facts), preview: true };
-  return { ...result, _meta: { ...result._meta, [RESULT_META_KEY]: marked } };
+/** Servers add nothing of the whole to what says that it is a preview. */
+function withPreviewFacts(result: CallToolResult, facts: Readonly<Record<string, unknown>>): CallToolResult {
+  const known = result._meta?.[RESULT_META_KEY];
+  const merged = { ...(isPlainObject(known) && known), ...facts };
+  return { ...result, _meta: { ...result._meta, [RESULT_META_KEY]: merged } };
 }
 
 /** Data that JSON writes otherwise than the handler returned it may have passed its schema, and not pass it any more. */
@@ -151,31 +167,60 @@ function assertAdvertised({ operation, outcome }: EndedCall): void {
   if (schema.check(data) && !schema.check(asJson(data))) throw new CallError("OUTPUT_INVALID");
 }
 
-function prepare(call: EndedCall, { format, capabilities, exposeError }: ResultFormatOptions): ToolResult {
+function prepare(
+  call: EndedCall,
+  { format, capabilities, exposeError, omitNextSteps }: ResultFormatOptions,
+): ToolResult {
   const { operation, operationId, outcome } = call;
-  // Where a result came from, headers and cookies among it, is not for the next one to know.
-  const { tier, extra, http: _, facts: __, ...result } = fromEndedCall(call);
-  const isWired = extra?.["response-envelope"]?.["wire"] === true;
-  const bare: ToolResult = { ...result, ...(isWired && { extra: { "response-envelope": { wire: true } } }) };
+  // Where a result came from, headers and cookies among it, is not for the next one to know; where it goes on is.
+  const { tier, extra, http: _, facts, ...result } = fromEndedCall(call);
+  const page = facts?.page;
+  const bare: ToolResult = { ...result, ...layoutOf(extra), ...(page !== undefined && { facts: { page } }) };
+  const isForeign = "envelope" in outcome && outcome.envelope.meta.source === "mcp";
   switch (format) {
     case "tool-envelope":
-    case "status-envelope":
       return bare;
-    case "mcp":
+    case "status-envelope": {
+      if (omitNextSteps !== true || !nextStepsOf(bare)?.some((step) => !isBlank(step))) return bare;
+      const layout = { ...bare.extra?.[format], omitsNextSteps: true };
+      return { ...bare, extra: { ...bare.extra, [format]: layout } };
+    }
+    case "mcp": {
       // Clients check structured content against the schema of a success, and throw an error away that misses it.
-      return bare.isError ? { ...bare, extra: { ...bare.extra, mcp: { textOnly: true } } } : bare;
+      const layout = {
+        ...(bare.isError && { textOnly: true }),
+        ...(!isForeign && hidesData(bare) && { showsData: true }),
+      };
+      return Object.keys(layout).length === 0 ? bare : { ...bare, extra: { ...bare.extra, mcp: layout } };
+    }
     case "tiered-envelope": {
       const isOwnRefusal = "error" in outcome && isTurnedDown(outcome.error, operationId);
+      // What a handler here returned it said on purpose; what it threw, or another source said, may quote anything.
+      const isAuthored = "envelope" in outcome && outcome.envelope.meta.source === "local";
       return {
-        ...withSafeError(bare, { operation, isOwnRefusal, expose: exposeError }),
+        ...(isAuthored
+          ? withAuthoredError(bare, { operation, expose: exposeError })
+          : withSafeError(bare, { operation, isOwnRefusal, expose: exposeError })),
         ...(bare.extra && { extra: bare.extra }),
         ...(operation === undefined && { tool: "unknown" }),
         ...(tier !== undefined && { tier }),
         capabilities: [
-          ENVELOPE_CAPABILITY,
-          ...(capabilities ?? []).filter((name) => name !== ENVELOPE_CAPABILITY),
+          ...new Set([ENVELOPE_CAPABILITY, ...(capabilities ?? []), ...(bare.capabilities ?? [])]),
         ],
       };
     }
   }
+}
+
+/** Of how a result was laid out, what a handler's own helpers said stays; of where it came from, that its data took its wire form. */
+function layoutOf(extra: ToolResult["extra"]): Pick<ToolResult, "extra"> {
+  if (extra === undefined) return {};
+  const { "response-envelope": own, ...layout } = extra;
+  const kept = { ...layout, ...(own?.["wire"] === true && { "response-envelope": { wire: true } }) };
+  return Object.keys(kept).length === 0 ? {} : { extra: kept };
+}
+
+/** Blocks that a handler added, none of them text, stand beside the data's JSON and not in its place. */
+function hidesData({ content, data }: ToolResult): boolean {
+  return content !== undefined && data !== undefined && !content.some(({ type }) => type === "text");
 }

@@ -3,11 +3,11 @@ import {
   CallError,
   defineOperation,
   ERROR_CODES,
+  httpEnvelope,
   mcpEnvelope,
   OperationRegistry,
   type OperationSpec,
   Type,
-  toolError,
 } from "../index.ts";
 import {
   type CallToolResult,
@@ -62,8 +62,23 @@ const leaky: Record<string, OperationSpec["handler"]> = {
   undeclared: () => {
     throw new CallError("SOMETHING_ELSE", SECRET);
   },
-  tool: () => toolError({ line: 3 }, { code: "NOT_FOUND", message: SECRET, details: { source: SECRET } }),
-  code: () => toolError(null, { code: SECRET, message: SECRET }),
+  http: () =>
+    httpEnvelope(
+      { line: 3 },
+      {
+        statusCode: 404,
+        headers: {},
+        isError: true,
+        waybill: { code: "NOT_FOUND", message: SECRET, details: { source: SECRET } },
+      },
+    ),
+  code: () =>
+    httpEnvelope(null, {
+      statusCode: 500,
+      headers: {},
+      isError: true,
+      waybill: { code: SECRET, message: SECRET },
+    }),
   mcp: () =>
     mcpEnvelope([{ type: "text", text: SECRET }], {
       isError: true,
@@ -270,7 +285,7 @@ describe("code contents", () => {
       error_code: "internal_error",
       error_details: null,
     });
-    expect(await call("fail-tool")).toMatchObject({ data: { line: 3 }, error: { error_code: "not_found" } });
+    expect(await call("fail-http")).toMatchObject({ data: { line: 3 }, error: { error_code: "not_found" } });
     expect(await call("fail-call")).toMatchObject({ data: null });
   });
 
@@ -280,7 +295,7 @@ describe("code contents", () => {
       exposeError: ({ code }) =>
         code === "NOT_FOUND" ? { message: "No such file.", details: { kind: "file" } } : undefined,
     });
-    expect(envelopeOf(await open("code.fail-tool", {})).error).toEqual({
+    expect(envelopeOf(await open("code.fail-http", {})).error).toEqual({
       error: "No such file.",
       error_code: "not_found",
       error_details: { kind: "file" },

@@ -1,11 +1,10 @@
 import { idOf } from "../core/execution/lookup.ts";
-import { isRequestId } from "../core/execution/request-id.ts";
+import { isRequestId, randomId } from "../core/execution/request-id.ts";
 import type { AnyOperation, CallArguments } from "../core/operation/operation-types.ts";
 import type { ExecuteOptions, Executor } from "../core/registry/executor.ts";
 import type { CallToolResult } from "../core/result/call-tool-result.ts";
 import { endCall } from "../core/result/ended-call.ts";
 import { createResultFormat, type ResultFormatOptions } from "./result-format.ts";
-import { createRequestId } from "./tiered-envelope/request-id.ts";
 
 /** Calls an operation and writes what comes of it as a tool result; failures too, so that it never throws for one. */
 export type ToolCaller = <const T extends AnyOperation | string>(
@@ -18,7 +17,7 @@ export function createToolCaller(executor: Executor, options: ResultFormatOption
   const format = createResultFormat(options);
   return async (target, ...rest) => {
     const [input, callOptions] = rest as [unknown, ExecuteOptions?];
-    const requestId = isRequestId(callOptions?.requestId) ? callOptions.requestId : createRequestId();
+    const requestId = isRequestId(callOptions?.requestId) ? callOptions.requestId : randomId();
     const call = await endCall(executor, idOf(target), input, { ...callOptions, requestId });
     return format.write(call);
   };

@@ -10,5 +10,8 @@ export const YIELD_META_KEY = "dev.waybill/yield";
 /** The key of a call's `_meta` that holds its idempotency key: 1 to 255 printable characters. */
 export const IDEMPOTENCY_META_KEY = "dev.waybill/idempotencyKey";
 
+/** The key of `_meta` under which a call gives its request id, and its result echoes it: 1 to 200 printable characters. */
+export const REQUEST_ID_META_KEY = "dev.waybill/requestId";
+
 /** The key of a call's `_meta` that says `"wrapped"` where the arguments are `{ input }` for an operation that takes anything. */
 export const INPUT_META_KEY = "dev.waybill/input";

@@ -1,5 +1,7 @@
 /** JSON in which what JSON cannot hold is written in the documented form of the wire; written and read by Waybill alone. */
 export const DATA_TYPE = "application/vnd.waybill.data+json";
+/** The media type of a whole envelope. */
+export const ENVELOPE_TYPE = "application/vnd.waybill.envelope+json";
 
 /** How bodies of a media type are written. */
 export type MediaKind =

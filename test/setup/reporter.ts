@@ -30,16 +30,21 @@ function skipLine(test: TestCase): string {
   return `  ${test.module.relativeModuleId} > ${test.fullName}${note}`;
 }
 
+/** Failed tests that get a command of their own: the first ones matter most, and the last lines are what one reads. */
+const MOST_ADVISED = 10;
+
 function advice(failed: readonly TestCase[], broken: readonly TestModule[]): string {
   const lines = ["What to do:"];
   for (const module of broken) {
     lines.push(`  ${module.relativeModuleId} failed outside of its tests; the reason is above. Alone:`);
     lines.push(`    npm test -- ${module.relativeModuleId}`);
   }
-  for (const test of failed) {
+  for (const test of failed.slice(0, MOST_ADVISED)) {
     lines.push(`  Run "${test.fullName}" alone:`);
     lines.push(`    npm test -- ${test.module.relativeModuleId} -t ${shellQuoted(test.name)}`);
   }
+  const rest = new Set(failed.slice(MOST_ADVISED).map(({ module }) => module.relativeModuleId));
+  if (rest.size > 0) lines.push(`  ${failed.length - MOST_ADVISED} more failed, in ${[...rest].join(", ")}.`);
   lines.push(
     "  A property that failed prints its seed and path: repeat it with fc.assert(…, { seed, path }).",
   );

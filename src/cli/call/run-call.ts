@@ -14,7 +14,7 @@ import { membersOf, partsOf } from "./input-schema.ts";
 import { memberPaths, parseInputs } from "./parse-inputs.ts";
 import { parseGivenJson } from "./parse-json.ts";
 import { readOfferedStdin, readStdin } from "./read-stdin.ts";
-import { tellCallError, tellMisfit, tellToolError, tellUnknown } from "./tell-outcome.ts";
+import { tellCallError, tellMisfit, tellSaid, tellToolError, tellUnknown } from "./tell-outcome.ts";
 import { createResultWriter, type ResultWriter } from "./write-result.ts";
 
 /** Flags of `waybill call`. */
@@ -151,7 +151,10 @@ async function callOnce(call: Call, writer: ResultWriter): Promise<number> {
 
 function outcome(io: Io, envelope: ResponseEnvelope): number {
   tellMisfit(io, envelope);
-  if (!isErrorEnvelope(envelope)) return EXIT.ok;
+  if (!isErrorEnvelope(envelope)) {
+    tellSaid(io, envelope);
+    return EXIT.ok;
+  }
   tellToolError(io, envelope);
   return EXIT.toolError;
 }

@@ -1,7 +1,8 @@
-import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
+import type { ResponseEnvelope, SaidFacts } from "../../core/envelope/envelope.ts";
 import { type CallError, detailsToSend } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import { headline } from "../../core/result/human-text.ts";
 import { safeLine, safeText } from "../../core/text/safe-text.ts";
 import { schemaOf } from "../../gateway/schema-of.ts";
 import { inBaseUrlWords } from "../base-url-words.ts";
@@ -13,13 +14,43 @@ import { counted } from "../terminal/counted.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
 import { meant, pathsIn, unknownMembers } from "./unknown-members.ts";
 
-/** Says that an operation ran and said no. */
+/** Says that an operation ran and said no, and what it said to do about it. */
 export function tellToolError(io: Io, envelope: ResponseEnvelope): void {
-  const { code, message } = envelope.meta.waybill ?? {};
-  const words = [code, message ?? textOf(envelope)].filter((word) => typeof word === "string" && word !== "");
-  io.stderr.write(
-    `waybill: the operation said no${words.length > 0 ? `: ${safeLine(words.join(" "), 2_000)}` : ""}\n`,
-  );
+  const { code, message, said } = envelope.meta.waybill ?? {};
+  const reason = message ?? said?.summary ?? textOf(envelope);
+  const words = [code, reason].filter((word) => typeof word === "string" && word !== "");
+  const lines = [
+    `waybill: the operation said no${words.length > 0 ? `: ${safeLine(words.join(" "), 2_000)}` : ""}`,
+    ...saidLines(said, reason),
+  ];
+  io.stderr.write(`${lines.join("\n")}\n`);
+}
+
+/** Says what an operation said about its result beyond the data, for people. */
+export function tellSaid(io: Io, { meta }: ResponseEnvelope): void {
+  const said = meta.waybill?.said;
+  if (io.quiet || said === undefined) return;
+  const { summary, status = "ok" } = said;
+  const first = summary === undefined ? [] : [`waybill: ${safeLine(headline(status, summary), 600)}`];
+  const lines = [...first, ...saidLines(said, summary)];
+  if (lines.length > 0) io.stderr.write(`${lines.join("\n")}\n`);
+}
+
+/** Lines of what an operation said that are shown. */
+const MOST_SAID = 20;
+
+function saidLines(said: SaidFacts | undefined, told: string | undefined): readonly string[] {
+  const { summary, details = [], suggestedAction, nextTool, nextSteps = [] } = said ?? {};
+  const lines = [
+    ...(summary === undefined || summary === told ? [] : [summary]),
+    ...details,
+    ...(suggestedAction === undefined ? [] : [`Suggestion: ${suggestedAction}`]),
+    ...(nextTool === undefined ? [] : [`Next tool: ${nextTool}`]),
+    ...nextSteps.map((step) => `- ${step}`),
+  ];
+  const left = lines.length - MOST_SAID;
+  const shown = lines.slice(0, MOST_SAID).map((line) => `  ${safeLine(line, 500)}`);
+  return left > 0 ? [...shown, `  and ${left} more`] : shown;
 }
 
 /** What an MCP server wrote for people, when it gave no message otherwise; a gateway passes it on as the data. */
@@ -88,7 +119,7 @@ export function tellCallError(io: Io, error: CallError, call: FailedCall): void 
   const issues = isPlainObject(details) ? details["issues"] : undefined;
   const listed = Array.isArray(issues) ? issueLines(issues.slice(0, 20), error, call) : [];
   const lines = [
-    `waybill: ${headline(error, listed.length > 0, call)} (${safeLine(error.code, 80)})`,
+    `waybill: ${headlineOf(error, listed.length > 0, call)} (${safeLine(error.code, 80)})`,
     ...listed,
   ];
   if (details !== undefined && !Array.isArray(issues))
@@ -143,7 +174,7 @@ function issueLines(
 }
 
 /** A message of several lines stays so, but none of them looks like one of ours; what is listed below it is not said twice. */
-function headline(error: CallError, hasList: boolean, call: FailedCall): string {
+function headlineOf(error: CallError, hasList: boolean, call: FailedCall): string {
   const { message } = error;
   const { flags, operation } = call;
   if (isLate(error, call))

@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
 import type { CallError } from "../../core/errors/errors.ts";
+import { randomId } from "../../core/execution/request-id.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
 import type { FormatName } from "../../core/result/tool-result.ts";
@@ -112,7 +113,7 @@ function endedCall(operation: AnyOperation, outcome: EndedCall["outcome"]): Ende
   return {
     operationId: operation.id,
     operation,
-    requestId: crypto.randomUUID(),
+    requestId: randomId(),
     identity: undefined,
     durationMs,
     outcome,

@@ -70,6 +70,35 @@ describe("client.call", () => {
   });
 });
 
+describe("options of a client that there are not", () => {
+  const echo = query("a.echo", (input) => input);
+  const message = 'There is no option "timeout"; did you mean "timeoutMs"?';
+  const wrong = { timeout: 5 } as never;
+
+  it("RE-27 are refused in calls, pages and subscriptions, and among the defaults", async () => {
+    const client = clientOf(
+      echo,
+      stream("a.s", async function* () {}),
+    );
+    expect(await rejection(client.call(echo, {}, wrong))).toEqual(new TypeError(message));
+    expect(await rejection(collect(client.pages(echo, {}, wrong)))).toEqual(new TypeError(message));
+    expect(await rejection(collect(client.subscribe("a.s", {}, wrong)))).toEqual(new TypeError(message));
+    const other = createClient(new OperationRegistry([echo]), wrong);
+    expect(await rejection(other.call(echo))).toEqual(new TypeError(message));
+  });
+
+  it("RE-27 may be slips of maxPages, or no options at all", async () => {
+    const pages = clientOf(echo).pages(echo, {}, { maxPage: 3 } as never);
+    expect(await rejection(collect(pages))).toEqual(
+      new TypeError('There is no option "maxPage"; did you mean "maxPages"?'),
+    );
+    expect(await rejection(clientOf(echo).call(echo, {}, 5_000 as never))).toBeInstanceOf(TypeError);
+    expect(await rejection(clientOf(echo).call(echo, {}, { maxPages: 3 } as never))).toBeInstanceOf(
+      TypeError,
+    );
+  });
+});
+
 describe("client.pages", () => {
   const List = Type.Object({ after: Type.Optional(Type.Integer()) });
   const list = defineOperation({

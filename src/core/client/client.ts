@@ -1,6 +1,8 @@
 import { isErrorEnvelope, type ResponseEnvelope } from "../envelope/envelope.ts";
+import { EXECUTE_OPTIONS } from "../execution/call-scope.ts";
 import { idOf } from "../execution/lookup.ts";
 import type { AnyOperation, CallArguments, OutputOf } from "../operation/operation-types.ts";
+import { checkNames, checkOptionsObject, nearestName } from "../options/check-options.ts";
 import type { ExecuteOptions, Executor, SubscribeOptions } from "../registry/executor.ts";
 import { CURSOR_PAGER, followPages } from "./pager.ts";
 import { ToolResultError } from "./tool-result-error.ts";
@@ -33,16 +35,20 @@ const MAX_PAGES = 1_000;
 
 type Target = AnyOperation | string;
 
-/** Makes a client of whatever runs operations; the defaults go with every call that does not say otherwise. */
+/**
+ * Makes a client of whatever runs operations; the defaults go with every call that does not say otherwise. The executor refuses names of
+ * options that it does not know.
+ */
 export function createClient(executor: Executor, defaults: ExecuteOptions = {}): Client {
-  const settings = { ...defaults };
+  const settings = withDefaults({}, defaults);
   const client = {
     async call(target: Target, input?: unknown, options?: ExecuteOptions): Promise<unknown> {
-      return dataOf(await executor.execute(target, input, { ...settings, ...options }), target);
+      return dataOf(await executor.execute(target, input, withDefaults(settings, options)), target);
     },
 
-    async *pages(target: Target, input?: unknown, options: PagesOptions = {}): AsyncGenerator<unknown> {
-      const { maxPages = MAX_PAGES, ...rest } = { ...settings, ...options };
+    async *pages(target: Target, input?: unknown, options?: PagesOptions): AsyncGenerator<unknown> {
+      const { maxPages = MAX_PAGES, ...rest } = withDefaults(settings, options);
+      checkMaxPages(rest);
       const operationId = idOf(target);
       const declared =
         executor.get(operationId)?.pager ?? (typeof target === "string" ? undefined : target.pager);
@@ -56,11 +62,23 @@ export function createClient(executor: Executor, defaults: ExecuteOptions = {}):
     },
 
     async *subscribe(target: Target, input?: unknown, options?: SubscribeOptions): AsyncGenerator<unknown> {
-      const envelopes = executor.subscribe(target, input, { ...settings, ...options });
+      const envelopes = executor.subscribe(target, input, withDefaults(settings, options));
       for await (const envelope of envelopes) yield dataOf(envelope, target);
     },
   };
   return client as Client;
+}
+
+/** Copies options over the defaults; what is no object is refused, because a copy would lose it. */
+function withDefaults<O extends ExecuteOptions>(defaults: ExecuteOptions, options: O | undefined): O {
+  if (options !== undefined && typeof options !== "object") checkOptionsObject(options, EXECUTE_OPTIONS);
+  return { ...defaults, ...options } as O;
+}
+
+/** Refuses a slip of `maxPages`, which the executor cannot suggest because it does not know it. */
+function checkMaxPages(options: object): void {
+  const slip = Object.keys(options).find((name) => nearestName(name, ["maxPages"]) !== undefined);
+  if (slip !== undefined) checkNames({ [slip]: true }, ["maxPages"]);
 }
 
 function dataOf(envelope: ResponseEnvelope, target: Target): unknown {

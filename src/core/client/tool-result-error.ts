@@ -14,7 +14,8 @@ export class ToolResultError extends Error {
   constructor(envelope: ResponseEnvelope, operationId: string) {
     const { details, ...facts } = envelope.meta.waybill ?? {};
     const code = typeof facts.code === "string" ? facts.code : undefined;
-    const message = typeof facts.message === "string" ? facts.message : textOf(envelope);
+    const told = facts.message ?? facts.said?.summary;
+    const message = typeof told === "string" ? told : textOf(envelope);
     const reason = message.slice(0, MAX_REASON);
     super(
       `"${operationId}" answered with an error${code === undefined ? "" : ` (${code})`}${reason && `: ${reason}`}`,

@@ -1,6 +1,6 @@
 /** Who a block is meant for, how much it matters, and when it last changed. */
 export interface MCPAnnotations {
-  readonly audience?: readonly ("user" | "assistant")[];
+  readonly audience?: ("user" | "assistant")[];
   /** From 0 (least) to 1 (most). */
   readonly priority?: number;
   /** ISO 8601. */

@@ -1,12 +1,24 @@
-import { Type } from "typebox";
+import { type TSchema, Type } from "typebox";
+
+/** By this symbol TypeBox 0.34 knows what a schema is; 1.x has a field of its own. */
+const KIND = Symbol.for("TypeBox.Kind");
+
+/** Marks a schema and all in it for TypeBox 0.34 too. Not enumerable, so that it stays plain JSON Schema. */
+function forEitherTypeBox<S extends TSchema>(schema: S): S {
+  for (const part of Object.values(schema)) {
+    if (typeof part === "object" && part !== null) forEitherTypeBox(part as TSchema);
+  }
+  const kind = (schema as { readonly "~kind"?: string })["~kind"];
+  return kind === undefined ? schema : Object.defineProperty(schema, KIND, { value: kind });
+}
 
 /** Not `Type.Record`, whose pattern lets names with a line break through unchecked. */
-const Headers = Type.Unsafe<Record<string, string>>({
-  type: "object",
-  additionalProperties: { type: "string" },
-});
+function recordOf<T>(member: TSchema | true) {
+  return Type.Unsafe<Record<string, T>>(Type.Object({}, { additionalProperties: member }));
+}
 
-const OpenObject = Type.Unsafe<Record<string, unknown>>({ type: "object" });
+const Headers = recordOf<string>(Type.String());
+const OpenObject = recordOf<unknown>(true);
 
 const Annotations = Type.Object({
   audience: Type.Optional(Type.Array(Type.Union([Type.Literal("user"), Type.Literal("assistant")]))),
@@ -49,6 +61,36 @@ const Normalization = Type.Object({
   omitted: Type.Optional(Type.Number()),
 });
 
+const Texts = Type.Array(Type.String());
+
+const Said = Type.Object({
+  status: Type.Optional(
+    Type.Union([Type.Literal("ok"), Type.Literal("error"), Type.Literal("info"), Type.Literal("warn")]),
+  ),
+  summary: Type.Optional(Type.String()),
+  details: Type.Optional(Texts),
+  nextSteps: Type.Optional(Texts),
+  content: Type.Optional(Type.Array(MCPContentBlockSchema)),
+  truncated: Type.Optional(Type.Boolean()),
+  tokenUsage: Type.Optional(
+    Type.Object({ inline: Type.Optional(Type.Number()), total: Type.Optional(Type.Number()) }),
+  ),
+  rateLimit: Type.Optional(
+    Type.Object({ remaining: Type.Optional(Type.Number()), resetSeconds: Type.Optional(Type.Number()) }),
+  ),
+  capabilities: Type.Optional(Texts),
+  upgradeHints: Type.Optional(
+    Type.Array(Type.Object({ feature: Type.String(), tier: Type.String(), reason: Type.String() })),
+  ),
+  category: Type.Optional(Type.String()),
+  recoverable: Type.Optional(Type.Boolean()),
+  suggestedAction: Type.Optional(Type.String()),
+  nextTool: Type.Optional(Type.String()),
+  errorExtra: Type.Optional(OpenObject),
+  _meta: Type.Optional(OpenObject),
+  extra: Type.Optional(recordOf<Record<string, unknown>>(OpenObject)),
+});
+
 const Facts = Type.Object({
   durationMs: Type.Optional(Type.Number()),
   attempts: Type.Optional(Type.Number()),
@@ -76,6 +118,7 @@ const Facts = Type.Object({
   code: Type.Optional(Type.String()),
   message: Type.Optional(Type.String()),
   details: Type.Optional(Type.Unknown()),
+  said: Type.Optional(Said),
 });
 
 /** Describes the meta of a result made by a local handler. */
@@ -103,7 +146,8 @@ export const MCPResponseMetaSchema = Type.Object({
   source: Type.Literal("mcp"),
   isError: Type.Boolean(),
   content: Type.Array(MCPContentBlockSchema),
-  structuredContent: Type.Optional(Type.Unknown()),
+  // Any JSON value passes; the type is that of the interface.
+  structuredContent: Type.Optional(Type.Unsafe<Record<string, unknown>>(Type.Unknown())),
   _meta: Type.Optional(OpenObject),
   waybill: Type.Optional(Facts),
 });
@@ -116,7 +160,9 @@ export const ResponseMetaSchema = Type.Union([
 ]);
 
 /** Describes an envelope as it travels; properties it does not name are tolerated. */
-export const ResponseEnvelopeSchema = Type.Object({
-  data: Type.Unknown({ description: "What the operation answered" }),
-  meta: ResponseMetaSchema,
-});
+export const ResponseEnvelopeSchema = forEitherTypeBox(
+  Type.Object({
+    data: Type.Unknown({ description: "What the operation answered" }),
+    meta: ResponseMetaSchema,
+  }),
+);

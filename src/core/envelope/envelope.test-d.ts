@@ -1,4 +1,5 @@
-import { describe, expectTypeOf, it } from "vitest";
+import { assertType, describe, expectTypeOf, it } from "vitest";
+import type { MCPContentBlock } from "./content-block.ts";
 import {
   type HTTPResponseMeta,
   httpEnvelope,
@@ -11,6 +12,8 @@ import {
   type ResponseEnvelope,
   type ResponseMeta,
   type ResponseSource,
+  type ResultEnvelope,
+  result,
   toolError,
   unwrap,
   withFacts,
@@ -62,5 +65,45 @@ describe("envelopes, by type", () => {
     envelope.data = 2;
     // @ts-expect-error facts are a closed list
     withFacts(envelope, { colour: "red" });
+  });
+
+  it("RE-4 code that only reads compiles as the documents write it", () => {
+    const { meta } = {} as ResponseEnvelope;
+    if (meta.source === "mcp") {
+      const blocks: MCPContentBlock[] = meta.content;
+      const structured: Record<string, unknown> | undefined = meta.structuredContent;
+      const extensions: Record<string, unknown> | undefined = meta._meta;
+      const audience: Array<"user" | "assistant"> | undefined = blocks[0]?.annotations?.audience;
+      assertType<unknown[]>([blocks, structured, extensions, audience]);
+    }
+    if (meta.source === "http") assertType<Record<string, string>>(meta.headers);
+  });
+
+  it("RE-11 what is said of a result, and the envelope itself, stay read-only", () => {
+    const { meta } = {} as ResponseEnvelope;
+    // @ts-expect-error members of meta cannot be assigned
+    meta.source = "http";
+    // @ts-expect-error nor can what was said be added to
+    meta.waybill?.said?.nextSteps?.push("Go on.");
+    // @ts-expect-error nor what was found wrong
+    meta.waybill?.violations?.pop();
+  });
+
+  it("X-7 result keeps the type of the data, literals too", () => {
+    expectTypeOf(result({ status: "open", tags: ["a"] })).toEqualTypeOf<
+      ResultEnvelope<{ status: "open"; tags: ["a"] }>
+    >();
+    assertType<ResponseEnvelope<{ status: string; tags: string[] }>>(result({ status: "open", tags: ["a"] }));
+    expectTypeOf(result({} as { readonly id: string }, { summary: "One" }).data).toEqualTypeOf<{
+      readonly id: string;
+    }>();
+    expectTypeOf(result({} as unknown).data).toBeUnknown();
+    expectTypeOf(result<{ n: number }>({ n: 1 }).data).toEqualTypeOf<{ n: number }>();
+    const wrap = <T>(data: T) => result(data);
+    expectTypeOf(wrap(new Date()).data).toEqualTypeOf<Date>();
+    // @ts-expect-error an error is made with toolError
+    result(1, { status: "error" });
+    // @ts-expect-error what can be said is a closed list
+    result(1, { colour: "red" });
   });
 });

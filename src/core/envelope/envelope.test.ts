@@ -1,4 +1,7 @@
+import { Type } from "typebox";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { query } from "../../../test/make-operation.ts";
+import { OperationRegistry } from "../registry/registry.ts";
 import {
   adoptEnvelope,
   httpEnvelope,
@@ -10,9 +13,11 @@ import {
   outcomeOf,
   RESPONSE_SOURCES,
   type ResponseEnvelope,
+  type ResponseMeta,
   rawData,
   toolError,
   unwrap,
+  withData,
   withFacts,
   withOperationId,
 } from "./envelope.ts";
@@ -213,8 +218,7 @@ describe("toolError", () => {
     expect(meta.waybill).not.toHaveProperty("code");
   });
 
-  it("RE-11 keeps details that are null and drops undefined options", () => {
-    expect(toolError(1, { details: null }).meta.waybill).toStrictEqual({ details: null });
+  it("RE-11 drops undefined options", () => {
     expect(toolError(1, { code: undefined, message: undefined, details: undefined }).meta).not.toHaveProperty(
       "waybill",
     );
@@ -391,6 +395,99 @@ describe("withOperationId", () => {
   });
 });
 
+describe("withData", () => {
+  it("RE-11 gives other data in a marked copy, whose raw data it is", () => {
+    const [local, http] = [frozen(localEnvelope({ n: 1 }, "a.b")), frozen(httpEnvelope({ n: 1 }, HTTP))];
+    for (const envelope of [local, http]) {
+      const changed = withData(envelope, { n: 2 });
+      expect(changed).toStrictEqual({ data: { n: 2 }, meta: envelope.meta });
+      expect([isMarkedEnvelope(changed), rawData(changed)]).toEqual([true, { n: 2 }]);
+    }
+    expect(withData(toolError("no", { code: "X" }), undefined)).toMatchObject({
+      data: undefined,
+      meta: { isError: true, waybill: { code: "X" } },
+    });
+  });
+
+  it("RE-11 leaves out what was found out about the old data", () => {
+    const facts = {
+      attempts: 2,
+      page: { next: "c2" },
+      obtained: "body",
+      violations: [],
+      said: { summary: "One.", content: [{ type: "text", text: "# One" }] },
+    } as const;
+    const checked = withFacts<unknown>(httpEnvelope(1, HTTP), facts, 2);
+    expect(withData(checked, 3).meta.waybill).toStrictEqual({
+      attempts: 2,
+      page: { next: "c2" },
+      said: { summary: "One." },
+    });
+    const bare = withFacts(httpEnvelope(1, HTTP), { obtained: "body", said: { content: [] } });
+    expect(withData(bare, 3).meta).toStrictEqual(httpEnvelope(1, HTTP).meta);
+  });
+
+  it("RE-4 says new data of an MCP result as its content and structured content", () => {
+    const _meta = { "x.example/trace": "t" };
+    const envelope = frozen(
+      mcpEnvelope({ n: 1 }, { ...MCP, isError: true, structuredContent: { n: 1 }, _meta }),
+    );
+    expect(withData(envelope, { n: 2 })).toStrictEqual({
+      data: { n: 2 },
+      meta: {
+        source: "mcp",
+        isError: true,
+        content: [{ type: "text", text: '{"n":2}' }],
+        structuredContent: { n: 2 },
+        _meta,
+      },
+    });
+    expect(withData(envelope, "two").meta).toMatchObject({ content: [{ type: "text", text: "two" }] });
+    expect(withData(envelope, []).meta).toMatchObject({ structuredContent: [] });
+    const nothing = withData(envelope, undefined).meta;
+    expect([nothing, Object.hasOwn(nothing, "structuredContent")]).toMatchObject([{ content: [] }, false]);
+    expect(withData(envelope, 1n).meta).toMatchObject({ content: [], structuredContent: 1n });
+  });
+
+  it("RE-4 takes blocks in the place of content that was the data for its content", () => {
+    const image = { type: "image", data: "", mimeType: "image/png" } as const;
+    const content = [...MCP.content, image];
+    const envelope = mcpEnvelope(content, { isError: false, content });
+    expect(withData(envelope, [image])).toStrictEqual(
+      mcpEnvelope([image], { isError: false, content: [image] }),
+    );
+    expect(withData(envelope, [1]).meta).toMatchObject({ structuredContent: [1] });
+    const recovered = mcpEnvelope<unknown>({ n: 1 }, { isError: false, content });
+    expect(withData(recovered, [image]).meta).toMatchObject({ structuredContent: [image] });
+  });
+
+  it("RE-11 passes through where a handler returns it, and is checked as its own data", async () => {
+    const inner = query("a.inner", () => mcpEnvelope({ n: "1" }, { ...MCP, structuredContent: { n: "1" } }));
+    const outer = query(
+      "a.outer",
+      async (_, { execute }) => {
+        const envelope = await execute(inner);
+        return withData(envelope, { ...(envelope.data as object), seen: true });
+      },
+      { outputSchema: Type.Object({ n: Type.Integer(), seen: Type.Boolean() }) },
+    );
+    const envelope = await new OperationRegistry([inner, outer]).execute(outer);
+    expect(envelope).toMatchObject({ data: { n: 1, seen: true }, meta: { source: "mcp", isError: false } });
+    expect(rawData(envelope)).toEqual({ n: "1", seen: true });
+    expect(envelope.meta.waybill?.normalization).toMatchObject({ converted: ["/n"] });
+  });
+
+  it("RE-7 mends a copy that lost its mark, and takes nothing else", () => {
+    const envelope = localEnvelope(1, "a.b");
+    const copy = { ...envelope, extra: 1 };
+    expect(withData(copy, 2)).toStrictEqual({ data: 2, meta: envelope.meta });
+    expect(isMarkedEnvelope(withData(copy, 2))).toBe(true);
+    for (const other of [undefined, null, {}, { data: 1 }, { data: 1, meta: { source: "x" } }]) {
+      expect(() => withData(other as never, 1)).toThrow(TypeError);
+    }
+  });
+});
+
 describe("adoptEnvelope", () => {
   it("RE-6 rebuilds each source through its fields, marked, the timestamp kept", () => {
     const facts = { attempts: 1 };
@@ -399,7 +496,7 @@ describe("adoptEnvelope", () => {
       { source: "local", operationId: "a.b", timestamp: 2, isError: true, waybill: facts },
       { source: "http", ...HTTP, setCookie: ["a=1"], isError: true, waybill: facts },
       { source: "mcp", ...MCP, structuredContent: null, _meta: {}, waybill: facts },
-    ] as const;
+    ] as unknown as readonly ResponseMeta[];
     for (const meta of metas) {
       const adopted = adoptEnvelope(frozen({ data: 1, meta }));
       expect(adopted).toStrictEqual({ data: 1, meta });

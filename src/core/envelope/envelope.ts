@@ -1,7 +1,11 @@
-import { toErrorDetails } from "../errors/error-details.ts";
+import { toJsonTextOrNone } from "../json/json-text.ts";
+import type { KeepLiterals } from "../json/json-value.ts";
+import { errorFacts, type ResultSaid, resultFacts, type ToolErrorSaid } from "../result/said.ts";
 import type { MCPContentBlock } from "./content-block.ts";
+import { isContentBlock, isResponseEnvelope } from "./is-response-envelope.ts";
 import type {
   HTTPResponseMeta,
+  LocalResponseMeta,
   MCPResponseMeta,
   ResponseEnvelope,
   ResponseMeta,
@@ -20,6 +24,7 @@ export {
   type ResponseMeta,
   type ResponseSource,
   type ResultFacts,
+  type SaidFacts,
 } from "./response-meta.ts";
 
 /** What `httpEnvelope` is told; `contentType` may be what `headers.get` gave. */
@@ -43,17 +48,25 @@ export interface MCPEnvelopeMeta {
   readonly waybill?: ResultFacts | undefined;
 }
 
-/** What `toolError` may be told beyond its data. */
-export interface ToolErrorOptions {
-  /** A code for programs, best one the operation declares. */
-  readonly code?: string | undefined;
-  /** A sentence for people. */
-  readonly message?: string | undefined;
-  /** Facts for the caller, copied into bounded JSON. */
-  readonly details?: unknown;
-  /** @default the operation that returns it */
-  readonly operationId?: string | undefined;
+declare const AUTHORED: unique symbol;
+
+/**
+ * What the helpers of a format make: a handler may return it, and it counts as a result with the data `T`. A type rather than an
+ * interface, so that MCP SDKs take it for a record.
+ */
+export type AuthoredResult<T = unknown> = {
+  readonly [AUTHORED]: T;
+};
+
+declare const RESULT: unique symbol;
+
+/** What `result` makes: an envelope whose data a handler's declared output holds for, as it does for plain data. */
+export interface ResultEnvelope<T = unknown> extends ResponseEnvelope<T> {
+  readonly [RESULT]?: T;
 }
+
+/** An envelope from elsewhere, whatever its data: that of another call, of a factory, or of an error. */
+export type OtherEnvelope = ResponseEnvelope & { readonly [RESULT]?: never };
 
 /** What a call that returned came to. */
 export type Outcome = "ok" | "tool_error";
@@ -67,7 +80,16 @@ class ReturnArgument {
   }
 }
 
-/** A private field on the envelope itself: nothing can forge it, nobody sees it, and it costs no lookup table. */
+/** What marks a value that is no envelope itself and can be read as one. */
+class Reading {
+  readonly read: () => ResponseEnvelope;
+
+  constructor(read: () => ResponseEnvelope) {
+    this.read = read;
+  }
+}
+
+/** A private field on the value itself: nothing can forge it, nobody sees it, and it costs no lookup table. */
 class Mark extends ReturnArgument {
   readonly #raw: unknown;
 
@@ -76,17 +98,24 @@ class Mark extends ReturnArgument {
     this.#raw = raw;
   }
 
-  static put<E extends ResponseEnvelope>(envelope: E, raw: unknown): E {
-    new Mark(envelope, raw);
-    return envelope;
+  static put<V extends object>(value: V, raw: unknown): V {
+    new Mark(value, raw);
+    return value;
   }
 
   static rawOf(value: object): unknown {
     return #raw in value ? value.#raw : NOT_REPLACED;
   }
 
+  /** The envelope that a marked value is, or can be read as. */
+  static envelopeOf(value: object): ResponseEnvelope | undefined {
+    if (!(#raw in value)) return undefined;
+    const raw = value.#raw;
+    return raw instanceof Reading ? raw.read() : (value as unknown as ResponseEnvelope);
+  }
+
   static isOn(value: object): boolean {
-    return #raw in value;
+    return #raw in value && !(value.#raw instanceof Reading);
   }
 }
 
@@ -129,27 +158,49 @@ export function httpEnvelope<T>(data: T, meta: HTTPEnvelopeMeta): ResponseEnvelo
 
 /** Wraps the result of an MCP tool; the envelope says `"mcp"` whatever `meta` claims. */
 export function mcpEnvelope<T>(data: T, meta: MCPEnvelopeMeta): ResponseEnvelope<T> {
-  const built: MCPResponseMeta = {
+  const built = {
     source: "mcp",
     isError: isErrorGiven(meta),
     content: meta.content ?? [],
     ...own(meta, "structuredContent"),
     ...own(meta, "_meta"),
     ...own(meta, "waybill"),
-  };
+  } as MCPResponseMeta;
   return Mark.put({ data, meta: built }, NOT_REPLACED);
 }
 
+/** Gives data with what the operation says about it: status, summary, next steps and the rest, in whatever format it is served. */
+export function result<T extends KeepLiterals>(data: T, said: ResultSaid = {}): ResultEnvelope<T> {
+  return authoredEnvelope(data, false, resultFacts(said), "");
+}
+
 /** Says that an operation ran and the answer is no: what a local handler returns instead of throwing. */
-export function toolError<T>(data: T, options: ToolErrorOptions = {}): ResponseEnvelope<T> {
-  const { code, message, operationId = "" } = options;
-  const details = toErrorDetails(options.details);
-  const facts = { ...own({ code }, "code"), ...own({ message }, "message"), ...own({ details }, "details") };
-  const meta = { source: "local", operationId, timestamp: Date.now(), isError: true } as const;
-  return Mark.put(
-    { data, meta: { ...meta, ...own({ waybill: factsOrNone(facts) }, "waybill") } },
-    NOT_REPLACED,
-  );
+export function toolError<T>(data: T, said: ToolErrorSaid = {}): ResponseEnvelope<T> {
+  const { facts, operationId } = errorFacts(said);
+  return authoredEnvelope(data, true, facts, operationId);
+}
+
+/** Makes a local envelope of data and checked facts; an operation without a name is the one that returns it. */
+export function authoredEnvelope<T>(
+  data: T,
+  isError: boolean,
+  facts: ResultFacts,
+  operationId = "",
+): ResponseEnvelope<T> {
+  const waybill = factsOrNone(facts);
+  const meta: LocalResponseMeta = {
+    source: "local",
+    operationId,
+    timestamp: Date.now(),
+    ...(isError && { isError }),
+    ...(waybill && { waybill }),
+  };
+  return Mark.put({ data, meta }, NOT_REPLACED);
+}
+
+/** Marks a value that a handler may return in place of an envelope; `read` makes the envelope when one does. */
+export function markAuthored<V extends object>(value: V, read: () => ResponseEnvelope): V {
+  return Mark.put(value, new Reading(read));
 }
 
 /** Gives the data and leaves the paper. */
@@ -172,6 +223,11 @@ export function isMarkedEnvelope(value: unknown): value is ResponseEnvelope {
   return typeof value === "object" && value !== null && Mark.isOn(value);
 }
 
+/** Gives the envelope that a value made here is, or can be read as; nothing for any other value, whatever it looks like. */
+export function toMarkedEnvelope(value: unknown): ResponseEnvelope | undefined {
+  return typeof value === "object" && value !== null ? Mark.envelopeOf(value) : undefined;
+}
+
 /** Adds facts in a marked copy; `data`, unless undefined, takes the place of the old, which `rawData` still gives. */
 export function withFacts<T>(
   envelope: ResponseEnvelope<T>,
@@ -192,6 +248,39 @@ export function withOperationId<T>(envelope: ResponseEnvelope<T>, operationId: s
   const { data, meta } = envelope;
   if (meta.source !== "local" || meta.operationId !== "") return envelope;
   return Mark.put({ data, meta: { ...meta, operationId } }, Mark.rawOf(envelope));
+}
+
+/**
+ * Gives other data in a marked copy, for a handler that changed what a nested call gave it. The rest stays as it is but for what describes
+ * the old data: how it was obtained and normalised, what it violated, and its content, which for MCP becomes the new data as text.
+ */
+export function withData<T>(envelope: ResponseEnvelope, data: T): ResponseEnvelope<T> {
+  if (!isMarkedEnvelope(envelope) && !isResponseEnvelope(envelope)) {
+    throw new TypeError("withData takes an envelope and the data to put in it.");
+  }
+  const { meta } = envelope;
+  const waybill = factsForOtherData(meta.waybill);
+  if (meta.source !== "mcp") return adoptEnvelope({ data, meta: { ...meta, waybill } as ResponseMeta });
+  const { isError, _meta } = meta;
+  return mcpEnvelope(data, { isError, ...contentOf(data, envelope.data, meta), _meta, waybill });
+}
+
+function factsForOtherData(known: ResultFacts = {}): ResultFacts | undefined {
+  const { obtained: _, normalization: __, violations: ___, said, ...facts } = known;
+  const { content: _shown, ...words } = said ?? {};
+  return factsOrNone(Object.keys(words).length === 0 ? facts : { ...facts, said: words });
+}
+
+/** Where the data was the content itself, blocks in its place are too; any other data is structured. */
+function contentOf(
+  data: unknown,
+  old: unknown,
+  meta: MCPResponseMeta,
+): Pick<MCPEnvelopeMeta, "content" | "structuredContent"> {
+  const wasContent = old === meta.content || meta.waybill?.obtained === "content";
+  if (wasContent && Array.isArray(data) && data.every(isContentBlock)) return { content: data };
+  const text = typeof data === "string" ? data : toJsonTextOrNone(data);
+  return { content: text === undefined ? [] : [{ type: "text", text }], structuredContent: data };
 }
 
 /** Gives the data as it first came back, before anything replaced it. */

@@ -204,7 +204,7 @@ describe("the envelope itself", () => {
   it("RE-7 accepts what every factory makes", () => {
     const made = [
       localEnvelope(undefined, "a.b"),
-      toolError(1, { code: "X", message: "x", details: 1 }),
+      toolError(1, { code: "X", message: "x", details: { left: 1 } }),
       httpEnvelope(1, { statusCode: 204, headers: {} }),
       mcpEnvelope(1, { isError: true, content: [{ type: "text", text: "no" }], structuredContent: 0 }),
     ];

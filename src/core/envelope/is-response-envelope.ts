@@ -1,6 +1,6 @@
 import { isPlainObject } from "../json/json-value.ts";
 import type { MCPContentBlock } from "./content-block.ts";
-import type { ResponseEnvelope, ResultFacts } from "./response-meta.ts";
+import type { ResponseEnvelope, ResultFacts, SaidFacts } from "./response-meta.ts";
 
 type Check = (value: unknown) => boolean;
 type Fields = Readonly<Record<string, Check>>;
@@ -88,7 +88,30 @@ const isKnownBlock = variants("type", {
   ),
 });
 
-const isPointers = listOf(isString);
+const isTexts = listOf(isString);
+
+const isSaid = shape(
+  {},
+  {
+    status: oneOf("ok", "error", "info", "warn"),
+    summary: isString,
+    details: isTexts,
+    nextSteps: isTexts,
+    content: listOf(isKnownBlock),
+    truncated: isBoolean,
+    tokenUsage: shape({}, { inline: isNumber, total: isNumber }),
+    rateLimit: shape({}, { remaining: isNumber, resetSeconds: isNumber }),
+    capabilities: isTexts,
+    upgradeHints: listOf(shape({ feature: isString, tier: isString, reason: isString })),
+    category: isString,
+    recoverable: isBoolean,
+    suggestedAction: isString,
+    nextTool: isString,
+    errorExtra: isRecord,
+    _meta: isRecord,
+    extra: recordOf(isRecord),
+  },
+);
 
 const isFacts = shape(
   {},
@@ -105,7 +128,7 @@ const isFacts = shape(
       "return-value",
     ),
     normalization: shape(
-      { stripped: isPointers, defaulted: isPointers, converted: isPointers },
+      { stripped: isTexts, defaulted: isTexts, converted: isTexts },
       { omitted: isNumber },
     ),
     violations: listOf(shape({ pointer: isString, expected: isString, found: isString })),
@@ -115,6 +138,7 @@ const isFacts = shape(
     page: shape({}, { next: isString, input: isAnything }),
     code: isString,
     message: isString,
+    said: isSaid,
   },
 );
 
@@ -137,6 +161,11 @@ export function isContentBlock(value: unknown): value is MCPContentBlock {
 /** Tells whether a value has the shape of the facts about a result; never throws. */
 export function isResultFacts(value: unknown): value is ResultFacts {
   return passes(isFacts, value);
+}
+
+/** Tells whether a value has the shape of what an operation says about its result; never throws. */
+export function isSaidFacts(value: unknown): value is SaidFacts {
+  return passes(isSaid, value);
 }
 
 /** Tells whether a value has the shape of an envelope, with the fields its source requires; never throws. */

@@ -46,9 +46,12 @@ export interface MCPResponseMeta {
   readonly source: "mcp";
   /** The tool ran and said no. */
   readonly isError: boolean;
-  readonly content: readonly MCPContentBlock[];
-  /** Any JSON value; `null`, `0` and `""` count as present. */
-  readonly structuredContent?: unknown;
+  readonly content: MCPContentBlock[];
+  /**
+   * An object, as MCP has it up to 2025-11-25. Since 2026-07-28 any JSON value, `null`, `0` and `""` included: read those from `data`,
+   * which is the same value and is typed by the operation.
+   */
+  readonly structuredContent?: Readonly<Record<string, unknown>>;
   readonly _meta?: Readonly<Record<string, unknown>>;
   readonly waybill?: ResultFacts;
 }
@@ -73,6 +76,40 @@ export interface ResultFacts {
   /** Why the operation said no, for people. */
   readonly message?: string;
   readonly details?: unknown;
+  /** What the operation said about its result beyond the data. */
+  readonly said?: SaidFacts;
+}
+
+/**
+ * What an operation said about its result, in the fields of the canonical `ToolResult`: `result` and `toolError` write it, every format
+ * says it. The error's code, message and facts stand beside it in `ResultFacts`.
+ */
+export interface SaidFacts {
+  readonly status?: "ok" | "error" | "info" | "warn";
+  readonly summary?: string;
+  /** Lines for people. */
+  readonly details?: readonly string[];
+  readonly nextSteps?: readonly string[];
+  /** Blocks for people: Markdown as text, then others, then links. An empty list says that there are none but what the rest implies. */
+  readonly content?: readonly MCPContentBlock[];
+  readonly truncated?: boolean;
+  readonly tokenUsage?: { readonly inline?: number; readonly total?: number };
+  readonly rateLimit?: { readonly remaining?: number; readonly resetSeconds?: number };
+  readonly capabilities?: readonly string[];
+  readonly upgradeHints?: readonly {
+    readonly feature: string;
+    readonly tier: string;
+    readonly reason: string;
+  }[];
+  readonly category?: string;
+  readonly recoverable?: boolean;
+  readonly suggestedAction?: string;
+  readonly nextTool?: string;
+  /** Fields of an error that no format defines. */
+  readonly errorExtra?: Readonly<Record<string, unknown>>;
+  readonly _meta?: Readonly<Record<string, unknown>>;
+  /** By format: unknown fields and unusual layout. */
+  readonly extra?: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
 /** The ways data can be found in a result. */

@@ -20,6 +20,13 @@ describe("errors, by type", () => {
     });
     // @ts-expect-error a code is a string
     new CallError(404);
+    // @ts-expect-error details go into `details`
+    new CallError("OUT_OF_STOCK", "None left.", { sku: 7 });
+    // @ts-expect-error among the options too
+    new CallError("OUT_OF_STOCK", "None left.", { httpStatus: 409, sku: 7 });
+    const details = { sku: 7 };
+    // @ts-expect-error a value with a name is no different
+    new CallError("OUT_OF_STOCK", "None left.", details);
     expectTypeOf<CallError["details"]>().toEqualTypeOf<JsonValue | undefined>();
     expectTypeOf<CallError["toJSON"]>().returns.toEqualTypeOf<CallErrorJSON>();
     expectTypeOf<CallError>().toExtend<Error>();

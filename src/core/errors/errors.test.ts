@@ -78,6 +78,20 @@ describe("CallError", () => {
     expect(new CallError("TIMEOUT", "").message).toBe(ERROR_CODES.TIMEOUT.message);
   });
 
+  it("X-5 refuses details in the place of its options, which would be lost", () => {
+    const make = (options: object) => () => new CallError("SOLD_OUT", "None left.", options as never);
+    expect(make({ sku: 7 })).toThrow(
+      new TypeError(
+        'There is no option "sku" of a CallError. Facts for the caller go into details: { details: { "sku": … } }.',
+      ),
+    );
+    expect(make({ detail: 7 })).toThrow('no option "detail" of a CallError; did you mean "details"?');
+    expect(make({ details: 1, ["x".repeat(500)]: 1 })).toThrow(`"${"x".repeat(80)}"`);
+    expect(make(["a"])).toThrow(TypeError);
+    expect(make({ sku: undefined, details: 7 })()).toMatchObject({ code: "SOLD_OUT", details: 7 });
+    expect(make(Object.create({ sku: 7 }))()).toMatchObject({ code: "SOLD_OUT", details: undefined });
+  });
+
   it("X-5 keeps the cause, even undefined, out of sight", () => {
     const cause = new Error(SECRET);
     expect(new CallError("TIMEOUT", "x", { cause }).cause).toBe(cause);

@@ -1,4 +1,5 @@
 import { isPlainObject, type JsonValue } from "../json/json-value.ts";
+import { nearestName } from "../options/check-options.ts";
 import { type ErrorCode, type ErrorTraits, errorTraits } from "./error-codes.ts";
 import { toErrorDetails } from "./error-details.ts";
 
@@ -30,6 +31,16 @@ export interface CallErrorJSON {
 }
 
 const NONE: readonly string[] = [];
+
+const OPTIONS: Readonly<Record<keyof CallErrorOptions, true>> = {
+  cause: true,
+  details: true,
+  httpStatus: true,
+  retryable: true,
+  correctable: true,
+  local: true,
+  stack: true,
+};
 
 /** Shared by every copy of this package in a process; JSON cannot hold it. */
 const BRAND = Symbol.for("waybill.CallError");
@@ -71,7 +82,9 @@ export class CallError extends TraceableError {
     });
   }
 
+  /** Throws a `TypeError` for an option that there is not: details given in place of the options would be lost. */
   constructor(code: ErrorCode | (string & {}), message?: string, options: CallErrorOptions = {}) {
+    checkErrorOptions(options);
     const known = typeof code === "string" && code !== "" ? code : "UNKNOWN_ERROR";
     const traits = errorTraits(known);
     const text = typeof message === "string" && message !== "" ? message : traits.message;
@@ -101,6 +114,33 @@ export function detailsToSend(error: CallError): JsonValue | undefined {
   if (names.length === 0 || !isPlainObject(details)) return details;
   const kept = Object.entries(details).filter(([name]) => !names.includes(name));
   return kept.length === 0 ? undefined : (Object.fromEntries(kept) as JsonValue);
+}
+
+function checkErrorOptions(options: CallErrorOptions): void {
+  for (const name in options) {
+    switch (name) {
+      case "cause":
+      case "details":
+      case "httpStatus":
+      case "retryable":
+      case "correctable":
+      case "local":
+      case "stack":
+        continue;
+      default:
+        refuseOption(options, name);
+    }
+  }
+}
+
+function refuseOption(options: object, name: string): void {
+  if (!Object.hasOwn(options, name) || (options as Record<string, unknown>)[name] === undefined) return;
+  const shown = JSON.stringify(name.slice(0, 80));
+  const near = nearestName(name.slice(0, 80), Object.keys(OPTIONS));
+  const hint = near === undefined ? "." : `; did you mean ${JSON.stringify(near)}?`;
+  throw new TypeError(
+    `There is no option ${shown} of a CallError${hint} Facts for the caller go into details: { details: { ${shown}: … } }.`,
+  );
 }
 
 function flag(given: unknown, otherwise: boolean): boolean {

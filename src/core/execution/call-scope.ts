@@ -2,6 +2,7 @@ import { HeldIdentity } from "../access/identity.ts";
 import { CallError } from "../errors/errors.ts";
 import type { CallerSide } from "../operation/caller-side.ts";
 import type { CallOrigin, LogLine, Metadata } from "../operation/operation-context.ts";
+import { checkOptionsObject, refuseName } from "../options/check-options.ts";
 import type { CallAbove, ExecuteOptions } from "../registry/executor.ts";
 import type { RegistryHost } from "../registry/registry-host.ts";
 import { isAbortSignal } from "./abort-listeners.ts";
@@ -55,7 +56,46 @@ const BARE: CallScope = Object.freeze({
 
 const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 
-/** Reads the options of a call once; a `TypeError` says which of them makes no sense. */
+const NAMES: Readonly<Record<keyof ExecuteOptions, true>> = {
+  identity: true,
+  signal: true,
+  timeoutMs: true,
+  requestId: true,
+  metadata: true,
+  onProgress: true,
+  onLog: true,
+  origin: true,
+  caller: true,
+};
+
+/** The names of what a call may be told. A nested call takes those that say who asks as well, and does not go by them. */
+export const EXECUTE_OPTIONS: readonly string[] = Object.keys(NAMES);
+
+/** Tells whether a call may be told something of this name; a `switch`, because a look-up in a set shows in the time of a call. */
+export function isExecuteOption(name: string): boolean {
+  switch (name) {
+    case "identity":
+    case "signal":
+    case "timeoutMs":
+    case "requestId":
+    case "metadata":
+    case "onProgress":
+    case "onLog":
+    case "origin":
+    case "caller":
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Throws a `TypeError` for an option of a call that there is not, or for options that are no object. */
+export function checkExecuteOptions(options: object): void {
+  if (typeof options !== "object") checkOptionsObject(options, EXECUTE_OPTIONS);
+  for (const name in options) if (!isExecuteOption(name)) refuseName(options, name, EXECUTE_OPTIONS);
+}
+
+/** Reads the options of a call once; a `TypeError` says which of them makes no sense, or does not exist. */
 export function openScope(
   host: RegistryHost,
   operationId: string,
@@ -64,6 +104,7 @@ export function openScope(
 ): CallScope {
   if (options === undefined && parent === undefined && host.defaultTimeoutMs === undefined) return BARE;
   const above = parent === undefined ? undefined : inheritFrom(parent);
+  if (options !== undefined) checkExecuteOptions(options);
   const { identity, signal, timeoutMs, requestId, metadata, onProgress, onLog, origin, caller } =
     options ?? NO_OPTIONS;
   const limit = timeoutMs === undefined && above === undefined ? host.defaultTimeoutMs : timeoutMs;

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { query, rejection, sleep, stream } from "../../../test/make-operation.ts";
 import type { OperationContext } from "../operation/operation-context.ts";
 import { OperationRegistry } from "../registry/registry.ts";
+import { checkExecuteOptions, EXECUTE_OPTIONS } from "./call-scope.ts";
 
 const code = (expected: string) => expect.objectContaining({ code: expected });
 
@@ -318,5 +319,51 @@ describe("nested calls", () => {
     const shallow = new OperationRegistry([circle], { limits: { callDepth: 2 } });
     await rejection(shallow.execute(circle));
     expect(runs).toBe(3);
+  });
+});
+
+describe("options that there are not", () => {
+  const message = 'There is no option "timeout"; did you mean "timeoutMs"?';
+
+  it("RE-10 are refused before anything runs", async () => {
+    const handler = vi.fn(() => 1);
+    const registry = new OperationRegistry([query("a.b", handler)]);
+    const options = { timeout: 5 } as never;
+    expect(await rejection(registry.execute("a.b", {}, options))).toEqual(new TypeError(message));
+    expect(() => registry.subscribe("a.b", {}, options)).toThrow(new TypeError(message));
+    expect(await rejection(registry.execute("a.b", {}, 5 as never))).toBeInstanceOf(TypeError);
+    expect(handler).not.toHaveBeenCalled();
+  });
+
+  it("RE-10 are refused in nested calls and in calls of an env", async () => {
+    const inner = query("a.inner", () => 1);
+    const options = { timeout: 5 } as never;
+    const outer = query("a.outer", async (_, context) => [
+      await rejection(context.execute(inner, {}, options)),
+      await rejection(context.env["a"]?.["inner"]?.({}, options) as Promise<unknown>),
+      await rejection((async () => context.subscribe(inner, {}, options))()),
+    ]);
+    const registry = new OperationRegistry([inner, outer]);
+    const { data } = await registry.execute(outer);
+    expect(data).toEqual([new TypeError(message), new TypeError(message), new TypeError(message)]);
+  });
+
+  it("RE-10 are none of those there are", () => {
+    for (const name of EXECUTE_OPTIONS) expect(() => checkExecuteOptions({ [name]: 1 })).not.toThrow();
+    for (const options of [5, true, "text", () => 5]) {
+      expect(() => checkExecuteOptions(options as unknown as object)).toThrow(
+        "The options must be an object with any of: identity, signal,",
+      );
+    }
+  });
+
+  it("RE-10 may be undefined, or offered by a prototype", async () => {
+    const registry = new OperationRegistry([query("a.b", (_, { metadata }) => metadata)]);
+    const inherited = Object.create({ timeout: 5, metadata: { from: "prototype" } });
+    expect((await registry.execute("a.b", {}, inherited)).data).toEqual({ from: "prototype" });
+    expect(
+      (await registry.execute("a.b", {}, { signal: undefined, timeout: undefined } as never)).data,
+    ).toEqual({});
+    expect((await registry.execute("a.b", {}, null as never)).data).toEqual({});
   });
 });

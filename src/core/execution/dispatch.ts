@@ -27,7 +27,7 @@ export function dispatch(
     const entry = findEntry(host, id, parent !== undefined);
     const scope = openScope(host, id, options, parent);
     cancellation = scope.cancellation;
-    const coming = entry === undefined ? bringMissing(host, id) : undefined;
+    const coming = entry === undefined ? bringMissing(host, id, scope) : undefined;
     if (coming !== undefined) return runOnceThere(host, id, input, scope, coming);
     return runFound(host, entry, id, input, scope);
   } catch (error) {
@@ -65,7 +65,7 @@ function runFound(
   try {
     const context = new CallContext(host, entry, id, scope);
     if (host.executeHooks.length > 0) return runAround(host, entry, id, input, context, scope);
-    if (entry === undefined) throw missing(host, id);
+    if (entry === undefined) throw missing(host, id, scope);
     const result = runUnlessRefused(entry, id, input, context, scope, cancellation);
     if (result instanceof Promise) return result;
     const late = cancellation?.finish();
@@ -108,7 +108,8 @@ function runAround(
   context: CallContext,
   scope: CallScope,
 ): Promise<ResponseEnvelope> {
-  const refusal = entry === undefined ? missing(host, id) : refusalOf(entry, id, scope, input, "execute");
+  const refusal =
+    entry === undefined ? missing(host, id, scope) : refusalOf(entry, id, scope, input, "execute");
   const open = (context: CallContext, scope: CallScope): Frame => {
     // The authority of an operation is for the handler of a call that was let in.
     const shown = refusal === undefined ? context : new CallContext(host, undefined, id, scope);

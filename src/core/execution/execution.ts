@@ -1,17 +1,20 @@
 import {
   isErrorEnvelope,
-  isMarkedEnvelope,
   localEnvelope,
   type ResponseEnvelope,
+  toMarkedEnvelope,
+  withFacts,
   withOperationId,
 } from "../envelope/envelope.ts";
 import { CallError } from "../errors/errors.ts";
 import type { OperationEntry } from "../registry/operation-entry.ts";
+import { resultFacts } from "../result/said.ts";
 import { type CallContext, closeContext, isOver } from "./call-context.ts";
 import type { Cancellation } from "./cancellation.ts";
 import { toHandlerError } from "./handler-error.ts";
 import { checkedInput, parsedInput } from "./input.ts";
 import { reconcile, reconcileParsed } from "./output.ts";
+import { warnOfLooks } from "./unmarked-result.ts";
 
 /** An envelope, now or later: only what has to be waited for is. */
 export type EnvelopeOrPromise = ResponseEnvelope | Promise<ResponseEnvelope>;
@@ -38,14 +41,36 @@ export function run(
   return cancellation === undefined ? pending : cancellation.guard(pending);
 }
 
-/** Wraps what a handler gave, unless it is an envelope already, and holds its data against the output schema. */
+/** Wraps what a handler gave, unless it is a result already, and holds its data against the output schema. */
 export function conclude(entry: OperationEntry, value: unknown): EnvelopeOrPromise {
-  const marked = isMarkedEnvelope(value);
-  const envelope = marked ? withOperationId(value, entry.id) : localEnvelope(value, entry.id);
+  const authored = toMarkedEnvelope(value) ?? entry.returns?.toEnvelope(value, entry.operation.outputSchema);
+  const envelope = authored === undefined ? wrap(entry, value) : withOperationId(authored, entry.id);
   const { output } = entry;
-  if (output === undefined || (marked && isErrorEnvelope(envelope))) return envelope;
-  if (output.validate !== undefined) return reconcileParsed(entry, output, output.validate, envelope);
-  return output.isClean(envelope.data) ? envelope : reconcile(entry, output, envelope);
+  if (authored !== undefined && isErrorEnvelope(envelope)) return envelope;
+  if (output === undefined) return withRendered(entry, envelope);
+  if (output.validate !== undefined) {
+    const reconciled = reconcileParsed(entry, output, output.validate, envelope);
+    return entry.render === undefined ? reconciled : reconciled.then((ended) => withRendered(entry, ended));
+  }
+  return withRendered(entry, output.isClean(envelope.data) ? envelope : reconcile(entry, output, envelope));
+}
+
+function wrap(entry: OperationEntry, value: unknown): ResponseEnvelope {
+  if (!entry.warnedOfLooks) warnOfLooks(entry, value);
+  return localEnvelope(value, entry.id);
+}
+
+/** Adds what the operation says about its data, where its handler said nothing. */
+function withRendered(entry: OperationEntry, envelope: ResponseEnvelope): ResponseEnvelope {
+  if (entry.render === undefined || envelope.meta.waybill?.said !== undefined) return envelope;
+  try {
+    const said = entry.render.call(entry.operation, envelope.data as never);
+    return said === undefined ? envelope : withFacts(envelope, resultFacts(said));
+  } catch (cause) {
+    const message = `The render function of "${entry.id}" failed; the result goes on without what it says.`;
+    entry.settings.warn({ type: "render-failed", message, operationId: entry.id, cause });
+    return envelope;
+  }
 }
 
 function invoke(

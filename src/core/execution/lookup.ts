@@ -41,13 +41,19 @@ export function refusalOf(
 }
 
 /** Starts to fetch an operation that is not there, where whoever owns the registry can; an internal one is there. */
-export function bringMissing(host: RegistryHost, id: string): Promise<void> | undefined {
-  return host.bringMissing === undefined || host.table.byId.has(id) ? undefined : host.bringMissing(id);
+export function bringMissing(
+  host: RegistryHost,
+  id: string,
+  { identity }: CallScope,
+): Promise<void> | undefined {
+  return host.bringMissing === undefined || host.table.byId.has(id)
+    ? undefined
+    : host.bringMissing(id, identity);
 }
 
 /** The same for an id that is not there, one that cannot be, and one that is hidden, unless whoever owns the registry knows better. */
-export function missing(host: RegistryHost, id: string): CallError {
-  const explained = host.table.byId.has(id) ? undefined : host.explainMissing?.(id);
+export function missing(host: RegistryHost, id: string, { identity }: CallScope): CallError {
+  const explained = host.table.byId.has(id) ? undefined : host.explainMissing?.(id, identity);
   if (explained !== undefined) return explained;
   const message =
     id === "" ? undefined : `There is no operation ${JSON.stringify(id.slice(0, MAX_SHOWN_ID))}.`;

@@ -5,9 +5,21 @@ export function isRequestId(value: unknown): value is string {
   return typeof value === "string" && value.length <= MAX_REQUEST_ID && /^[\x21-\x7e]+$/.test(value);
 }
 
-/** A random UUID; where the platform has none, as many random digits. */
+const BYTES = 16;
+const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+/** Random bytes had in one go and used once: asking for 16 at a time costs twice as much as making a UUID. */
+const pool = new Uint8Array(BYTES * 256);
+let used = pool.length;
+
+/** Makes a request id: 32 hex digits that nobody can guess. */
 export function randomId(): string {
-  if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  if (used === pool.length) {
+    crypto.getRandomValues(pool);
+    used = 0;
+  }
+  const end = used + BYTES;
+  let id = "";
+  for (; used < end; used++) id += HEX[pool[used] as number];
+  return id;
 }

@@ -130,13 +130,14 @@ function openStream(
   const entry = findEntry(host, id, scope.parent !== undefined);
   const context = new CallContext(host, entry, id, scope);
   const open = (given: unknown): EnvelopeStream => {
-    if (entry === undefined) throw missing(host, id);
+    if (entry === undefined) throw missing(host, id, scope);
     const refusal = refusalOf(entry, id, scope, given, "subscribe") ?? scope.cancellation.check();
     if (refusal !== undefined) throw refusal;
     return new EnvelopeStream(entry, given, context);
   };
   if (host.subscribeHooks.length === 0) return open(input);
-  const refusal = entry === undefined ? missing(host, id) : refusalOf(entry, id, scope, input, "subscribe");
+  const refusal =
+    entry === undefined ? missing(host, id, scope) : refusalOf(entry, id, scope, input, "subscribe");
   const shown = refusal === undefined ? context : new CallContext(host, undefined, id, scope);
   const call = Object.freeze({
     operationId: id,

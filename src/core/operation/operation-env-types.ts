@@ -12,6 +12,17 @@ export type EnvCall<T> = {
 export type OperationEnv<Ops extends readonly AnyOperation[] = readonly AnyOperation[]> =
   AnyOperation extends Ops[number] ? KnownEnv : EnvOf<Ops[number]>;
 
+/** What of the operations a map holds. */
+export interface EnvOptions<Namespace extends string = string> {
+  /** The namespaces the map holds, now and later; any other is not there. @default all */
+  readonly namespaces?: readonly Namespace[] | undefined;
+}
+
+/** A map with some of its namespaces alone. */
+export type EnvWithin<Env, Namespace extends string> = string extends Namespace
+  ? Env
+  : { readonly [NS in Namespace as NS extends keyof Env ? NS : never]: Env[NS & keyof Env] };
+
 type EnvOf<Op extends AnyOperation> = {
   readonly [NS in Op["namespace"]]: {
     readonly [Member in Extract<Op, { readonly namespace: NS }> as Member["name"]]: EnvCall<Member>;

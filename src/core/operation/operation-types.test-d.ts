@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { assertType, describe, expectTypeOf, it } from "vitest";
 import { z } from "zod";
 import { createClient } from "../client/client.ts";
-import { localEnvelope, type ResponseEnvelope, toolError } from "../envelope/envelope.ts";
+import { localEnvelope, type ResponseEnvelope, result, toolError, withData } from "../envelope/envelope.ts";
 import type { Executor } from "../registry/executor.ts";
 import { OperationRegistry } from "../registry/registry.ts";
 import { defineOperation } from "./operation.ts";
@@ -159,6 +159,118 @@ describe("defineOperation", () => {
   });
 });
 
+const STATUS = Type.Object({ status: Type.Union([Type.Literal("open"), Type.Literal("closed")]) });
+const ZOD_STATUS = z.object({ status: z.enum(["open", "closed"]) });
+const SHAPE = Type.Union([
+  Type.Object({ kind: Type.Literal("circle"), r: Type.Number() }),
+  Type.Object({ kind: Type.Literal("square"), sides: Type.Tuple([Type.Literal(4), Type.String()]) }),
+]);
+const spec = { ...base, name: "x" } as const;
+
+describe("a handler's literals need no as const", () => {
+  it("RE-10 in what it returns, whatever the schema", () => {
+    defineOperation({ ...spec, outputSchema: STATUS, handler: () => ({ status: "open" }) });
+    defineOperation({ ...spec, outputSchema: ZOD_STATUS, handler: () => ({ status: "open" }) });
+    defineOperation({
+      ...spec,
+      outputSchema: { type: "object", properties: { status: { enum: ["open"] } }, required: ["status"] },
+      handler: () => ({ status: "open" }),
+    });
+    defineOperation({ ...spec, outputSchema: Type.Literal("open"), handler: () => "open" });
+    // @ts-expect-error "opened" is not one of them
+    defineOperation({ ...spec, outputSchema: STATUS, handler: () => ({ status: "opened" }) });
+    // @ts-expect-error nor is it later
+    defineOperation({ ...spec, outputSchema: STATUS, handler: async () => ({ status: "opened" }) });
+  });
+
+  it("RE-10 in what it promises, in one branch of several, deep in the data", () => {
+    defineOperation({ ...spec, outputSchema: STATUS, handler: async () => ({ status: "open" }) });
+    defineOperation({
+      ...spec,
+      inputSchema: Type.Object({ late: Type.Boolean() }),
+      outputSchema: ZOD_STATUS,
+      handler: async ({ late }, { identity }) => {
+        if (identity === undefined) return toolError({ any: 1 });
+        if (late) return { status: "closed" };
+        return result({ status: "open" }, { summary: "It is open." });
+      },
+    });
+    defineOperation({
+      ...spec,
+      outputSchema: Type.Object({ data: Type.Array(SHAPE), meta: STATUS, none: Type.Null() }),
+      handler: async () => ({
+        data: [
+          { kind: "circle", r: 1 },
+          { kind: "square", sides: [4, "cm"] },
+        ],
+        meta: { status: "open" },
+        none: null,
+      }),
+    });
+  });
+
+  it("RE-10 in a callback, for a member of the data", () => {
+    const ids = ["1", "2"];
+    defineOperation({
+      ...spec,
+      outputSchema: Type.Object({ rows: Type.Array(STATUS) }),
+      handler: () => ({ rows: ids.map(() => ({ status: "open" })) }),
+    });
+    defineOperation({
+      ...spec,
+      inputSchema: Type.Object({ ids: Type.Array(Type.String()) }),
+      outputSchema: Type.Object({ rows: Type.Array(STATUS) }),
+      handler: async ({ ids }) => ({ rows: ids.map((id) => ({ status: id === "" ? "closed" : "open" })) }),
+    });
+  });
+
+  it("RE-14 in what it yields", () => {
+    defineOperation({
+      ...spec,
+      type: "subscription",
+      outputSchema: STATUS,
+      async *handler() {
+        yield { status: "open" };
+        yield withCursor({ status: "closed" }, "c1");
+        yield result({ status: "open" });
+      },
+    });
+    defineOperation({
+      ...spec,
+      type: "subscription",
+      outputSchema: STATUS,
+      // @ts-expect-error "opened" is not one of them
+      async *handler() {
+        yield { status: "opened" };
+      },
+    });
+  });
+
+  it("X-7 in result, whose data is held against the declared output", () => {
+    defineOperation({ ...spec, outputSchema: STATUS, handler: () => result({ status: "open" }) });
+    defineOperation({ ...spec, outputSchema: ZOD_STATUS, handler: async () => result({ status: "open" }) });
+    defineOperation({ ...spec, handler: () => result({ anything: 1 }) });
+    // @ts-expect-error "opened" is not one of them
+    defineOperation({ ...spec, outputSchema: STATUS, handler: () => result({ status: "opened" }) });
+    // @ts-expect-error the data is something else
+    defineOperation({ ...spec, outputSchema: STATUS, handler: async () => result({ wrong: 1 }) });
+  });
+
+  it("RE-11 envelopes from elsewhere pass, whatever their data", () => {
+    const other = {} as ResponseEnvelope<{ other: number }>;
+    const unknown = {} as ResponseEnvelope;
+    defineOperation({ ...spec, outputSchema: STATUS, handler: () => other });
+    defineOperation({ ...spec, outputSchema: STATUS, handler: async () => unknown });
+    defineOperation({ ...spec, outputSchema: STATUS, handler: () => toolError(null) });
+    defineOperation({ ...spec, outputSchema: STATUS, handler: () => withData(other, { status: "open" }) });
+    defineOperation({
+      ...spec,
+      outputSchema: STATUS,
+      handler: (_, { execute }) => execute("types.unknown", 5),
+    });
+  });
+});
+
 describe("execute", () => {
   it("RE-10 types input and result by the operation", () => {
     const result = registry.execute(typebox, { title: "x" });
@@ -213,6 +325,18 @@ describe("subscribe, env and client", () => {
     env.types.typebox({});
     // @ts-expect-error there is no such operation
     env.types.none;
+  });
+
+  it("RE-15 types a map of some namespaces by those alone", () => {
+    const env = registry.buildEnv({}, { namespaces: ["types", "later"] });
+    expectTypeOf(env.types.typebox({ title: "x" })).toEqualTypeOf<
+      Promise<ResponseEnvelope<{ id: string }>>
+    >();
+    expectTypeOf<keyof typeof env>().toEqualTypeOf<"types">();
+    const names: string[] = ["types"];
+    expectTypeOf(registry.buildEnv({}, { namespaces: names })).toEqualTypeOf(registry.buildEnv());
+    // @ts-expect-error the filter comes second
+    registry.buildEnv({ namespaces: ["types"] });
   });
 
   it("RE-15 types the map of a context by the map of known operations", () => {

@@ -2,7 +2,16 @@ import type { StandardTypedV1 } from "@standard-schema/spec";
 import type { Static } from "typebox";
 import type { AccessControl } from "../access/access.ts";
 import type { Authority } from "../access/identity.ts";
-import type { ResponseEnvelope, ResponseSource } from "../envelope/envelope.ts";
+import type {
+  AuthoredResult,
+  OtherEnvelope,
+  ResponseEnvelope,
+  ResponseSource,
+  ResultEnvelope,
+} from "../envelope/envelope.ts";
+import type { KeepLiterals } from "../json/json-value.ts";
+import type { ResultReader } from "../result/result-reader.ts";
+import type { ResultSaid } from "../result/said.ts";
 import type { AnySchema } from "../schema/any-schema.ts";
 import type { OperationContext } from "./operation-context.ts";
 import type { CursoredValue } from "./with-cursor.ts";
@@ -56,8 +65,11 @@ export interface Pager<I = unknown, T = unknown> {
   next(envelope: ResponseEnvelope<T>, input: I): I | undefined;
 }
 
-/** What a handler may hand back for a value of type `T`: the value, or an envelope it made itself. */
-export type HandlerValue<T> = T | ResponseEnvelope;
+/**
+ * What a handler may hand back for a value of type `T`: the value, `result` of it, or what says no or speaks for another: an envelope, or
+ * a result made with a helper of a format, both with any data.
+ */
+export type HandlerValue<T> = T | ResultEnvelope<T> | OtherEnvelope | AuthoredResult;
 
 /** What a handler of type `K` returns; subscriptions yield their values. */
 export type HandlerResult<K extends OperationType, O> = K extends "subscription"
@@ -66,6 +78,34 @@ export type HandlerResult<K extends OperationType, O> = K extends "subscription"
 
 type HandlerStream<T> = AsyncIterable<HandlerValue<T> | CursoredValue<HandlerValue<T>>>;
 
+/** The same for an operation whose results are read by `R`, where there is one; while `R` is open, there is none. */
+type HandlerReturn<K extends OperationType, O, R> = [R] extends [never]
+  ? HandlerResult<K, O>
+  : [R] extends [ReturnsReader]
+    ? unknown
+    : HandlerResult<K, O>;
+
+/**
+ * Nothing at all once `O` is known. The compiler looks at what a handler returns before that, and would widen its literals (`"open"` to
+ * `string`).
+ */
+type LiteralsKept<O> = [O] extends [AnySchema] ? never : KeepLiterals;
+type LiteralsPromised<O> = [O] extends [AnySchema] ? never : Promise<KeepLiterals>;
+type LiteralsYielded<O> = [O] extends [AnySchema] ? never : AsyncIterable<KeepLiterals>;
+
+declare const DATA_SCHEMA: unique symbol;
+
+/** A schema of a whole published envelope, made by a helper of `waybill/formats`: as `outputSchema` it means its data, `S`. */
+export interface EnvelopeOf<S extends AnySchema = AnySchema> {
+  readonly [DATA_SCHEMA]: S;
+}
+
+/** The schema of the data that an `outputSchema` stands for. */
+export type DataPart<O extends AnySchema> = O extends EnvelopeOf<infer S> ? S : O;
+
+/** A reader that can be what an operation `returns`. */
+export type ReturnsReader = ResultReader & Required<Pick<ResultReader, "toEnvelope">>;
+
 /** Everything that describes an operation, and the function that runs it. */
 export interface OperationSpec<
   NS extends string = string,
@@ -73,6 +113,7 @@ export interface OperationSpec<
   K extends OperationType = OperationType,
   I extends AnySchema = AnySchema,
   O extends AnySchema = AnySchema,
+  R extends ReturnsReader | undefined = ReturnsReader | undefined,
 > {
   /** Letters, digits, `_` and `-`, at most 64; no dot, so that an id splits at its first one. */
   readonly namespace: NS;
@@ -108,8 +149,18 @@ export interface OperationSpec<
   readonly durable?: boolean;
   /** How to find the next page of a result. */
   readonly pager?: Pager<AcceptedBy<I>, ParsedBy<O>>;
+  /**
+   * Reads what the handler returns as a tool result, in any published format: `createResultReader()` of `waybill/formats`. For handlers
+   * of MCP servers. @default what it returns is data, or made by a helper
+   */
+  readonly returns?: R;
+  /** Says about the data of a success what its handler did not say: summary, next steps and the rest. What it throws is a warning. */
+  render?(data: ParsedBy<O>): ResultSaid | undefined;
   readonly _meta?: Readonly<Record<string, unknown>>;
-  handler(input: ParsedBy<I>, context: OperationContext): HandlerResult<K, O>;
+  handler(
+    input: ParsedBy<I>,
+    context: OperationContext,
+  ): HandlerReturn<K, O, R> | LiteralsKept<O> | LiteralsPromised<O> | LiteralsYielded<O>;
 }
 
 /** An operation: its spec as plain frozen data, its id, and one function. */
@@ -119,7 +170,7 @@ export interface Operation<
   K extends OperationType = OperationType,
   I extends AnySchema = AnySchema,
   O extends AnySchema = AnySchema,
-> extends OperationSpec<NS, N, K, I, O> {
+> extends OperationSpec<NS, N, K, I, O, ReturnsReader | undefined> {
   readonly id: `${NS}.${N}`;
 }
 

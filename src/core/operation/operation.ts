@@ -1,11 +1,13 @@
 import { RESPONSE_SOURCES } from "../envelope/envelope.ts";
 import { isPlainObject } from "../json/json-value.ts";
-import type { AnySchema } from "../schema/any-schema.ts";
+import { type AnySchema, dataSchemaOf } from "../schema/any-schema.ts";
 import type {
   AnyOperation,
+  DataPart,
   Operation,
   OperationSpec,
   OperationType,
+  ReturnsReader,
   UnknownSchema,
 } from "./operation-types.ts";
 import { isSemanticVersion } from "./semantic-version.ts";
@@ -44,7 +46,7 @@ const FIELDS = new Set([
     "outputPolicy",
     "source",
   ],
-  ...["durable", "pager", "_meta", "handler"],
+  ...["durable", "pager", "returns", "render", "_meta", "handler"],
 ]);
 
 /** Gives a spec its id and freezes it; the handler's types follow from the schemas. */
@@ -54,10 +56,18 @@ export function defineOperation<
   const K extends OperationType,
   const I extends AnySchema = UnknownSchema,
   const O extends AnySchema = UnknownSchema,
->(spec: OperationSpec<NS, N, K, I, O>): Operation<NS, N, K, I, O> {
+  const R extends ReturnsReader | undefined = undefined,
+>(
+  spec: Omit<OperationSpec<NS, N, K, I, DataPart<O>, R>, "outputSchema"> & { readonly outputSchema?: O },
+): Operation<NS, N, K, I, DataPart<O>> {
   if (!isPlainObject(spec)) throw new TypeError("An operation is defined by a plain object.");
-  const operation: Operation<NS, N, K, I, O> = { ...spec, id: `${spec.namespace}.${spec.name}` };
-  assertOperation(operation);
+  const { outputSchema } = spec;
+  const operation = {
+    ...spec,
+    ...(outputSchema !== undefined && { outputSchema: dataSchemaOf(outputSchema) }),
+    id: `${spec.namespace}.${spec.name}`,
+  } as unknown as Operation<NS, N, K, I, DataPart<O>>;
+  assertOperation(operation as AnyOperation);
   return Object.freeze(operation);
 }
 
@@ -68,7 +78,7 @@ export function toOperation(spec: OperationSpec): AnyOperation {
     throw new TypeError("An operation must be a plain object; make it with defineOperation().");
   }
   const { id } = spec as Partial<AnyOperation>;
-  if (id === undefined) return defineOperation(spec);
+  if (id === undefined) return defineOperation(spec) as AnyOperation;
   const operation = spec as OperationSpec as AnyOperation;
   return Object.isFrozen(operation) ? operation : Object.freeze({ ...operation });
 }
@@ -99,7 +109,14 @@ export function assertOperation(operation: AnyOperation): void {
   assertField(id, "outputPolicy", '"off", "warn" or "strict"', POLICIES.includes(operation.outputPolicy));
   assertField(id, "source", '"local", "http", "mcp" or "call"', SOURCES.includes(operation.source));
   assertField(id, "tier", '"community", "pro" or "enterprise"', TIERS.includes(operation.tier));
-  const { pager, durable } = operation;
+  const { pager, durable, returns, render } = operation;
+  assertField(
+    id,
+    "returns",
+    "a reader of results, such as createResultReader() of waybill/formats",
+    returns === undefined || typeof returns?.toEnvelope === "function",
+  );
+  assertField(id, "render", "a function", render === undefined || typeof render === "function");
   assertField(id, "durable", "true or false", durable === undefined || typeof durable === "boolean");
   assertField(
     id,

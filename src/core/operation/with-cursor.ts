@@ -1,3 +1,5 @@
+import type { KeepLiterals } from "../json/json-value.ts";
+
 /** A value yielded by a subscription together with where the subscription can be taken up again. */
 export class CursoredValue<T = unknown> {
   readonly value: T;
@@ -12,6 +14,6 @@ export class CursoredValue<T = unknown> {
 }
 
 /** Attaches a cursor to a value a subscription yields; it travels in `meta.waybill.cursor`. */
-export function withCursor<T>(value: T, cursor: string): CursoredValue<T> {
+export function withCursor<T extends KeepLiterals>(value: T, cursor: string): CursoredValue<T> {
   return new CursoredValue(value, cursor);
 }

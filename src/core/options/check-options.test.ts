@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { checkDelay, checkNames, checkOption, checkOptionsObject, describeValue } from "./check-options.ts";
+import {
+  checkDelay,
+  checkNames,
+  checkOption,
+  checkOptionsObject,
+  describeValue,
+  refuseName,
+} from "./check-options.ts";
 
 describe("an option", () => {
   it("Options: is refused by its name, with what it takes and what it is", () => {
@@ -72,5 +79,21 @@ describe("names of options", () => {
     expect(() => checkOptionsObject([], known, "limits.")).toThrow(new TypeError(`limits ${message}`));
     expect(() => checkOptionsObject({ urk: 1 }, known, "limits.")).toThrow('did you mean "limits.url"?');
     expect(() => checkOptionsObject({ url: 1 }, known)).not.toThrow();
+  });
+});
+
+describe("one name of options", () => {
+  const known = ["timeoutMs", "signal"];
+  const refuse = (given: object, name: string) => () => refuseName(given, name, known);
+
+  it("Options: is refused where it is an own one with a value", () => {
+    const message = 'There is no option "timeout"; did you mean "timeoutMs"?';
+    expect(refuse({ timeout: 5 }, "timeout")).toThrow(new TypeError(message));
+    expect(refuse({ deadline: null }, "deadline")).toThrow(new TypeError('There is no option "deadline".'));
+  });
+
+  it("Options: is let through where it is undefined, or a prototype offers it", () => {
+    expect(refuse({ timeout: undefined }, "timeout")).not.toThrow();
+    expect(refuse(Object.create({ timeout: 5 }), "timeout")).not.toThrow();
   });
 });

@@ -14,11 +14,23 @@ export function checkDelay(name: string, value: unknown): void {
 /** Throws a `TypeError` for a name that is not known, and says which one may be meant. */
 export function checkNames(given: object, known: readonly string[], prefix = ""): void {
   const unknown = Object.keys(given).find((name) => !known.includes(name));
-  if (unknown === undefined) return;
-  const shown = JSON.stringify(`${prefix}${unknown.slice(0, 80)}`);
-  const near = nearestName(unknown.slice(0, 80), known);
-  const hint = near === undefined ? "" : `; did you mean ${JSON.stringify(`${prefix}${near}`)}?`;
-  throw new TypeError(`There is no option ${shown}${hint === "" ? "." : hint}`);
+  if (unknown !== undefined) throw unknownName(unknown, known, prefix);
+}
+
+/**
+ * Throws a `TypeError` for one name that is not known, as `checkNames` does: for options that are read in the path of every call, where the
+ * names are looked at without making anything. What a prototype offers, and a name whose value is undefined, are let through.
+ */
+export function refuseName(given: object, name: string, known: readonly string[]): void {
+  const isGiven = Object.hasOwn(given, name) && (given as Record<string, unknown>)[name] !== undefined;
+  if (isGiven) throw unknownName(name, known, "");
+}
+
+function unknownName(name: string, known: readonly string[], prefix: string): TypeError {
+  const shown = JSON.stringify(`${prefix}${name.slice(0, 80)}`);
+  const near = nearestName(name.slice(0, 80), known);
+  const hint = near === undefined ? "." : `; did you mean ${JSON.stringify(`${prefix}${near}`)}?`;
+  return new TypeError(`There is no option ${shown}${hint}`);
 }
 
 /** Throws a `TypeError` unless options are an object with no names but these. */

@@ -35,6 +35,8 @@ export class OperationEntry {
   readonly id: string;
   readonly operation: AnyOperation;
   readonly handler: AnyOperation["handler"];
+  readonly returns: AnyOperation["returns"];
+  readonly render: AnyOperation["render"];
   input!: OperationSchema;
   /** Absent when the output is not looked at: policy off, or a schema that says nothing. */
   output: OperationSchema | undefined;
@@ -57,6 +59,8 @@ export class OperationEntry {
   readonly source: OperationSource | undefined;
   /** Whether its schemas are compiled; `prepare` sees to it. */
   ready = false;
+  /** Whether it has been said that the handler returns data which looks like a result. */
+  warnedOfLooks = false;
   #fault: CallError | undefined;
 
   constructor(operation: AnyOperation, settings: EntrySettings, source?: OperationSource) {
@@ -67,6 +71,8 @@ export class OperationEntry {
     this.settings = settings;
     this.source = source;
     this.handler = operation.handler;
+    this.returns = operation.returns;
+    this.render = operation.render;
     this.strict = (operation.outputPolicy ?? settings.outputPolicy) === "strict";
     this.local = (operation.source ?? "local") === "local";
     this.streams = operation.type === "subscription";

@@ -132,6 +132,57 @@ describe("buildEnv", () => {
   });
 });
 
+describe("buildEnv for some namespaces", () => {
+  const operations = [
+    add,
+    query("note.read", () => "read"),
+    query("note.list", () => "list"),
+    hidden,
+  ] as const;
+
+  it("RE-15 holds those namespaces, and is told of nothing else", async () => {
+    const registry = new OperationRegistry(operations);
+    const env = registry.buildEnv({}, { namespaces: ["math"] }) as unknown as LooseEnv;
+    expect((await env["math"]?.["add"]?.({ a: 1, b: 2 }))?.data).toBe(3);
+    expect([Object.keys(env), "note" in env, env["note"]]).toEqual([["math"], false, undefined]);
+    expect(Object.keys(registry.buildEnv({}, { namespaces: [] }))).toEqual([]);
+    expect(Object.keys(registry.buildEnv({}, {})).sort()).toEqual(["math", "note"]);
+    expect(Object.keys(registry.buildEnv({}, { namespaces: undefined })).sort()).toEqual(["math", "note"]);
+    // An internal operation stays one.
+    expect(Object.keys(registry.buildEnv({}, { namespaces: ["secret", "__proto__"] }))).toEqual([]);
+  });
+
+  it("RE-15 follows the registry within them", async () => {
+    const registry = new OperationRegistry([add]);
+    const env = registry.buildEnv(undefined, { namespaces: ["late"] }) as unknown as LooseEnv;
+    registry.registerAll([query("late.one", () => 1), query("other.two", () => 2)]);
+    expect(Object.keys(env)).toEqual(["late"]);
+    expect((await env["late"]?.["one"]?.())?.data).toBe(1);
+  });
+
+  it("RE-15 holds within a handler too, where internal operations are", async () => {
+    const user = query("test.user", (_, context) =>
+      Object.keys(registry.buildEnv(context, { namespaces: ["secret"] })),
+    );
+    const registry = new OperationRegistry([...operations, user]);
+    expect((await registry.execute("test.user", {})).data).toEqual(["secret"]);
+  });
+
+  it.each([
+    ["the first argument", () => [{ namespaces: ["math"] }], "second argument"],
+    ["an option of a call that there is not", () => [{ timeout: 5 }], 'did you mean "timeoutMs"?'],
+    ["another name", () => [{}, { namespace: ["math"] }], 'did you mean "namespaces"?'],
+    ["a text", () => [{}, { namespaces: "math" }], "namespaces must be a list of texts"],
+    ["a list of something else", () => [{}, { namespaces: [1] }], "namespaces must be a list of texts"],
+    ["no options", () => [{}, ["math"]], "The options must be an object"],
+  ])("RE-15 refuses a filter that it would ignore: %s", (_, given, message) => {
+    const registry = new OperationRegistry(operations);
+    const build = registry.buildEnv.bind(registry) as (...given: readonly unknown[]) => unknown;
+    expect(() => build(...given())).toThrow(TypeError);
+    expect(() => build(...given())).toThrow(message);
+  });
+});
+
 describe("context.env", () => {
   it("RE-15 holds every operation for a handler, internal ones included, and lists what its caller may call", async () => {
     expect(await envWithin((env) => Object.keys(env).sort())).toEqual(["math", "secret", "test"]);

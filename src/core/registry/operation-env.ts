@@ -1,6 +1,7 @@
 import type { ResponseEnvelope } from "../envelope/envelope.ts";
 import type { NestedCallOptions } from "../operation/operation-context.ts";
-import type { OperationEnv } from "../operation/operation-env-types.ts";
+import type { EnvOptions, OperationEnv } from "../operation/operation-env-types.ts";
+import { checkOption, checkOptionsObject } from "../options/check-options.ts";
 import type { EntryTable } from "./entry-table.ts";
 import type { OperationEntry } from "./operation-entry.ts";
 
@@ -12,6 +13,16 @@ export type EnvExecute = (
 ) => Promise<ResponseEnvelope>;
 
 type EnvFunction = (input?: unknown, options?: NestedCallOptions) => Promise<ResponseEnvelope>;
+
+/** Reads which namespaces a map holds: none where all are; a `TypeError` says what is wrong with them. */
+export function readNamespaces(options: EnvOptions | undefined): ReadonlySet<string> | undefined {
+  if (options === undefined) return undefined;
+  checkOptionsObject(options, ["namespaces"]);
+  const { namespaces } = options;
+  const isList = Array.isArray(namespaces) && namespaces.every((name) => typeof name === "string");
+  checkOption("namespaces", namespaces, "a list of texts", isList);
+  return namespaces === undefined ? undefined : new Set(namespaces);
+}
 
 /**
  * Makes the map `env.namespace.name(input)` over a table, which it reads when asked: a hundred thousand operations cost

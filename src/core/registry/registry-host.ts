@@ -1,3 +1,4 @@
+import type { Identity } from "../access/identity.ts";
 import type { ResponseEnvelope } from "../envelope/envelope.ts";
 import type { CallError } from "../errors/errors.ts";
 import type { CallContext } from "../execution/call-context.ts";
@@ -25,8 +26,17 @@ export interface ProgressRecord {
 
 /** Something that went wrong without failing a call. */
 export interface RegistryWarning {
-  /** Output or error details that miss their schema, a change of a source that was not followed, a listener that threw. */
-  readonly type: "output-invalid" | "error-details-invalid" | "source-change-refused" | "listener-failed";
+  /**
+   * Output or error details that miss their schema, a change of a source that was not followed, a listener that threw, data that looks
+   * like a result and lost its mark, a `render` that threw.
+   */
+  readonly type:
+    | "output-invalid"
+    | "error-details-invalid"
+    | "source-change-refused"
+    | "listener-failed"
+    | "result-unmarked"
+    | "render-failed";
   readonly message: string;
   readonly operationId?: string;
   readonly issues?: readonly SchemaIssue[];
@@ -41,9 +51,13 @@ export interface RegistryHost {
   readonly defaultTimeoutMs: number | undefined;
   readonly maxDepth: number;
   /** Fetches an operation that is not there, where that can be. */
-  readonly bringMissing: ((operationId: string) => Promise<void> | undefined) | undefined;
+  readonly bringMissing:
+    | ((operationId: string, identity: Identity | undefined) => Promise<void> | undefined)
+    | undefined;
   /** Says why an operation is not there, where that is known. */
-  readonly explainMissing: ((operationId: string) => CallError | undefined) | undefined;
+  readonly explainMissing:
+    | ((operationId: string, identity: Identity | undefined) => CallError | undefined)
+    | undefined;
   readonly onLog: ((record: LogRecord) => void) | undefined;
   readonly onProgress: ((record: ProgressRecord) => void) | undefined;
   warn(warning: RegistryWarning): void;

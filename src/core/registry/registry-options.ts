@@ -1,3 +1,4 @@
+import type { Identity } from "../access/identity.ts";
 import type { CallError } from "../errors/errors.ts";
 import type { OutputPolicy } from "../operation/operation-types.ts";
 import type { SchemaLimits } from "../schema/limits.ts";
@@ -25,9 +26,13 @@ export interface RegistryOptions {
    * Fetches an operation that is not there, such as from a source that is not started yet: a call of it waits until the promise settles and
    * then looks again; nothing where there is nothing to wait for. Subscriptions do not wait. @default nothing is fetched
    */
-  readonly bringMissing?: ((operationId: string) => Promise<void> | undefined) | undefined;
-  /** Says why an operation is not there, where that is known: what a call of it fails with. @default `OPERATION_NOT_FOUND` */
-  readonly explainMissing?: ((operationId: string) => CallError | undefined) | undefined;
+  readonly bringMissing?:
+    | ((operationId: string, identity: Identity | undefined) => Promise<void> | undefined)
+    | undefined;
+  /** Says why an operation is not there, where that is known and this caller may know it: what a call of it fails with. @default `OPERATION_NOT_FOUND` */
+  readonly explainMissing?:
+    | ((operationId: string, identity: Identity | undefined) => CallError | undefined)
+    | undefined;
   /** Hears of what went wrong without failing a call. @default `console.warn`, once for each operation and kind */
   readonly onWarning?: (warning: RegistryWarning) => void;
   /** Hears what handlers log. @default nobody */

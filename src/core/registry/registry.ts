@@ -1,10 +1,11 @@
 import { HeldIdentity } from "../access/identity.ts";
 import type { ResponseEnvelope } from "../envelope/envelope.ts";
 import { belongsTo, CallContext, inheritFrom } from "../execution/call-context.ts";
+import { checkExecuteOptions } from "../execution/call-scope.ts";
 import type { CallHook, Hooks } from "../execution/hooks.ts";
 import { toOperation } from "../operation/operation.ts";
 import type { OperationContext } from "../operation/operation-context.ts";
-import type { OperationEnv } from "../operation/operation-env-types.ts";
+import type { EnvOptions, EnvWithin, OperationEnv } from "../operation/operation-env-types.ts";
 import type { AnyOperation, CallArguments, OperationSpec, OutputOf } from "../operation/operation-types.ts";
 import type {
   ChangeListener,
@@ -15,7 +16,7 @@ import type {
   SubscribeOptions,
 } from "./executor.ts";
 import { OperationEntry } from "./operation-entry.ts";
-import { type EnvExecute, operationEnv } from "./operation-env.ts";
+import { type EnvExecute, operationEnv, readNamespaces } from "./operation-env.ts";
 import { RegistryCore } from "./registry-core.ts";
 import type { RegistryOptions } from "./registry-options.ts";
 import { applySourceChanges } from "./source-changes.ts";
@@ -122,20 +123,30 @@ export class OperationRegistry<const Ops extends readonly AnyOperation[] = reado
     return this.#core.subscribe(target, input, options, undefined);
   }
 
-  /** The operations as functions, called within a handler's context or, with options, from outside. */
-  buildEnv<Self extends Pick<OperationRegistry, "~operations">>(
+  /**
+   * The operations as functions, called within a handler's context or, with options, from outside; those of some namespaces alone,
+   * where `namespaces` says so.
+   */
+  buildEnv<Self extends Pick<OperationRegistry, "~operations">, const Namespace extends string = string>(
     this: Self,
     caller?: OperationContext | ExecuteOptions,
-  ): OperationEnv<NonNullable<Self["~operations"]>>;
-  buildEnv(caller?: OperationContext | ExecuteOptions): OperationEnv {
+    options?: EnvOptions<Namespace>,
+  ): EnvWithin<OperationEnv<NonNullable<Self["~operations"]>>, Namespace>;
+  buildEnv(caller?: OperationContext | ExecuteOptions, options?: EnvOptions): OperationEnv {
     const core = this.#core;
+    const namespaces = readNamespaces(options);
+    const isHeld = (entry: OperationEntry) => namespaces?.has(entry.operation.namespace) !== false;
     if (caller instanceof CallContext) {
       if (!belongsTo(caller, core)) throw new TypeError("The context belongs to a call of another registry.");
       const { identity } = inheritFrom(caller);
       const call: EnvExecute = (id, input, options) => core.execute(id, input, options, caller);
-      return operationEnv(core.table, call, (entry) => entry.admits(identity));
+      return operationEnv(core.table, call, (entry) => entry.admits(identity), isHeld);
     }
     const base: ExecuteOptions = { ...caller };
+    if (Object.hasOwn(base, "namespaces")) {
+      throw new TypeError("namespaces are the second argument: buildEnv(options, { namespaces }).");
+    }
+    checkExecuteOptions(base);
     const identity = base.identity === undefined ? undefined : HeldIdentity.of(base.identity);
     const call: EnvExecute = (id, input, options) =>
       core.execute(id, input, { ...base, ...options, identity }, undefined);
@@ -143,7 +154,7 @@ export class OperationRegistry<const Ops extends readonly AnyOperation[] = reado
       core.table,
       call,
       (entry) => entry.admits(identity),
-      (entry) => !entry.internal,
+      (entry) => !entry.internal && isHeld(entry),
     );
   }
 

@@ -8,6 +8,8 @@ import type { ExecuteOptions, Executor } from "../registry/executor.ts";
 /** A call that has ended, and all that is known about it. */
 export interface EndedCall {
   readonly operationId: string;
+  /** The name the caller used, where a surface has another one than the id. */
+  readonly calledAs?: string | undefined;
   /** Absent when there is no such operation. */
   readonly operation: AnyOperation | undefined;
   readonly requestId: string;

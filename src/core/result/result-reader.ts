@@ -1,4 +1,4 @@
-import type { ObtainedFrom } from "../envelope/response-meta.ts";
+import type { ObtainedFrom, ResponseEnvelope, SaidFacts } from "../envelope/response-meta.ts";
 import type { AnySchema } from "../schema/any-schema.ts";
 import type { JsonSchema } from "../schema/json-schema.ts";
 import type { FormatName } from "./tool-result.ts";
@@ -13,12 +13,19 @@ export interface ReadResult {
   readonly code?: string | undefined;
   readonly message?: string | undefined;
   readonly details?: unknown;
+  /** What the tool said beyond its data. */
+  readonly said?: SaidFacts | undefined;
 }
 
 /** How an importer finds the data in what a tool answered, beyond structured content and content blocks. */
 export interface ResultReader {
   /** The data; nothing where the result holds none of what this reader looks for. It does not throw. */
   read(result: unknown, schema?: AnySchema): ReadResult | undefined;
+  /**
+   * Reads what a handler returned as a tool result, outcome and all: for operations that name this reader as their `returns`. What is
+   * no tool result, or can be read in two ways, is thrown as a `CallError`.
+   */
+  toEnvelope?(returned: unknown, schema?: AnySchema): ResponseEnvelope;
   /** The schema of the data, where the schema a tool advertises describes an envelope around it; else the same. */
   dataSchema?(advertised: JsonSchema): JsonSchema;
 }

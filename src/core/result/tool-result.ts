@@ -1,5 +1,5 @@
 import type { MCPContentBlock } from "../envelope/content-block.ts";
-import type { ResultFacts } from "../envelope/response-meta.ts";
+import type { ResultFacts, SaidFacts } from "../envelope/response-meta.ts";
 
 /** The formats a result can be written in and read from. */
 export const FORMAT_NAMES = [
@@ -79,4 +79,84 @@ export interface ToolResult {
   readonly _meta?: Readonly<Record<string, unknown>>;
   /** By format: unknown fields and unusual layout, kept so that the same can be written again. */
   readonly extra?: Readonly<Partial<Record<FormatName, Readonly<Record<string, unknown>>>>>;
+}
+
+type FactFields = Pick<
+  ToolResult,
+  | ("error" | "status" | "summary" | "details" | "nextSteps" | "truncated" | "tokenUsage" | "rateLimit")
+  | ("content" | "capabilities" | "upgradeHints" | "durationMs" | "facts" | "_meta" | "extra")
+>;
+
+/** The fields of a result that the facts of an envelope stand for; what has no field of its own stays in `facts`. */
+export function fromFacts(isError: boolean, given: ResultFacts): FactFields {
+  const { durationMs, message, code, details, said, ...others } = given;
+  const { category, recoverable, suggestedAction, nextTool, errorExtra, content, extra, ...fields } =
+    said ?? {};
+  const told = {
+    ...(code !== undefined && { code }),
+    ...(details !== undefined && { details }),
+  };
+  const advice = {
+    ...(category !== undefined && { category }),
+    ...(recoverable !== undefined && { recoverable }),
+    ...(suggestedAction !== undefined && { suggestedAction }),
+    ...(nextTool !== undefined && { nextTool }),
+  };
+  const isTold = isError && message !== undefined;
+  const kept = { ...advice, ...(errorExtra !== undefined && { errorExtra }) };
+  const facts: ResultFacts = isTold
+    ? others
+    : {
+        ...others,
+        ...told,
+        ...(message !== undefined && { message }),
+        ...(hasMembers(kept) && { said: kept }),
+      };
+  return {
+    ...fields,
+    ...(content !== undefined && content.length > 0 && { content }),
+    ...(extra !== undefined && { extra: extra as NonNullable<ToolResult["extra"]> }),
+    ...(durationMs !== undefined && { durationMs }),
+    ...(isTold && { error: { message, ...told, ...advice, ...(errorExtra && { extra: errorExtra }) } }),
+    ...(hasMembers(facts) && { facts }),
+  };
+}
+
+/** The facts that say what a result says; its content only where the envelope has no other place for it. */
+export function toFacts(result: ToolResult, options: { readonly content: boolean }): ResultFacts | undefined {
+  const { facts, durationMs, error, extra } = result;
+  const { message, code, details, category, recoverable, suggestedAction, nextTool } = error ?? {};
+  const layout =
+    extra === undefined ? [] : Object.entries(extra).filter(([name]) => name !== "response-envelope");
+  const said: SaidFacts = {
+    ...facts?.said,
+    ...pick(result, ["status", "summary", "details", "nextSteps", "truncated", "tokenUsage", "rateLimit"]),
+    ...pick(result, ["capabilities", "upgradeHints"]),
+    ...(options.content && pick(result, ["content", "_meta"])),
+    ...(category !== undefined && { category }),
+    ...(recoverable !== undefined && { recoverable }),
+    ...(suggestedAction !== undefined && { suggestedAction }),
+    ...(nextTool !== undefined && { nextTool }),
+    ...(error?.extra !== undefined && { errorExtra: error.extra }),
+    ...(layout.length > 0 && { extra: Object.fromEntries(layout) as NonNullable<SaidFacts["extra"]> }),
+  };
+  const all: ResultFacts = {
+    ...facts,
+    ...(durationMs !== undefined && { durationMs }),
+    ...(message !== undefined && { message }),
+    ...(code !== undefined && { code }),
+    ...(details !== undefined && { details }),
+    ...(hasMembers(said) && { said }),
+  };
+  return hasMembers(all) ? all : undefined;
+}
+
+function pick<K extends keyof ToolResult>(result: ToolResult, keys: readonly K[]): Pick<ToolResult, K> {
+  const known = keys.filter((key) => result[key] !== undefined).map((key) => [key, result[key]]);
+  return Object.fromEntries(known) as Pick<ToolResult, K>;
+}
+
+function hasMembers(value: object): boolean {
+  for (const _ in value) return true;
+  return false;
 }

@@ -1,6 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { TSchema } from "typebox";
 import { type CompiledSchema, compileSchema, type SchemaOptions } from "./compile-schema.ts";
+import { adviceForStandard } from "./foreign-schema.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { SchemaError } from "./schema-error.ts";
 
@@ -18,6 +19,19 @@ export type SchemaDirection = "input" | "output";
 export interface OperationSchema extends CompiledSchema {
   /** Runs the Standard Schema itself: it may know rules that JSON Schema cannot express, and transforms. */
   readonly validate: StandardSchemaV1.Props["validate"] | undefined;
+}
+
+const DATA_SCHEMA = Symbol("data schema");
+
+/** Says of the schema of an envelope which schema its data has; enumerating the schema does not show it. */
+export function markEnvelopeSchema<S extends object>(schema: S, data: AnySchema): S {
+  return Object.defineProperty(schema, DATA_SCHEMA, { value: data });
+}
+
+/** The schema of the data: the one given, or the one inside where it is marked as the schema of an envelope. */
+export function dataSchemaOf(schema: AnySchema): AnySchema {
+  if (!isKey(schema) || !Object.hasOwn(schema, DATA_SCHEMA)) return schema;
+  return (schema as { readonly [DATA_SCHEMA]?: AnySchema })[DATA_SCHEMA] ?? schema;
 }
 
 /** Compiled schemas by the object they came from, so that operations which share a schema share the work. */
@@ -56,7 +70,7 @@ function entry<K extends object, V>(map: WeakMap<K, V>, key: K, make: () => V): 
 
 function compileAny(schema: AnySchema, direction: SchemaDirection, options: SchemaOptions): OperationSchema {
   const standard = standardProps(schema);
-  const json = standard === undefined ? schema : standardJson(standard, direction);
+  const json = standard === undefined ? schema : standardJson(standard, schema, direction);
   return Object.assign(compileSchema(json, options), { validate: standard?.validate.bind(standard) });
 }
 
@@ -67,11 +81,15 @@ function standardProps(schema: unknown): StandardProps | undefined {
   return schema["~standard"] as StandardProps;
 }
 
-function standardJson(props: StandardProps, direction: SchemaDirection): Record<string, unknown> {
+function standardJson(
+  props: StandardProps,
+  schema: AnySchema,
+  direction: SchemaDirection,
+): Record<string, unknown> {
   const vendor = String(props.vendor);
   if (typeof props.jsonSchema?.[direction] !== "function") {
     throw new SchemaError(
-      `This ${vendor} schema cannot give its JSON Schema; ${HINTS.get(vendor) ?? "use a version that implements ~standard.jsonSchema, or pass plain JSON Schema"}.`,
+      `This ${vendor} schema cannot give its JSON Schema; ${adviceForStandard(vendor, schema as object)}.`,
     );
   }
   try {
@@ -102,9 +120,4 @@ const LIBRARY_OPTIONS: ReadonlyMap<string, Record<string, unknown>> = new Map([
       },
     },
   ],
-]);
-
-const HINTS: ReadonlyMap<string, string> = new Map([
-  ["valibot", "wrap it with toStandardJsonSchema from @valibot/to-json-schema"],
-  ["zod", "use zod 4.2 or newer"],
 ]);

@@ -71,7 +71,7 @@ const envelopes: fc.Arbitrary<ResponseEnvelope> = fc
   .oneof(
     fc.tuple(crossing, text).map(([data, id]) => localEnvelope(data, id)),
     fc
-      .tuple(crossing, fc.record({ code: text, details: crossing }))
+      .tuple(crossing, fc.record({ code: text, details: crossing.map((fact) => ({ fact })) }))
       .map(([data, why]) => toolError(data, why)),
     fc
       .tuple(

@@ -1,10 +1,10 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
 import { toJsonTextOrNone } from "../../core/json/json-text.ts";
-import { type CallToolResult, textBlock, textOf } from "../../core/result/call-tool-result.ts";
+import { type CallToolResult, textOf } from "../../core/result/call-tool-result.ts";
+import { layOutResult } from "../../core/result/human-text.ts";
 import type { ToolResult } from "../../core/result/tool-result.ts";
 import { type Carrier, isUnusual, readCarrier, unusualParts, writeCarrier } from "../carrier.ts";
 import { createCodec, type Decoded, type Oddity } from "../codec.ts";
-import { describeResult } from "../human-text.ts";
 import { toJsonText } from "../json-text.ts";
 
 /** MCP's own result: the data as structured content, and its JSON as text unless there is something better to read. */
@@ -14,7 +14,7 @@ export const plainCodec = createCodec<CallToolResult>({
   write(result) {
     const hasData = result.data !== undefined && result.extra?.mcp?.["textOnly"] !== true;
     return writeCarrier("mcp", result, {
-      content: result.content ?? derivedContent(result),
+      content: contentOf(result),
       ...(hasData && { structured: { value: result.data } }),
       flag: flagOf(result.isError),
     });
@@ -25,6 +25,12 @@ export const plainCodec = createCodec<CallToolResult>({
     return { ...readPlain(carrier), residual: carrier.residual };
   },
 });
+
+function contentOf(result: ToolResult): readonly MCPContentBlock[] {
+  if (result.content === undefined) return derivedContent(result);
+  const showsData = result.extra?.mcp?.["showsData"] === true && result.data !== undefined;
+  return layOutResult(result, showsData ? toJsonText(result.data) : undefined);
+}
 
 /** Reads a result that no other format claims; field by field, because most results are read here. */
 export function readPlain(carrier: Carrier): Decoded {
@@ -45,20 +51,26 @@ const NOTHING_ODD: readonly Oddity[] = Object.freeze([]);
 
 /** What people read when nobody wrote them a text: what the result says, and its data as JSON. */
 export function derivedContent(result: ToolResult): readonly MCPContentBlock[] {
-  const texts = describeResult(result);
-  if (result.data !== undefined) texts.push(toJsonText(result.data));
-  return texts.map(textBlock);
+  const { content: _, ...bare } = result;
+  return layOutResult(bare, result.data === undefined ? undefined : toJsonText(result.data));
 }
 
 /** Tells whether blocks are just what `derivedContent` makes. */
 export function isDerivedContent(content: readonly unknown[], result: ToolResult): boolean {
-  const texts = describeResult(result);
   const hasData = result.data !== undefined;
-  if (content.length !== texts.length + (hasData ? 1 : 0)) return false;
-  const last = hasData ? toJsonTextOrNone(result.data) : undefined;
+  // Most results say nothing of themselves: their text is the data and nothing else.
+  if (!saysMore(result) && content.length !== (hasData ? 1 : 0)) return false;
+  const data = hasData ? toJsonTextOrNone(result.data) : undefined;
+  if (hasData && data === undefined) return false;
+  const { content: _, ...bare } = result;
+  const derived = layOutResult(bare, data);
   return (
-    texts.every((text, i) => isTextBlock(content[i], text)) && (!hasData || isTextBlock(content.at(-1), last))
+    content.length === derived.length && derived.every((block, i) => isTextBlock(content[i], textOf(block)))
   );
+}
+
+function saysMore({ error, summary, details, nextSteps }: ToolResult): boolean {
+  return error !== undefined || summary !== undefined || details !== undefined || nextSteps !== undefined;
 }
 
 /** A block with annotations is more than its text. */

@@ -11,7 +11,7 @@ import type {
 } from "../../core/envelope/response-meta.ts";
 import { isPlainJson } from "../../core/json/json-text.ts";
 import { textBlock } from "../../core/result/call-tool-result.ts";
-import type { ToolResult } from "../../core/result/tool-result.ts";
+import { fromFacts, type ToolResult, toFacts } from "../../core/result/tool-result.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
 import { fromWire, toWire } from "../../core/wire/wire.ts";
 import { isEmpty, takeResidual, withUnknown } from "../carrier.ts";
@@ -95,7 +95,7 @@ function readLocal(data: unknown, meta: LocalResponseMeta): Read {
   const moment = toMoment(timestamp);
   const extra = { source: "local", ...(moment === undefined && { timestamp }) };
   const time = moment === undefined ? {} : { timestamp: moment };
-  const result = { tool: operationId, ...time, ...readData(data, extra), ...readFacts(meta) };
+  const result = { tool: operationId, ...time, ...joined(readData(data, extra), readFacts(meta)) };
   return {
     result: { ...result, isError: meta.isError === true },
     obtained: "return-value",
@@ -107,7 +107,7 @@ function readLocal(data: unknown, meta: LocalResponseMeta): Read {
 function readHttp(data: unknown, meta: HTTPResponseMeta): Read {
   const { statusCode, headers, contentType, setCookie } = meta;
   const http = { statusCode, headers, contentType, ...(setCookie !== undefined && { setCookie }) };
-  const result = { http, ...readData(data, {}), ...readFacts(meta) };
+  const result = { http, ...joined(readData(data, {}), readFacts(meta)) };
   return {
     result: { ...result, isError: meta.isError === true },
     obtained: "body",
@@ -127,11 +127,12 @@ function readMcp(data: unknown, meta: MCPResponseMeta): Read {
     : hasData && { noStructured: true };
   const bare: ToolResult = {
     isError,
-    ...(hasData && readData(data, extra === false ? {} : extra)),
-    ...readFacts(meta),
+    ...joined(hasData ? readData(data, extra === false ? {} : extra) : {}, readFacts(meta)),
     ...(_meta !== undefined && { _meta }),
   };
-  const isDerived = isDerivedContent(content, bare);
+  // Where the facts tell the content from what the rest implies, the blocks as they came are that and no more.
+  const isTold = meta.waybill?.said?.content !== undefined;
+  const isDerived = isTold || isDerivedContent(content, bare);
   const result = { ...bare, ...(!isDerived && { content }) };
   return { result, obtained: hasStructured ? "structured-content" : "content", odd: [], residual };
 }
@@ -150,28 +151,24 @@ function withExtra(extra: Readonly<Record<string, unknown>>): Pick<ToolResult, "
   return isEmpty(extra) ? {} : { extra: { [NAME]: extra } };
 }
 
-/** Tells what facts say about an error from the rest of them. */
+/** Both may have something to keep under `extra`. */
+function joined<A extends Pick<ToolResult, "extra">, B extends Pick<ToolResult, "extra">>(a: A, b: B): A & B {
+  if (a.extra === undefined || b.extra === undefined) return { ...a, ...b };
+  return { ...a, ...b, extra: { ...b.extra, ...a.extra } };
+}
+
 function readFacts(meta: {
   readonly isError?: boolean;
   readonly waybill?: ResultFacts;
-}): Pick<ToolResult, "facts" | "error" | "durationMs"> {
-  if (meta.waybill === undefined) return {};
-  const { durationMs, message, code, details, ...others } = meta.waybill;
-  const isTold = meta.isError === true && message !== undefined;
-  const told = { ...(code !== undefined && { code }), ...(details !== undefined && { details }) };
-  const facts = isTold ? others : { ...others, ...told, ...(message !== undefined && { message }) };
-  return {
-    ...(durationMs !== undefined && { durationMs }),
-    ...(isTold && { error: { message, ...told } }),
-    ...(!isEmpty(facts) && { facts }),
-  };
+}): Partial<ToolResult> {
+  return meta.waybill === undefined ? {} : fromFacts(meta.isError === true, meta.waybill);
 }
 
 /** Writes the source the result once came from, if it was not MCP. */
 function writeOwnSource(result: ToolResult): ResponseEnvelope | undefined {
   const { http, isError } = result;
   const extra = result.extra?.[NAME] ?? {};
-  const flags = { ...(isError && { isError }), ...writeFacts(result) };
+  const flags = { ...(isError && { isError }), ...writeFacts(result, true) };
   if (http !== undefined) return { data: writeData(result), meta: { source: "http", ...http, ...flags } };
   if (extra["source"] !== "local") return undefined;
   const { tool = "" } = result;
@@ -186,14 +183,15 @@ function writeMcp(result: ToolResult): ResponseEnvelope {
   const data = writeData(result);
   const structuredContent = "structured" in extra ? extra["structured"] : data;
   const hasStructured = result.data !== undefined && extra["noStructured"] !== true;
-  const saysMore = writeFacts(result).waybill !== undefined || "structured" in extra;
+  const facts = writeFacts(result, false);
+  const saysMore = facts.waybill !== undefined || "structured" in extra;
   const make = saysMore ? unmarkedEnvelope : mcpEnvelope;
   return make(result.data === undefined ? content : data, {
     isError: result.isError,
     content,
     ...(hasStructured && { structuredContent }),
     ...(result._meta !== undefined && { _meta: result._meta }),
-    ...writeFacts(result),
+    ...facts,
   });
 }
 
@@ -204,7 +202,7 @@ function unmarkedEnvelope(data: unknown, meta: MCPEnvelopeMeta): ResponseEnvelop
 }
 
 /** A kind of block that MCP does not define becomes text holding its JSON. */
-function toKnownBlock(block: unknown): MCPContentBlock {
+export function toKnownBlock(block: unknown): MCPContentBlock {
   return isContentBlock(block) ? block : textBlock(toJsonText(block));
 }
 
@@ -219,16 +217,9 @@ export function writeData({ data, extra }: ToolResult): unknown {
   }
 }
 
-function writeFacts({ facts, durationMs, error }: ToolResult): { readonly waybill?: ResultFacts } {
-  const { message, code, details } = error ?? {};
-  const waybill: ResultFacts = {
-    ...facts,
-    ...(durationMs !== undefined && { durationMs }),
-    ...(message !== undefined && { message }),
-    ...(code !== undefined && { code }),
-    ...(details !== undefined && { details }),
-  };
-  return isEmpty(waybill) ? {} : { waybill };
+function writeFacts(result: ToolResult, content: boolean): { readonly waybill?: ResultFacts } {
+  const waybill = toFacts(result, { content });
+  return waybill === undefined ? {} : { waybill };
 }
 
 /** ISO 8601 for a time that reads back the same. */

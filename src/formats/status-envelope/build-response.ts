@@ -1,4 +1,5 @@
 import type { MCPResourceLinkBlock } from "../../core/envelope/content-block.ts";
+import type { AuthoredResult } from "../../core/envelope/envelope.ts";
 import { toJsonText } from "../json-text.ts";
 import { cutText, PREVIEW_CHARACTERS } from "../preview/cut-text.ts";
 import { composeToolPayload } from "./compose-tool-payload.ts";
@@ -23,6 +24,7 @@ export interface BuildResponseOptions {
   readonly rateLimit?: RateLimit;
   readonly truncated?: boolean;
   readonly omitMetaDetails?: boolean;
+  readonly omitNextSteps?: boolean;
 }
 
 /** The data of a tool that has none of its own type yet. */
@@ -38,7 +40,7 @@ export interface DefaultToolResponseData {
 /** Builds a reply from title, status and typed data. */
 export function buildStructuredResponse<T>(
   options: BuildResponseOptions & { readonly data: T },
-): ToolPayload<T> {
+): ToolPayload<T> & AuthoredResult<T> {
   return build(options, options.data);
 }
 
@@ -46,7 +48,9 @@ export function buildStructuredResponse<T>(
  * Builds a reply whose data is nothing but what the text says.
  * @deprecated Use `buildStructuredResponse` or `composeToolPayload`, which carry typed data.
  */
-export function buildToolResponse(options: BuildResponseOptions): ToolPayload<DefaultToolResponseData> {
+export function buildToolResponse(
+  options: BuildResponseOptions,
+): ToolPayload<DefaultToolResponseData> & AuthoredResult<DefaultToolResponseData> {
   const { title, statusMessage, textSections, jsonData } = options;
   const { isCut } = previewOf(options);
   return build(options, {
@@ -58,7 +62,7 @@ export function buildToolResponse(options: BuildResponseOptions): ToolPayload<De
   });
 }
 
-function build<T>(options: BuildResponseOptions, data: T): ToolPayload<T> {
+function build<T>(options: BuildResponseOptions, data: T): ToolPayload<T> & AuthoredResult<T> {
   const { title, statusMessage, textSections, nextSteps, resourceLinks, tokenUsage, rateLimit } = options;
   const { preview, isCut } = previewOf(options);
   const truncated = options.truncated ?? (isCut || undefined);
@@ -76,7 +80,8 @@ function build<T>(options: BuildResponseOptions, data: T): ToolPayload<T> {
     data,
     additionalText: preview,
     ...(resourceLinks !== undefined && { resourceLinks }),
-    ...(options.omitMetaDetails !== undefined && { omitMetaDetails: options.omitMetaDetails }),
+    omitMetaDetails: options.omitMetaDetails,
+    omitNextSteps: options.omitNextSteps,
   });
 }
 

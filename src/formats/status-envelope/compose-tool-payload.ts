@@ -1,15 +1,19 @@
-import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import type { AuthoredResult } from "../../core/envelope/envelope.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { type ContentBlock, textBlock } from "../../core/result/call-tool-result.ts";
-import { headline, isBlank, nextStepsText } from "../human-text.ts";
+import { isBlank } from "../../core/result/human-text.ts";
+import { markResult } from "../authored.ts";
+import { layOut, statusEnvelopeCodec } from "./status-envelope-codec.ts";
 import type { ComposeToolPayloadOptions, ToolPayload, ToolResponseMeta } from "./types.ts";
 
 /** The longest summary hosts render well. */
 const SUMMARY_CHARACTERS = 80;
 
 /** Writes a reply: the headline, details, further text, next steps and links as blocks; the envelope for programs. */
-export function composeToolPayload<T>(options: ComposeToolPayloadOptions<T>): ToolPayload<T> {
-  const { data, additionalText = [], resourceLinks = [], omitMetaDetails = false } = options;
+export function composeToolPayload<T>(
+  options: ComposeToolPayloadOptions<T>,
+): ToolPayload<T> & AuthoredResult<T> {
+  const { data, additionalText = [], resourceLinks = [], omitMetaDetails, omitNextSteps } = options;
   const meta = withoutUndefined(options.meta);
   assertMeta(meta);
   const { isError = meta.status === "error", onWarning = console.warn } = options;
@@ -20,38 +24,13 @@ export function composeToolPayload<T>(options: ComposeToolPayloadOptions<T>): To
     );
   }
   const texts = additionalText.filter((text) => !isBlank(text)).map(textBlock);
-  return {
-    content: layOut(meta, [...texts, ...resourceLinks], omitMetaDetails) as ContentBlock[],
+  const payload: ToolPayload<T> = {
+    content: layOut(meta, [...texts, ...resourceLinks], { omitMetaDetails, omitNextSteps }) as ContentBlock[],
     // An envelope without data would be none.
     structuredContent: { meta, data: data === undefined ? (null as T) : data },
     isError,
   };
-}
-
-/** Puts blocks in their order: headline, details, the rest, next steps, and the links that end the rest. */
-export function layOut(
-  meta: ToolResponseMeta,
-  rest: readonly MCPContentBlock[],
-  omitDetails: boolean,
-): readonly MCPContentBlock[] {
-  const { status, summary, details = [], nextSteps = [] } = meta;
-  const shown = omitDetails ? [] : details.filter((detail) => !isBlank(detail));
-  const steps = nextSteps.filter((step) => !isBlank(step));
-  const links = linksFrom(rest);
-  return [
-    textBlock(headline(status, summary)),
-    ...shown.map(textBlock),
-    ...rest.slice(0, links),
-    ...(steps.length > 0 ? [textBlock(nextStepsText(steps))] : []),
-    ...rest.slice(links),
-  ];
-}
-
-/** Where the links begin that end a list of blocks. */
-export function linksFrom(blocks: readonly MCPContentBlock[]): number {
-  let first = blocks.length;
-  while (first > 0 && blocks[first - 1]?.type === "resource_link") first -= 1;
-  return first;
+  return markResult(payload, () => statusEnvelopeCodec.decode(payload));
 }
 
 /** Optional fields are absent on the wire, not undefined. */

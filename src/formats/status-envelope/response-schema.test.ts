@@ -1,6 +1,7 @@
 import { type } from "arktype";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import type { AnySchema } from "../../core/schema/any-schema.ts";
 import { Type } from "../../index.ts";
 import { createToolResponseEnvelopeSchema } from "../index.ts";
 
@@ -32,7 +33,7 @@ describe("createToolResponseEnvelopeSchema", () => {
     ["references of a JSON Schema", tree, { name: "a", id: 1 }, { name: "a", id: "1" }],
     ["true", true, HITS, undefined],
   ])("TR-4 takes %s for the data", async (_, schema, good, bad) => {
-    const envelope = createToolResponseEnvelopeSchema(schema as never);
+    const envelope = createToolResponseEnvelopeSchema(schema as AnySchema);
     const issues = async (meta: object, data: unknown) =>
       ((await envelope["~standard"].validate({ meta, data })) as { issues?: readonly unknown[] }).issues
         ?.length ?? 0;

@@ -1,7 +1,7 @@
 import type { ParsedBy } from "../../core/operation/operation-types.ts";
 import type { AnySchema } from "../../core/schema/any-schema.ts";
 import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
-import { createEnvelopeSchema, type EnvelopeSchema } from "../envelope-schema.ts";
+import { createEnvelopeSchema, type EnvelopeSchema, type EnvelopeShape } from "../envelope-schema.ts";
 import type { ToolResponseEnvelope } from "./types.ts";
 
 const TEXTS = { type: "array", items: { type: "string" } };
@@ -24,17 +24,18 @@ export const ToolResponseMetaSchema: JsonSchemaObject = {
   required: ["status", "summary"],
 };
 
+const SHAPE: EnvelopeShape = {
+  fields: { type: "object", properties: { meta: ToolResponseMetaSchema }, required: ["meta", "data"] },
+  failed: { properties: { meta: { properties: { status: { const: "error" } } } } },
+  isFailed: ({ meta }) => (meta as { status?: unknown }).status === "error",
+};
+
 /**
  * Declares a whole status envelope as a tool's `outputSchema`, from the schema of its data. An error is admitted whatever
  * its data.
  */
 export function createToolResponseEnvelopeSchema<S extends AnySchema>(
   schema: S,
-): EnvelopeSchema<ToolResponseEnvelope<ParsedBy<S>>> {
-  return createEnvelopeSchema(schema, {
-    properties: { meta: ToolResponseMetaSchema },
-    required: ["meta"],
-    failed: { properties: { meta: { properties: { status: { const: "error" } } } } },
-    isFailed: ({ meta }) => (meta as { status?: unknown }).status === "error",
-  });
+): EnvelopeSchema<ToolResponseEnvelope<ParsedBy<S>>, S> {
+  return createEnvelopeSchema(schema, SHAPE);
 }

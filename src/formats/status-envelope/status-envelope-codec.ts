@@ -1,6 +1,14 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import type { CallToolResult } from "../../core/result/call-tool-result.ts";
+import { type CallToolResult, textBlock } from "../../core/result/call-tool-result.ts";
+import {
+  adviceText,
+  headline,
+  isBlank,
+  linksFrom,
+  nextStepsText,
+  textsIn,
+} from "../../core/result/human-text.ts";
 import type { ToolResult } from "../../core/result/tool-result.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
 import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
@@ -10,7 +18,6 @@ import { FormatError } from "../format-error.ts";
 import { toJsonText } from "../json-text.ts";
 import { isStatusMeta } from "../result-fields.ts";
 import { adviseRetry } from "../retry-advice.ts";
-import { layOut, linksFrom } from "./compose-tool-payload.ts";
 import type { ToolResponseEnvelope, ToolResponseMeta } from "./types.ts";
 
 const NAME = "status-envelope";
@@ -34,9 +41,15 @@ export const statusEnvelopeCodec = createCodec<CallToolResult>({
     // Refuses what JSON cannot hold: nobody could send it.
     toJsonText(envelope.data);
     const human = result.content ?? [];
-    const omitDetails = extra["omitsDetails"] === true;
+    const omitting = {
+      omitMetaDetails: extra["omitsDetails"] === true,
+      omitNextSteps: extra["omitsNextSteps"] === true,
+    };
     return writeCarrier(NAME, result, {
-      content: extra["verbatim"] === true ? human : layOut(envelope.meta, human, omitDetails),
+      content:
+        extra["verbatim"] === true
+          ? human
+          : layOut(envelope.meta, withAdvice(result, human, omitting), omitting),
       ...(extra["inText"] !== true && { structured: { value: envelope } }),
       flag: result.isError,
     });
@@ -52,6 +65,43 @@ export const statusEnvelopeCodec = createCodec<CallToolResult>({
   },
 });
 
+/** Where the next steps are somebody's own, what the error advises besides stands above them. */
+function withAdvice(
+  { error, nextSteps }: ToolResult,
+  human: readonly MCPContentBlock[],
+  { omitNextSteps }: Omitting,
+): readonly MCPContentBlock[] {
+  if (error === undefined || nextSteps === undefined || omitNextSteps === true) return human;
+  const advice = adviceText(error, [...textsIn(human), ...nextSteps]);
+  const links = linksFrom(human);
+  return advice === undefined ? human : [...human.slice(0, links), textBlock(advice), ...human.slice(links)];
+}
+
+/** What of `meta` stays out of the text. */
+interface Omitting {
+  readonly omitMetaDetails?: boolean | undefined;
+  readonly omitNextSteps?: boolean | undefined;
+}
+
+/** Puts blocks in their order: headline, details, the rest, next steps, and the links that end the rest. */
+export function layOut(
+  meta: ToolResponseMeta,
+  rest: readonly MCPContentBlock[],
+  { omitMetaDetails = false, omitNextSteps = false }: Omitting,
+): readonly MCPContentBlock[] {
+  const { status, summary, details = [], nextSteps = [] } = meta;
+  const shown = omitMetaDetails ? [] : details.filter((detail) => !isBlank(detail));
+  const steps = omitNextSteps ? [] : nextSteps.filter((step) => !isBlank(step));
+  const links = linksFrom(rest);
+  return [
+    textBlock(headline(status, summary)),
+    ...shown.map(textBlock),
+    ...rest.slice(0, links),
+    ...(steps.length > 0 ? [textBlock(nextStepsText(steps))] : []),
+    ...rest.slice(links),
+  ];
+}
+
 /** Tells whether a value is a `{ meta: { status, summary, … }, data }`; unknown fields are fine. */
 export function isStatusEnvelope(value: unknown): value is ToolResponseEnvelope {
   return isPlainObject(value) && Object.hasOwn(value, "data") && isStatusMeta(value["meta"]);
@@ -60,7 +110,7 @@ export function isStatusEnvelope(value: unknown): value is ToolResponseEnvelope 
 function toStatusEnvelope(result: ToolResult): ToolResponseEnvelope {
   const { data, error, truncated, tokenUsage, rateLimit } = result;
   const { status = result.isError ? "error" : "ok", summary = inventSummary(result), details } = result;
-  const { nextSteps = inventSteps(result) } = result;
+  const nextSteps = nextStepsOf(result);
   const meta: ToolResponseMeta = {
     status,
     summary,
@@ -80,9 +130,9 @@ function inventSummary({ error, tool = "The tool", isError }: ToolResult): strin
   return error?.message ?? (isError ? `${tool} failed.` : `${tool} answered.`);
 }
 
-/** What an error suggests is the next step, or what is known about errors of its kind. */
-function inventSteps({ error }: ToolResult): readonly string[] | undefined {
-  if (error === undefined) return undefined;
+/** The steps a result names; else what its error suggests, or what is known about errors of its kind. */
+export function nextStepsOf({ nextSteps, error }: ToolResult): readonly string[] | undefined {
+  if (nextSteps !== undefined || error === undefined) return nextSteps;
   const { suggestedAction, nextTool } = error;
   const steps = [suggestedAction, nextTool === undefined ? undefined : `Call ${nextTool}.`];
   const given = steps.filter((step) => step !== undefined);
@@ -125,17 +175,26 @@ interface Layout {
   readonly extra: Readonly<Record<string, unknown>>;
 }
 
+/** The layouts a result may have, the usual one first. */
+const LAYOUTS: readonly { readonly omitting: Omitting; readonly extra: Layout["extra"] }[] = [
+  { omitting: {}, extra: {} },
+  { omitting: { omitMetaDetails: true }, extra: { omitsDetails: true } },
+  { omitting: { omitNextSteps: true }, extra: { omitsNextSteps: true } },
+  {
+    omitting: { omitMetaDetails: true, omitNextSteps: true },
+    extra: { omitsDetails: true, omitsNextSteps: true },
+  },
+];
+
 /** Takes away the blocks that `layOut` derives; where they are not as it writes them, everything is kept as it stands. */
 function readLayout(meta: ToolResponseMeta, content: readonly MCPContentBlock[]): Layout {
-  for (const omitsDetails of [false, true]) {
-    const derived = layOut(meta, [], omitsDetails);
-    const steps = layOut({ ...meta, nextSteps: [] }, [], omitsDetails).length;
+  for (const { omitting, extra } of LAYOUTS) {
+    const derived = layOut(meta, [], omitting);
+    const steps = layOut({ ...meta, nextSteps: [] }, [], omitting).length;
     const links = linksFrom(content);
     const rest = [...content.slice(steps, links - (derived.length - steps)), ...content.slice(links)];
     const isSame = content.length - rest.length === derived.length;
-    if (isSame && isEqual(content, layOut(meta, rest, omitsDetails))) {
-      return { rest, extra: omitsDetails ? { omitsDetails } : {} };
-    }
+    if (isSame && isEqual(content, layOut(meta, rest, omitting))) return { rest, extra };
   }
   return { rest: content, extra: { verbatim: true } };
 }

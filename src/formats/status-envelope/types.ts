@@ -52,7 +52,9 @@ export interface ComposeToolPayloadOptions<T = unknown> {
   /** Written last, untouched. */
   readonly resourceLinks?: readonly MCPResourceLinkBlock[];
   /** Keeps the details out of the text; they stay in `meta`. @default false */
-  readonly omitMetaDetails?: boolean;
+  readonly omitMetaDetails?: boolean | undefined;
+  /** Keeps the next steps out of the text; they stay in `meta`. @default false */
+  readonly omitNextSteps?: boolean | undefined;
   /** @default meta.status === "error" */
   readonly isError?: boolean;
   /** Hears of a summary that hosts will not render well. @default console.warn */

@@ -5,6 +5,7 @@ import type { AnyOperation, ErrorDeclaration } from "../../core/operation/operat
 import type { ResultError, ToolResult, UpgradeHint } from "../../core/result/tool-result.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import { forEachSubschema, isObject, type JsonSchema } from "../../core/schema/json-schema.ts";
+import { toTieredCode } from "../error-code.ts";
 
 /** What an error may say about itself on purpose. */
 export interface ExposedError {
@@ -62,6 +63,25 @@ export function withSafeError(
   };
 }
 
+/**
+ * Leaves an error as its author wrote it, but for what the server's `exposeError` makes of it, and for the hint without which nobody may ask
+ * for a higher tier.
+ */
+export function withAuthoredError(
+  result: ToolResult,
+  { operation, expose }: Omit<SafetyOptions, "isOwnRefusal">,
+): ToolResult {
+  const { error, upgradeHints = [] } = result;
+  if (error === undefined) return result;
+  const needsHint =
+    toTieredCode(error.code, error.category) === "upgrade_required" && upgradeHints.length === 0;
+  return {
+    ...result,
+    error: { ...error, ...exposedOf(error, expose) },
+    ...(needsHint && { upgradeHints: safeHints([], operation) }),
+  };
+}
+
 /** What an author's function says, as far as it is what it should be; one that fails exposes nothing. */
 function exposedOf(error: ResultError, expose: ExposeError | undefined): ExposedError {
   try {
@@ -87,7 +107,8 @@ function sentenceFor(code: string, operation: AnyOperation | undefined): string 
   return declarationOf(code, operation)?.description ?? ERROR_CODES.EXECUTION_ERROR.message;
 }
 
-function declarationOf(
+/** What an operation declares about a code, in either of the two ways to declare errors. */
+export function declarationOf(
   code: string,
   operation: AnyOperation | undefined,
 ): Omit<ErrorDeclaration, "code"> | undefined {

@@ -1,8 +1,10 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import { randomId } from "../../core/execution/request-id.ts";
 import { parseJsonTextOrNone } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
 import { type CallToolResult, textBlock, textOf } from "../../core/result/call-tool-result.ts";
+import { adviceText, linksFrom, textsIn } from "../../core/result/human-text.ts";
 import type { ResultError, ToolResult } from "../../core/result/tool-result.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
 import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
@@ -11,7 +13,6 @@ import { type Contract, findContract, isJsonOf } from "../contract.ts";
 import { toTieredCode } from "../error-code.ts";
 import { FormatError } from "../format-error.ts";
 import { toJsonText } from "../json-text.ts";
-import { createRequestId } from "./request-id.ts";
 import {
   ENVELOPE_CAPABILITY,
   isTieredEnvelope,
@@ -40,8 +41,17 @@ export const tieredEnvelopeCodec = createCodec<CallToolResult>({
     const extra = result.extra?.[NAME] ?? {};
     const envelope = toTieredEnvelope(result);
     const human = result.content ?? [];
+    const links = linksFrom(human);
+    // The format has no field for it.
+    const advice = adviceText(result.error ?? {}, textsIn(human));
+    const laidOut = [
+      textBlock(toJsonText(envelope)),
+      ...human.slice(0, links),
+      ...(advice === undefined ? [] : [textBlock(advice)]),
+      ...human.slice(links),
+    ];
     return writeCarrier(NAME, result, {
-      content: extra["verbatim"] === true ? human : [textBlock(toJsonText(envelope)), ...human],
+      content: extra["verbatim"] === true ? human : laidOut,
       ...(extra["inText"] !== true && { structured: { value: envelope } }),
       flag: result.isError ? true : undefined,
     });
@@ -59,13 +69,7 @@ export const tieredEnvelopeCodec = createCodec<CallToolResult>({
 
 /** Writes the nine fields; what the result does not say gets the lowest tier and the emptiest value. */
 function toTieredEnvelope(result: ToolResult): TieredEnvelope {
-  const {
-    tier = "community",
-    tool = "unknown",
-    toolVersion,
-    requestId = createRequestId(),
-    durationMs,
-  } = result;
+  const { tier = "community", tool = "unknown", toolVersion, requestId = randomId(), durationMs } = result;
   const extra = result.extra?.[NAME] ?? {};
   const envelope: TieredEnvelope = {
     tier,

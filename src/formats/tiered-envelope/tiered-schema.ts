@@ -1,7 +1,7 @@
 import { TIERS } from "../../core/access/tier.ts";
 import type { ParsedBy } from "../../core/operation/operation-types.ts";
 import type { AnySchema } from "../../core/schema/any-schema.ts";
-import { createEnvelopeSchema, type EnvelopeSchema } from "../envelope-schema.ts";
+import { createEnvelopeSchema, type EnvelopeSchema, type EnvelopeShape } from "../envelope-schema.ts";
 import type { TieredEnvelope } from "./tiered-envelope.ts";
 
 const TEXT = { type: "string" };
@@ -16,11 +16,9 @@ const ERROR = {
   required: ["error", "error_code"],
 };
 
-/** Declares a whole tiered envelope as a tool's `outputSchema`, from the schema of its data; errors are admitted. */
-export function createTieredEnvelopeSchema<S extends AnySchema>(
-  schema: S,
-): EnvelopeSchema<TieredEnvelope<ParsedBy<S>>> {
-  return createEnvelopeSchema(schema, {
+const SHAPE: EnvelopeShape = {
+  fields: {
+    type: "object",
     properties: {
       tier: { enum: TIERS },
       tool_version: TEXT,
@@ -31,8 +29,24 @@ export function createTieredEnvelopeSchema<S extends AnySchema>(
       error: ERROR,
       upgrade_hints: { type: "array", items: HINT },
     },
-    required: ["tier", "tool_version", "tool_id", "request_id", "capabilities", "error", "upgrade_hints"],
-    failed: { properties: { error: { type: "object" } } },
-    isFailed: ({ error }) => error !== null,
-  });
+    required: [
+      "tier",
+      "tool_version",
+      "tool_id",
+      "request_id",
+      "capabilities",
+      "error",
+      "upgrade_hints",
+      "data",
+    ],
+  },
+  failed: { properties: { error: { type: "object" } } },
+  isFailed: ({ error }) => error !== null,
+};
+
+/** Declares a whole tiered envelope as a tool's `outputSchema`, from the schema of its data; errors are admitted. */
+export function createTieredEnvelopeSchema<S extends AnySchema>(
+  schema: S,
+): EnvelopeSchema<TieredEnvelope<ParsedBy<S>>, S> {
+  return createEnvelopeSchema(schema, SHAPE);
 }

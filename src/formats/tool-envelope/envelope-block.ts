@@ -47,7 +47,10 @@ export interface EnvelopeBlockOptions {
   readonly lenient?: boolean | undefined;
   /** Bytes of JSON; a larger block is refused before it is decoded. @default 16 MiB */
   readonly maxBytes?: number | undefined;
-  /** Decides about versions. @default version 1 alone */
+  /**
+   * Decides about versions: that of the prefix, and where the prefix says 1 a later one in `meta`, as writers have it that never
+   * change the prefix. @default version 1 alone
+   */
   readonly acceptVersion?: ((version: number) => boolean) | undefined;
 }
 
@@ -108,7 +111,7 @@ function readBlock(text: string, options: EnvelopeBlockOptions): ParsedEnvelope 
   }
   const tolerated: Tolerated[] = [];
   const json = readJson(lenient ? straighten(encoded, tolerated) : encoded, lenient, tolerated);
-  const envelope = readShape(json, version);
+  const envelope = readShape(json, version, acceptVersion);
   return tolerated.length > 0 ? { ...envelope, tolerated } : envelope;
 }
 
@@ -191,7 +194,11 @@ function parseEnvelopeJson(json: string, openings: number | undefined): unknown 
   }
 }
 
-function readShape(value: unknown, version: number): ParsedEnvelope {
+function readShape(
+  value: unknown,
+  version: number,
+  acceptVersion: (version: number) => boolean,
+): ParsedEnvelope {
   if (!isObject(value) || !Object.hasOwn(value, "payload") || !Object.hasOwn(value, "meta")) {
     throw failure("bad_shape", 'The envelope is not an object with "payload" and "meta".');
   }
@@ -202,7 +209,7 @@ function readShape(value: unknown, version: number): ParsedEnvelope {
       'The envelope\'s "meta" lacks "tool" (text), "ts" (text) or "version" (number).',
     );
   }
-  if (meta.version !== version) {
+  if (meta.version !== version && !(isLater(meta.version, version) && acceptVersion(meta.version))) {
     throw failure(
       "version_mismatch",
       `The block's prefix says version ${version}, its meta says ${meta.version}.`,
@@ -210,6 +217,11 @@ function readShape(value: unknown, version: number): ParsedEnvelope {
   }
   for (const key in value) if (key !== "payload" && key !== "meta") return withExtra(value, meta);
   return { payload, meta };
+}
+
+/** Behind the prefix of version 1, `meta` may say a later version. */
+function isLater(version: number, prefix: number): boolean {
+  return prefix === 1 && Number.isSafeInteger(version) && version > 1;
 }
 
 function withExtra(value: Record<string, unknown>, checked: ToolEnvelopeMeta): ParsedEnvelope {

@@ -31,11 +31,11 @@ export interface WorkflowEnvelopePayload {
   readonly displayName: string;
   readonly instructionId: string;
   readonly model: { readonly id: string; readonly label: string };
-  readonly steps: readonly WorkflowStep[];
+  readonly steps: WorkflowStep[];
   /** Open objects, kept verbatim. */
-  readonly recommendations: readonly Readonly<Record<string, unknown>>[];
+  readonly recommendations: Record<string, unknown>[];
   /** Open objects, kept verbatim. */
-  readonly artifacts: readonly Readonly<Record<string, unknown>>[];
+  readonly artifacts: Record<string, unknown>[];
 }
 
 /** What a tool answers with when it fails. */

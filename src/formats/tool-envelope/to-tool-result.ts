@@ -1,7 +1,10 @@
+import type { AuthoredResult } from "../../core/envelope/envelope.ts";
 import { type CallToolResult, textBlock } from "../../core/result/call-tool-result.ts";
+import { renderToolError } from "../../core/result/human-text.ts";
+import { markResult } from "../authored.ts";
 import { toEnvelopeBlock } from "./envelope-block.ts";
 import { isMcpErrorPayload, type McpErrorPayload } from "./payloads.ts";
-import { renderToolError } from "./render-error.ts";
+import { toolEnvelopeCodec } from "./tool-envelope-codec.ts";
 
 /** What `toToolResult` is told. */
 export interface ToolResultOptions<T = unknown> {
@@ -21,7 +24,7 @@ export interface ToolResultOptions<T = unknown> {
 }
 
 /** Writes a result as a tool envelope: Markdown for people, then the block for programs. */
-export function toToolResult<T>(options: ToolResultOptions<T>): CallToolResult {
+export function toToolResult<T>(options: ToolResultOptions<T>): CallToolResult & AuthoredResult<T> {
   const { payload, meta, isError = isMcpErrorPayload(payload) } = options;
   if (typeof meta?.tool !== "string")
     throw new TypeError("A tool envelope needs meta.tool, the name of the tool.");
@@ -29,7 +32,10 @@ export function toToolResult<T>(options: ToolResultOptions<T>): CallToolResult {
   const stamped = meta.ts === undefined ? { ...meta, ts: new Date().toISOString() } : meta;
   const block = toEnvelopeBlock(payload, stamped as { tool: string; ts: string });
   const content = [textBlock(summaryMarkdown), textBlock(block)];
-  return isError ? { content, isError } : { content };
+  // A success says so where its payload would be taken for an error.
+  const isFlagged = isError || isMcpErrorPayload(payload);
+  const result: CallToolResult = isFlagged ? { content, isError } : { content };
+  return markResult(result, () => toolEnvelopeCodec.decode(result));
 }
 
 function defaultSummary(payload: unknown, tool: string): string {

@@ -6,13 +6,13 @@ import {
   textBlock,
   textOf,
 } from "../../core/result/call-tool-result.ts";
+import { describeResult, humanTexts } from "../../core/result/human-text.ts";
 import type { ResultError, ToolResult } from "../../core/result/tool-result.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
 import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
 import { createCodec, type Decoded, type Oddity, type ReadOptions } from "../codec.ts";
 import { toCategory } from "../error-code.ts";
 import { FormatError } from "../format-error.ts";
-import { describeResult } from "../human-text.ts";
 import { toJsonText } from "../json-text.ts";
 import { adviseRetry } from "../retry-advice.ts";
 import {
@@ -38,8 +38,7 @@ export const toolEnvelopeCodec = createCodec<CallToolResult>({
     const payload = payloadOf(result);
     const text = toEnvelopeBlock(payload, meta, recordOrNone(extra["envelope"]));
     const block = withUnknown<ContentBlock>(textBlock(text), extra["block"]);
-    const human =
-      result.content?.filter((item, i) => i === 0 || !isEnvelopeText(item)) ?? derivedContent(result);
+    const human = extra["verbatim"] === true ? (result.content ?? []) : humanContent(result);
     return writeCarrier(NAME, result, {
       content: insert(human, block, placesIn(extra["at"])),
       // Next to another value than the payload, nobody could tell which to believe.
@@ -105,8 +104,11 @@ export function readToolEnvelope(carrier: Carrier, { envelope, at }: FoundEnvelo
     ...(carrier.meta && { _meta: carrier.meta }),
   };
   const content = withoutBlocks(carrier.content, at) as readonly MCPContentBlock[];
+  const isDerived = isEqual(content, derivedContent(bare));
   const extra = {
     ...unusualParts(carrier, flagOf(isError, payload)),
+    // A text for people that leaves out what the error advises stays as it is.
+    ...(!isDerived && !isEqual(content, humanContent({ ...bare, content })) && { verbatim: true }),
     ...(!isEmpty(unknownMeta) && { meta: unknownMeta }),
     ...(envelope.extra && { envelope: envelope.extra }),
     ...(!isEqual(at, USUAL_PLACE) && { at }),
@@ -115,7 +117,7 @@ export function readToolEnvelope(carrier: Carrier, { envelope, at }: FoundEnvelo
   };
   const result: ToolResult = {
     ...bare,
-    ...(!isEqual(content, derivedContent(bare)) && { content }),
+    ...(!isDerived && { content }),
     ...(!isEmpty(extra) && { extra: { [NAME]: extra } }),
   };
   return {
@@ -169,12 +171,12 @@ function toResultError(payload: object): ResultError {
   return { ...known, ...(!isEmpty(extra) && { extra }) } as unknown as ResultError;
 }
 
-function payloadOf({ isError, data, error, summary }: ToolResult): unknown {
+function payloadOf({ isError, data, error, summary, details: lines }: ToolResult): unknown {
   if (!isError || (error === undefined && data !== undefined)) return data ?? null;
   const { message = summary ?? "The tool failed.", code = "TOOL_ERROR" } = error ?? {};
   const { category = toCategory(error?.code), recoverable = isRecoverable(error) } = error ?? {};
-  const { details, suggestedAction, nextTool, extra } = error ?? {};
-  const text = details === undefined || typeof details === "string" ? details : toJsonText(details);
+  const { suggestedAction, nextTool, extra } = error ?? {};
+  const text = detailsText(error?.details, lines);
   const known = {
     category,
     code,
@@ -187,10 +189,29 @@ function payloadOf({ isError, data, error, summary }: ToolResult): unknown {
   return withUnknown(known, extra);
 }
 
+/** The format has one text for details: the facts of the error, or else the lines written for people. */
+function detailsText(details: unknown, lines: readonly string[] | undefined): string | undefined {
+  if (details === undefined) return lines === undefined || lines.length === 0 ? undefined : lines.join("\n");
+  return typeof details === "string" ? details : toJsonText(details);
+}
+
 /** What is known about errors of a kind, where this one says nothing. */
 function isRecoverable(error: ResultError | undefined): boolean {
   const { retryable, correctable } = error === undefined ? {} : adviseRetry(error);
   return retryable === true || correctable === true;
+}
+
+/** The blocks for people: what the result says of itself joins its first text, so that the first block says all of it. */
+function humanContent(result: ToolResult): readonly MCPContentBlock[] {
+  const { content } = result;
+  if (content === undefined) return derivedContent(result);
+  const [first, ...rest] = content.filter((item, i) => i === 0 || !isEnvelopeText(item));
+  const { lead, end } = humanTexts(result);
+  if (first === undefined || lead.length + end.length === 0)
+    return first === undefined ? [] : [first, ...rest];
+  const text = textOf(first);
+  if (text === undefined) return [textBlock([...lead, ...end].join("\n\n")), first, ...rest];
+  return [{ ...first, text: [...lead, text, ...end].join("\n\n") } as MCPContentBlock, ...rest];
 }
 
 /** What people read when nobody wrote them a text. */

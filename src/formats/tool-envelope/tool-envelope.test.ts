@@ -133,6 +133,24 @@ describe("reading a block", () => {
     );
   });
 
+  it("TE-4 asks the policy about a later version in meta too, behind the prefix of version 1", () => {
+    const text = block('{"payload":1,"meta":{"tool":"t","ts":"","version":2}}');
+    const asked: number[] = [];
+    const acceptVersion = (version: number) => asked.push(version) > 0;
+    expect(parseEnvelopeBlock(text, { acceptVersion }).meta.version).toBe(2);
+    expect(asked).toEqual([1, 2]);
+    expect(refusal(() => parseEnvelopeBlock(text, { acceptVersion: (version) => version === 1 }))).toBe(
+      "version_mismatch",
+    );
+    const result = {
+      content: [
+        { type: "text", text: "One" },
+        { type: "text", text },
+      ],
+    };
+    expect(decodeToolResult(result, { acceptVersion })).toMatchObject({ format: "tool-envelope", data: 1 });
+  });
+
   it("TE-5 keeps unknown fields, whatever their names", () => {
     const text = block(
       '{"payload":{"__proto__":1},"meta":{"tool":"t","ts":"","version":1,"x":2},"constructor":3}',

@@ -1,6 +1,7 @@
 import { MOST_PATTERN_CHARACTERS } from "../glob-pattern.ts";
 import type { OperationPolicy, RetryPolicy, SourcePolicy } from "../policy/policy.ts";
-import { type ConfigSchema, definition, fields, flag, list, text, whole } from "./schema-parts.ts";
+import { type ResultTemplate, TEMPLATE_PATTERN } from "../policy/result-template.ts";
+import { type ConfigSchema, choice, definition, fields, flag, list, text, whole } from "./schema-parts.ts";
 
 /** A pattern of names: `*` any characters, `?` one, `{a,b}` either. */
 export const PATTERN: ConfigSchema = { type: "string", minLength: 1, maxLength: MOST_PATTERN_CHARACTERS };
@@ -18,6 +19,28 @@ const RATE = {
   calls: whole("Calls in a period.", 1),
   perMs: whole("The period, in milliseconds.", 1),
 } satisfies Record<keyof NonNullable<OperationPolicy["rate"]>, ConfigSchema>;
+
+const template = (description: string): ConfigSchema => ({
+  description,
+  type: "string",
+  minLength: 1,
+  pattern: TEMPLATE_PATTERN,
+});
+
+const RENDER = {
+  status: choice("How the result is headed. Default: ok.", ["ok", "info", "warn"]),
+  summary: template('One line, such as "{#/items} orders of {/customer/name}".'),
+  details: list("Lines for people.", template("A line.")),
+  nextSteps: list("What the agent may do now.", template("A line.")),
+  markdown: template("A text in place of the data's JSON, for hosts that show text alone."),
+  links: list(
+    "Where more can be read.",
+    fields("A link.", { uri: template("Its address."), name: template("What it is called.") }, [
+      "uri",
+      "name",
+    ]),
+  ),
+} satisfies Record<keyof ResultTemplate, ConfigSchema>;
 
 const OPERATION = {
   enabled: flag("False takes the operation away: it is neither listed nor callable. Default: true."),
@@ -48,6 +71,10 @@ const OPERATION = {
   resultBudget: whole(
     "Characters of a result, written as JSON, that are sent whole over MCP; longer ones become a preview and a link. Default: 200000.",
     1,
+  ),
+  render: fields(
+    "What is said about ok results where the operation says nothing itself. Places in its texts: {/pointer} is the value at a JSON pointer into the data, {#/pointer} how many items it has. A text with a place that leads nowhere is left out. Default: nothing.",
+    RENDER,
   ),
 } satisfies Record<keyof OperationPolicy, ConfigSchema>;
 

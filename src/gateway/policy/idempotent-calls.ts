@@ -136,6 +136,6 @@ function endingOf(error: CallError, operationId: string): Ending {
 
 function fromAnswer({ status, body }: HttpAnswer): ResponseEnvelope {
   if (status === OK) return decodeEnvelope(body as string);
-  const { code, message, ...rest } = JSON.parse(body as string);
-  throw new CallError(code, message, { ...rest, stack: false });
+  const { code, message, retryable, correctable, httpStatus, details } = JSON.parse(body as string);
+  throw new CallError(code, message, { retryable, correctable, httpStatus, details, stack: false });
 }

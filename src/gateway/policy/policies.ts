@@ -1,7 +1,7 @@
 import type { Hooks } from "../../core/execution/hooks.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { GatewayLimits } from "../config/gateway-config.ts";
-import { isAdmitted, withScopes } from "./admit-operation.ts";
+import { isAdmitted, withPolicy } from "./admit-operation.ts";
 import { PolicyBook, type PolicyRules } from "./policy-book.ts";
 import { PolicyHooks, type SourceRequest } from "./policy-hooks.ts";
 import { toPolicyLimits } from "./policy-limits.ts";
@@ -26,10 +26,12 @@ export interface SourceRule {
 export interface Policies {
   /** Stand around every call, nested ones too, inside of observers: `registry.use(policies.hooks)`, last. */
   readonly hooks: Hooks;
-  /** Gives an operation of a source as it is registered, with the scopes that policies ask for; nothing for one that is left out. */
+  /** Gives an operation of a source as it is registered, with the scopes that policies ask for and what they say about its results; nothing for one that is left out. */
   admit(operation: AnyOperation, source?: string): AnyOperation | undefined;
   /** Whether an operation of a source that has not told of it yet would be left out. */
   leavesOut(operationId: string, source: string): boolean;
+  /** The scopes that policies ask for where an operation of a source is called, known or not; all must be held. */
+  scopesOf(operationId: string, source: string): readonly string[];
   /** Characters of a result that are sent whole over MCP; nothing where no policy says it. */
   budgetOf(operationId: string): number | undefined;
   /** What holds for what a source offers besides operations: resources and prompts. */
@@ -55,12 +57,13 @@ export function createPolicies({ rules, limits, isShared = true }: PoliciesOptio
     admit(operation, source = book.rules.sourceOf(operation.id)) {
       const policy = book.merge(operation.id, source);
       const ofSource = source === undefined ? undefined : book.rules.sources.get(source);
-      return isAdmitted(operation, policy, ofSource) ? withScopes(operation, policy.scopes) : undefined;
+      return isAdmitted(operation, policy, ofSource) ? withPolicy(operation, policy) : undefined;
     },
     leavesOut(operationId, source) {
       const name = operationId.slice(source.length + 1);
       return !isAdmitted({ name }, book.merge(operationId, source), book.rules.sources.get(source));
     },
+    scopesOf: (operationId, source) => book.merge(operationId, source).scopes ?? [],
     budgetOf: (operationId) => book.of(operationId).resultBudget,
     ofSource(source) {
       const { enabled = true, scopes = [] } = book.ofSource(source);

@@ -24,7 +24,7 @@ export interface AppliedPolicy extends OperationPolicy {
 
 const FIELDS = [
   ...(["enabled", "scopes", "timeoutMs", "retries", "rate", "concurrency"] as const),
-  ...(["cacheMs", "singleFlight", "resultBudget"] as const),
+  ...(["cacheMs", "singleFlight", "resultBudget", "render"] as const),
 ];
 /** A name that no operation has: only wildcards match it. */
 export const ANY_NAME = "\u{10FFFF}";

@@ -1,3 +1,5 @@
+import type { ResultTemplate } from "./result-template.ts";
+
 /** How calls of an operation are made, and who may make them. */
 export interface OperationPolicy {
   /** False takes it away: it is neither listed nor callable. @default true */
@@ -18,6 +20,8 @@ export interface OperationPolicy {
   readonly singleFlight?: boolean | undefined;
   /** Characters of a result, written as JSON, that are sent whole over MCP; longer ones become a preview and a link. @default 200_000 */
   readonly resultBudget?: number | undefined;
+  /** What is said about ok results where the operation says nothing: a summary, next steps, links, from templates over the data. @default nothing */
+  readonly render?: ResultTemplate | undefined;
 }
 
 /** How often and when a call is tried again. */

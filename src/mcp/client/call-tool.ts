@@ -4,7 +4,7 @@ import { LONGEST_DELAY, monotonicNow } from "../../core/execution/deadline.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
 import type { Metadata, OperationContext } from "../../core/operation/operation-context.ts";
-import { INPUT_META_KEY } from "../meta-keys.ts";
+import { INPUT_META_KEY, REQUEST_ID_META_KEY } from "../meta-keys.ts";
 import type { McpConnection, McpRequestOptions } from "./mcp-connection.ts";
 
 /** When input is sent as the member `input` of the arguments: always, never, or where it is no object and so cannot be them. */
@@ -21,6 +21,8 @@ export interface ToolCall {
   readonly wrapsInput?: WrapsInput | undefined;
   /** What the call is about; a trace in it goes on to the server. @default none */
   readonly metadata?: Metadata | undefined;
+  /** Under which the server runs and logs the call, where it is one of Waybill's. @default its own */
+  readonly requestId?: string | undefined;
 }
 
 /** The keys of `_meta` that carry a trace on, as the protocol names them. */
@@ -35,7 +37,12 @@ export async function callTool(
 ): Promise<unknown> {
   const isOddInput = call.wrapsInput === "unless-object" && !isArguments(call.input);
   const args = isOddInput ? { input: call.input } : toArguments(call);
-  const _meta = { ...traceOf(call.metadata), ...(isOddInput && { [INPUT_META_KEY]: "wrapped" }) };
+  const { requestId } = call;
+  const _meta = {
+    ...traceOf(call.metadata),
+    ...(requestId !== undefined && { [REQUEST_ID_META_KEY]: requestId }),
+    ...(isOddInput && { [INPUT_META_KEY]: "wrapped" }),
+  };
   const params = {
     name: call.tool,
     ...(args && { arguments: args }),

@@ -61,7 +61,7 @@ export interface ImportOptions {
   readonly pagers?: Readonly<Record<string, Pager>> | undefined;
   /** Takes the value out of `{ result: … }` where the advertised schema is exactly that. @default true */
   readonly unwrapResult?: boolean | undefined;
-  /** What happens to data that misses its schema. @default "warn" */
+  /** What happens to data that misses its schema. @default what the registry does */
   readonly outputPolicy?: OutputPolicy | undefined;
   /** Refuses calls of tools that are not as they were when they were approved. @default no tool is refused */
   readonly pin?: PinOptions | undefined;

@@ -152,7 +152,7 @@ function toImported(tool: Readonly<Record<string, unknown>>, material: Material)
       ...(output !== undefined && { outputSchema: output }),
       ...(annotations && { annotations }),
       ...pagerOf(plan.name, options),
-      outputPolicy: options.outputPolicy ?? "warn",
+      ...(options.outputPolicy !== undefined && { outputPolicy: options.outputPolicy }),
       source: "mcp",
       _meta: Object.freeze({ [TOOL_META_KEY]: toolMeta(tool, shown) }),
       handler: importing.handlerFor(plan),

@@ -234,7 +234,7 @@ describe("readToolResult, what Waybill says of its own results", () => {
       [],
       [text("No.")],
       [text("No."), text('{"approved":false}')],
-      [text('{"approved":true}'), text("No.")],
+      [text('It says {"approved":true}.')],
     ];
     for (const content of contents) {
       const result = said({ outcome: "tool-error", wire }, { isError: true, content });
@@ -245,6 +245,11 @@ describe("readToolResult, what Waybill says of its own results", () => {
       { isError: true, content: [text('{"approved":true}')] },
     );
     expect(readToolResult(shown, READING).data).toEqual({ approved: true });
+    const above = said(
+      { outcome: "tool-error", wire },
+      { isError: true, content: [text('{"approved":true}'), text("Next steps:\n- Ask.")] },
+    );
+    expect(readToolResult(above, READING).data).toEqual({ approved: true });
     const plain = said(
       { outcome: "tool-error", wire: toWire("why") },
       { isError: true, content: [text("why")] },

@@ -10,8 +10,16 @@ import type { AnySchema } from "../../core/schema/any-schema.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
 import { fromWire } from "../../core/wire/wire.ts";
 import { mapMCPContentBlocks } from "../map-content-blocks.ts";
-import { type OutcomeFacts, readOutcomeFacts, readPage, readWire, readWrapsResult } from "./tool-facts.ts";
+import {
+  type OutcomeFacts,
+  readOutcomeFacts,
+  readPage,
+  readSaid,
+  readWire,
+  readWrapsResult,
+} from "./tool-facts.ts";
 import { valueInside } from "./unwrap-result.ts";
+import { type WholeData, withoutCut, withWholeData } from "./whole-result.ts";
 
 /** How the results of one tool are read. */
 export interface ResultReading {
@@ -33,22 +41,27 @@ export interface ResultReading {
   readonly declared?: ReadonlySet<string> | undefined;
 }
 
-type Found = Pick<ReadResult, "data" | "obtained" | "code" | "message" | "details">;
+type Found = Pick<ReadResult, "data" | "obtained" | "code" | "message" | "details" | "said">;
 
 const NONE: ReadonlySet<string> = new Set();
 
 /**
  * Makes the envelope of what a tool answered: `data` is the structured content where there is some, whatever its value, else
  * what the options find, else the content blocks. Throws a `CallError` for what is no result (`OUTPUT_INVALID`), and the one that
- * an error result says it stands for.
+ * an error result says it stands for. `whole` is the data of an envelope that holds only a part of it.
  */
-export function readToolResult(result: unknown, reading: ResultReading): ResponseEnvelope {
-  const parts = takeApart(result, reading.tool);
+export function readToolResult(
+  result: unknown,
+  reading: ResultReading,
+  whole?: WholeData | undefined,
+): ResponseEnvelope {
+  const parts = takeApart(result, reading.tool, whole);
   const { isError, content, meta } = parts;
   const outcome = isError ? readOutcomeFacts(meta, reading.declared ?? NONE) : undefined;
   if (outcome?.outcome === "call-error") throw toCallErrorOf(outcome);
-  const found = findData(parts, reading);
-  const { data, obtained, ...published } = refine(found, parts);
+  const found = findData(parts, reading, whole);
+  const { data, obtained, said: written, ...published } = refine(found, parts);
+  const said = (reading.isServed ? readSaid(meta, content) : undefined) ?? written;
   const { code, message, details } = outcome ?? (isError ? published : {});
   const page = readPage(meta);
   const waybill: ResultFacts = {
@@ -57,6 +70,7 @@ export function readToolResult(result: unknown, reading: ResultReading): Respons
     ...(code !== undefined && { code }),
     ...(message !== undefined && { message }),
     ...(details !== undefined && { details }),
+    ...(said !== undefined && { said }),
   };
   return mcpEnvelope(data, {
     isError,
@@ -76,7 +90,7 @@ interface Parts {
   readonly meta: Readonly<Record<string, unknown>> | undefined;
 }
 
-function takeApart(result: unknown, tool: string): Parts {
+function takeApart(result: unknown, tool: string, whole: WholeData | undefined): Parts {
   if (!isPlainObject(result)) throw noResult(tool, "it is no object", result);
   const { content, structuredContent, isError, _meta } = result;
   const hasStructured = Object.hasOwn(result, "structuredContent") && structuredContent !== undefined;
@@ -91,7 +105,7 @@ function takeApart(result: unknown, tool: string): Parts {
     isError: isError === true,
     content: mapMCPContentBlocks(content),
     hasStructured,
-    structured: structuredContent,
+    structured: whole === undefined ? structuredContent : withWholeData(structuredContent, whole),
     meta: isPlainObject(_meta) ? _meta : undefined,
   };
 }
@@ -101,9 +115,12 @@ function noResult(tool: string, reason: string, cause: unknown): CallError {
   return new CallError("OUTPUT_INVALID", message, { details: { tool, reason }, cause });
 }
 
-function findData(parts: Parts, reading: ResultReading): Found {
+function findData(parts: Parts, reading: ResultReading, whole: WholeData | undefined): Found {
   const published = readPublished(parts, reading);
-  if (published !== undefined) return published;
+  if (published !== undefined) {
+    if (whole === undefined) return published;
+    return { ...published, data: whole.data, said: withoutCut(published.said, whole) };
+  }
   if (parts.hasStructured) {
     const isWrapped = reading.wrapped || (reading.mayWrap && readWrapsResult(parts.meta));
     const inner = isWrapped ? valueInside(parts.structured, "result") : undefined;
@@ -146,14 +163,17 @@ function refine(found: Found, parts: Parts): Found {
   }
 }
 
-/** An error shows its data as text alone, after why it happened, and nothing at all is written as nothing at all. */
-function isShown(data: unknown, { obtained }: Found, { hasStructured, isError, content }: Parts): boolean {
+/** An error shows its data as text alone, beside why it happened, and nothing at all is written as nothing at all. */
+function isShown(data: unknown, { obtained }: Found, parts: Parts): boolean {
+  const { hasStructured, isError, content, meta } = parts;
   if (obtained !== "content" || hasStructured) return false;
-  if (data === undefined) return content.length === (isError ? 1 : 0);
+  if (data === undefined) {
+    return content.length === (isError ? 1 : 0) || (isError && readSaid(meta, content) !== undefined);
+  }
   if (!isError) return false;
   const json = asJson(data);
   const text = typeof json === "string" ? json : JSON.stringify(json);
-  return textOf(content.at(-1)) === text;
+  return content.some((block) => textOf(block) === text);
 }
 
 function toCallErrorOf({ code = "", message, details, retryable, correctable }: OutcomeFacts): CallError {

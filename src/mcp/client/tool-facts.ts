@@ -1,4 +1,6 @@
-import type { PageFacts } from "../../core/envelope/response-meta.ts";
+import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import { isSaidFacts } from "../../core/envelope/is-response-envelope.ts";
+import type { PageFacts, SaidFacts } from "../../core/envelope/response-meta.ts";
 import { isErrorCode } from "../../core/errors/error-codes.ts";
 import { toErrorDetails } from "../../core/errors/error-details.ts";
 import { toJsonTextOrNone } from "../../core/json/json-text.ts";
@@ -113,6 +115,17 @@ export function readPage(meta: unknown): PageFacts | undefined {
   if (typeof next !== "string" || next.length > CURSOR_LENGTH) return undefined;
   const input = Object.hasOwn(page, "input") ? page["input"] : undefined;
   return input === undefined || isTooLong(input) ? { next } : { next, input };
+}
+
+/** Reads what the operation said beyond its data; its own blocks are those of the content that the result names. */
+export function readSaid(meta: unknown, content: readonly MCPContentBlock[]): SaidFacts | undefined {
+  const facts = memberOf(meta, RESULT_META_KEY);
+  const said = facts?.["said"];
+  if (facts === undefined || !isSaidFacts(said)) return undefined;
+  const { blocks } = facts;
+  const places = new Set<unknown>(Array.isArray(blocks) ? blocks : []);
+  const shown = content.filter((_, index) => places.has(index));
+  return { ...said, content: shown };
 }
 
 function isTooLong(input: unknown): boolean {

@@ -5,7 +5,7 @@ import type { CallerSide } from "../../core/operation/caller-side.ts";
 import type { Metadata, OperationContext } from "../../core/operation/operation-context.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { RegistryChange } from "../../core/registry/executor.ts";
-import { callTool, requestOptionsOf, streamOptionsOf } from "./call-tool.ts";
+import { callTool, requestOptionsOf, streamOptionsOf, type ToolCall } from "./call-tool.ts";
 import { guardCallback } from "./guard-callback.ts";
 import type { ImportLimits, ImportOptions } from "./import-options.ts";
 import type { ImportedTool, ToolPlan } from "./import-tool.ts";
@@ -126,7 +126,7 @@ export class ToolSet {
     if (plan.streams) return (input, context) => this.#stream(plan, input, context);
     const { timeoutMs } = this.#given.options;
     return (input, context) =>
-      this.#run(plan, { input, metadata: context.metadata }, requestOptionsOf(context, timeoutMs));
+      this.#run(plan, toCall(plan, input, context), requestOptionsOf(context, timeoutMs));
   }
 
   #stream(plan: ToolPlan, input: unknown, context: OperationContext): ToolStream {
@@ -135,13 +135,13 @@ export class ToolSet {
       limit: this.#given.limits.waitingValues,
       signal: options.signal,
       run: (onProgress, signal) =>
-        this.#run(plan, { input, metadata: context.metadata }, { ...options, onProgress, signal }),
+        this.#run(plan, toCall(plan, input, context), { ...options, onProgress, signal }),
     });
   }
 
   async #run(
     plan: Pick<ToolPlan, "name" | "reading"> & Partial<ToolPlan>,
-    call: { readonly input: unknown; readonly metadata: Metadata | undefined },
+    call: Pick<ToolCall, "input" | "metadata" | "requestId">,
     options: McpRequestOptions,
   ): Promise<ResponseEnvelope> {
     const { name, inputSchema, wrapsInput, reading, definition } = plan;
@@ -153,7 +153,8 @@ export class ToolSet {
     if (!reading.isServed || plan.streams) return readToolResult(result, reading);
     const timeoutMs = until === undefined ? undefined : Math.max(0, until - monotonicNow());
     const fetching = { tool: name, request: { signal: options.signal, timeoutMs }, warn };
-    return readToolResult(await withWhole(connection, result, fetching), reading);
+    const { result: read, whole } = await withWhole(connection, result, fetching);
+    return readToolResult(read, reading, whole);
   }
 
   /** Says once what is wrong with a tool, however often it is listed; of many, with the first ones. */
@@ -175,6 +176,16 @@ export class ToolSet {
     this.#warned.add(message);
     return true;
   }
+}
+
+/** What one call of a tool sends; a server of Waybill is told the request id as well. */
+function toCall(
+  { reading }: ToolPlan,
+  input: unknown,
+  context: OperationContext,
+): Pick<ToolCall, "input" | "metadata" | "requestId"> {
+  const { metadata } = context;
+  return reading.isServed ? { input, metadata, requestId: context.requestId } : { input, metadata };
 }
 
 function noTool(tool: string): CallError {

@@ -1,4 +1,5 @@
 import type { InputRequiredResult } from "@modelcontextprotocol/server";
+import type { MCPResponseMeta } from "../../core/envelope/response-meta.ts";
 import { isCallError } from "../../core/errors/errors.ts";
 import { randomId } from "../../core/execution/request-id.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
@@ -7,9 +8,9 @@ import type { ExecuteOptions } from "../../core/registry/executor.ts";
 import type { CallToolResult } from "../../core/result/call-tool-result.ts";
 import { type EndedCall, endCall } from "../../core/result/ended-call.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
-import { INPUT_META_KEY } from "../meta-keys.ts";
+import { INPUT_META_KEY, REQUEST_ID_META_KEY } from "../meta-keys.ts";
 import { inputOf } from "./describe-tool.ts";
-import { type Exchange, metadataOf } from "./exchange.ts";
+import { type Exchange, givenRequestId, metadataOf } from "./exchange.ts";
 import { checkParamHeaders, forgiveHeaders } from "./http-params.ts";
 import type { PeerRequest } from "./peer-request.ts";
 import { invalidParams, quoted } from "./protocol-errors.ts";
@@ -28,7 +29,8 @@ export async function callTool(
   if (typeof name !== "string") throw invalidParams("A call needs the name of a tool.");
   const format = served.formatFor(request);
   const operation = served.table.find(name, request.identity);
-  if (operation === undefined || operation.visibility === "internal") return missingTool(served, name);
+  if (operation === undefined || operation.visibility === "internal")
+    return missingTool(served, request, name);
   const input = readInput({ served, request, operation, name, args: params["arguments"] });
   return await request.run("tools/call", name, async (run, exchange) => {
     const ending = endOperation({ served, request, run, exchange }, operation, input);
@@ -36,7 +38,8 @@ export async function callTool(
     if ("content" in call) return call;
     if (isHidden(served, call)) throw unknownTool(name);
     if ("error" in call.outcome) request.assertCapable(call.outcome.error);
-    return await toResult(call, { served, request, operation, format });
+    const result = await toResult({ ...call, calledAs: name }, { served, request, operation, format });
+    return withRequestId(result, request);
   });
 }
 
@@ -90,7 +93,8 @@ export async function endOperation(
   const content = await served.ownLinks(operation.namespace, meta.content, { signal: run.signal, identity });
   if (content === meta.content) return call;
   // Where a tool gave no data, its content stands for it.
-  const envelope = { data: isEqual(data, meta.content) ? content : data, meta: { ...meta, content } };
+  const shown: MCPResponseMeta = { ...meta, content: [...content] };
+  const envelope = { data: isEqual(data, meta.content) ? shown.content : data, meta: shown };
   return { ...call, outcome: { envelope } };
 }
 
@@ -101,7 +105,7 @@ function toExecuteOptions(
 ): ExecuteOptions & { readonly requestId: string } {
   const metadata = metadataOf(context);
   return {
-    requestId: randomId(),
+    requestId: givenRequestId(context) ?? randomId(),
     signal: run.signal,
     onProgress: (value) => exchange.progress(value),
     onLog: (line) => exchange.log(line, operationId),
@@ -109,6 +113,13 @@ function toExecuteOptions(
     ...(run.caller !== undefined && { caller: run.caller }),
     ...(metadata !== undefined && { metadata }),
   };
+}
+
+/** A caller who gave a request id gets it back, whatever the format. */
+function withRequestId(result: CallToolResult, { context }: PeerRequest): CallToolResult {
+  const requestId = givenRequestId(context);
+  if (requestId === undefined) return result;
+  return { ...result, _meta: { ...result._meta, [REQUEST_ID_META_KEY]: requestId } };
 }
 
 /** Unwraps what `toServedInput` wrapped; without arguments, an operation that declares no input gets none. */
@@ -129,8 +140,8 @@ function toGivenUp(thrown: unknown): CallToolResult {
 }
 
 /** Where it is known why a tool is not there, that is a failed call; else nobody has heard of it. */
-function missingTool(served: ServedTools, name: string): CallToolResult {
-  const error = served.explainMissing(name);
+function missingTool(served: ServedTools, { identity }: PeerRequest, name: string): CallToolResult {
+  const error = served.explainMissing(name, identity);
   if (error === undefined) throw unknownTool(name);
   return toFailure(error);
 }

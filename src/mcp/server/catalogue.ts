@@ -231,13 +231,14 @@ function missing({ identity }: PeerRequest, operationId: string): Ended {
 function toEntry({ operationId: id, outcome }: EndedCall): Record<string, unknown> {
   if ("error" in outcome) return { id, outcome: "call-error", error: outcome.error.toJSON() };
   const { data, meta } = outcome.envelope;
-  const { code, message, details } = meta.waybill ?? {};
+  const { code, message, details, said } = meta.waybill ?? {};
   const isError = meta.isError === true;
   return {
     id,
     outcome: isError ? "tool-error" : "ok",
     ...(data !== undefined && { data: asJson(data) }),
     ...(isError && { error: { code, message, details } }),
+    ...(said !== undefined && { said }),
   };
 }
 

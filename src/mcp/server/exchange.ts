@@ -1,8 +1,9 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
+import { isRequestId } from "../../core/execution/request-id.ts";
 import { toJsonTextOrNone } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { LogLine, Metadata } from "../../core/operation/operation-context.ts";
-import { IDEMPOTENCY_META_KEY } from "../meta-keys.ts";
+import { IDEMPOTENCY_META_KEY, REQUEST_ID_META_KEY } from "../meta-keys.ts";
 import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
 import { invalidParams } from "./protocol-errors.ts";
 
@@ -97,6 +98,17 @@ export function metadataOf(context: ServerContext): Metadata | undefined {
   });
   if (idempotencyKey !== undefined) return { ...Object.fromEntries(entries), idempotencyKey };
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+/** The keys of `_meta` under which callers give a request id, the first one that holds one counts. */
+const REQUEST_ID_KEYS = [REQUEST_ID_META_KEY, "requestId", "request_id", "correlation_id"];
+
+/** The request id a caller gave; one that is not short and printable is as good as none. */
+export function givenRequestId(context: ServerContext): string | undefined {
+  const meta = context.mcpReq._meta as Readonly<Record<string, unknown>> | undefined;
+  if (meta === undefined) return undefined;
+  const key = REQUEST_ID_KEYS.find((name) => Object.hasOwn(meta, name) && isRequestId(meta[name]));
+  return key === undefined ? undefined : (meta[key] as string);
 }
 
 /** A key that cannot be used is refused: its client counts on it. */

@@ -136,7 +136,9 @@ export interface McpServerOptions {
   /** `limits.inlineCharacters` of one operation, by id; nothing means the usual bound. @default the usual bound for all */
   readonly inlineCharactersOf?: ((operationId: string) => number | undefined) | undefined;
   /** Says why there is no tool of that name, where that is known; else it is an unknown one. @default nothing is known */
-  readonly explainMissing?: ((toolName: string) => CallError | undefined) | undefined;
+  readonly explainMissing?:
+    | ((toolName: string, identity: Identity | undefined) => CallError | undefined)
+    | undefined;
   /** What imported servers offer besides tools is passed on. */
   readonly providers?: readonly McpProvider[] | LiveMcpProviders | undefined;
   readonly resources?: readonly LocalResource[] | undefined;

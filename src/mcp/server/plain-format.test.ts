@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { mcpEnvelope, toolError } from "../../core/envelope/envelope.ts";
+import { mcpEnvelope, toolError, withData } from "../../core/envelope/envelope.ts";
 import { defineOperation } from "../../core/operation/operation.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
 import type { CallToolResult } from "../../core/result/call-tool-result.ts";
@@ -41,6 +41,25 @@ describe("plainFormat", () => {
       content: [{ type: "text", text }],
       structuredContent: data,
     });
+  });
+
+  it("RE-30 says data that a handler put into the result of another tool, in text too", async () => {
+    const meta = {
+      content: [{ type: "text", text: "Old." }],
+      structuredContent: { n: 1 },
+      _meta: { "x.y/z": 1 },
+    } as const;
+    const changed = (isError: boolean) => () =>
+      withData(mcpEnvelope({ n: 1 }, { ...meta, isError }), { n: 2 });
+    const content = [{ type: "text", text: '{"n":2}' }];
+    expect(await written(changed(false))).toEqual({
+      content,
+      structuredContent: { n: 2 },
+      _meta: { "x.y/z": 1 },
+    });
+    // Structured content that misses the schema would make clients throw an error away.
+    const refused = await written(changed(true), { type: "object", required: ["m"] });
+    expect([refused.content, refused.isError, refused.structuredContent]).toEqual([content, true, undefined]);
   });
 
   it("RE-30 says nothing where there is nothing, but for those who can tell undefined from no data", async () => {

@@ -1,12 +1,20 @@
-import type { MCPResponseMeta, ResponseEnvelope } from "../../core/envelope/response-meta.ts";
+import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import type { MCPResponseMeta, ResponseEnvelope, SaidFacts } from "../../core/envelope/response-meta.ts";
 import type { CallError } from "../../core/errors/errors.ts";
 import { asJson } from "../../core/json/as-json.ts";
 import { toJsonTextOrNone } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
-import { type CallToolResult, type ContentBlock, textBlock } from "../../core/result/call-tool-result.ts";
+import {
+  type CallToolResult,
+  type ContentBlock,
+  RESULT_META_KEY,
+  textBlock,
+} from "../../core/result/call-tool-result.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
+import { layOutResult, linksFrom } from "../../core/result/human-text.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
+import { fromFacts, type ToolResult } from "../../core/result/tool-result.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
 import { foreignMeta } from "./describe-tool.ts";
@@ -23,7 +31,9 @@ export const plainFormat: ResultFormat = Object.freeze({
     if ("error" in outcome) return toErrorText(outcome.error);
     const { envelope } = outcome;
     if (envelope.meta.source === "mcp") return passOn(envelope.data, envelope.meta, operation);
-    return envelope.meta.isError === true ? toToolErrorText(envelope) : toDataResult(envelope.data);
+    if (envelope.meta.isError === true) return toToolErrorText(envelope);
+    const said = envelope.meta.waybill?.said;
+    return said === undefined ? toDataResult(envelope.data) : toSaidResult(envelope.data, said);
   },
 
   outputSchema({ outputSchema }: AnyOperation) {
@@ -44,6 +54,28 @@ function toDataResult(data: unknown): CallToolResult {
   return withStructured({ content: [textBlock(toText(structured))] }, structured);
 }
 
+/** Data with what its operation said about it: headline and details, the data or what was written in its place, next steps, links. */
+function toSaidResult(data: unknown, said: SaidFacts): CallToolResult {
+  const structured = data === undefined ? undefined : asJson(data);
+  const fields: ToolResult = { isError: false, ...fromFacts(false, { said }) };
+  const content = layOutResult(fields, structured === undefined ? undefined : toText(structured));
+  const result: CallToolResult = { content: [...content] as ContentBlock[], _meta: metaOf(said, content) };
+  return structured === undefined ? result : withStructured(result, structured);
+}
+
+/**
+ * What the operation's own `_meta` holds, and all it said for programs, so that the next hop says it too; of its blocks, which ones
+ * of the content they are.
+ */
+function metaOf(
+  { _meta, content = [], ...said }: SaidFacts,
+  shown: readonly MCPContentBlock[],
+): Record<string, unknown> {
+  const own = new Set(content);
+  const blocks = shown.flatMap((block, index) => (own.has(block) ? [index] : []));
+  return { ..._meta, [RESULT_META_KEY]: { said, ...(blocks.length > 0 && { blocks }) } };
+}
+
 /** The types of the SDK know objects alone; the protocol takes any JSON value since 2026-07-28. */
 function withStructured(result: CallToolResult, structured: unknown): CallToolResult {
   result.structuredContent = structured as Record<string, unknown>;
@@ -55,18 +87,34 @@ function toText(data: unknown): string {
 }
 
 function toToolErrorText({ data, meta }: ResponseEnvelope): CallToolResult {
-  const { code, message, details } = meta.waybill ?? {};
-  const content: ContentBlock[] = [];
-  if (message !== undefined || code !== undefined) {
-    content.push(textBlock(sayWhy({ code, message: message ?? "The operation said no.", details })));
+  const { code, message, details, said } = meta.waybill ?? {};
+  const { suggestedAction, nextTool, summary } = said ?? {};
+  const lines: string[] = [];
+  const reason = message ?? summary;
+  if (reason !== undefined || code !== undefined) {
+    lines.push(sayWhy({ code, message: reason ?? "The operation said no.", details }));
   }
-  if (data !== undefined) content.push(textBlock(toText(asJson(data))));
+  if (suggestedAction !== undefined) lines.push(`Suggestion: ${suggestedAction}`);
+  if (nextTool !== undefined) lines.push(`Next tool: ${nextTool}`);
+  const { error: _, summary: shown, content: own = [], ...fields } = fromFacts(true, { ...meta.waybill });
+  const isTold = shown === undefined || shown === reason;
+  // The data of an error is nowhere else to be seen, so that it is shown beside whatever was written about it.
+  const links = linksFrom(own);
+  const json = data === undefined ? [] : [textBlock(toText(asJson(data)))];
+  const blocks = layOutResult({
+    ...fields,
+    isError: true,
+    ...(!isTold && { summary: shown }),
+    content: [...own.slice(0, links), ...json, ...own.slice(links)],
+  });
+  const content = [...(lines.length > 0 ? [textBlock(lines.join("\n"))] : []), ...blocks] as ContentBlock[];
   if (content.length === 0) content.push(textBlock("The operation said no."));
-  return { content, isError: true };
+  return { content, isError: true, ...(said !== undefined && { _meta: metaOf(said, content) }) };
 }
 
 function passOn(data: unknown, meta: MCPResponseMeta, operation: AnyOperation | undefined): CallToolResult {
-  const _meta = foreignMeta(meta._meta);
+  const { said } = meta.waybill ?? {};
+  const _meta = { ...foreignMeta(meta._meta), ...(said !== undefined && metaOf(said, meta.content)) };
   const result: CallToolResult = { content: [...meta.content] as ContentBlock[] };
   if (Object.keys(_meta).length > 0) result._meta = _meta;
   if (meta.isError) result.isError = true;

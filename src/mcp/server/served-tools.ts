@@ -1,3 +1,4 @@
+import type { Identity } from "../../core/access/identity.ts";
 import type { CallError } from "../../core/errors/errors.ts";
 import { checkOptionsObject, describeValue } from "../../core/options/check-options.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
@@ -41,7 +42,7 @@ export interface ServedTools {
   /** How many characters of a result of this operation are sent whole. */
   inlineCharactersOf(operationId: string): number;
   /** Why there is no tool of that name, where that is known. */
-  explainMissing(toolName: string): CallError | undefined;
+  explainMissing(toolName: string, identity: Identity | undefined): CallError | undefined;
 }
 
 /** What else tools are served with. */
@@ -66,7 +67,7 @@ export function serveTools(
     running: new RunningCalls(),
     ...parts,
     inlineCharactersOf: (id) => options.inlineCharactersOf?.(id) ?? limits.inlineCharacters,
-    explainMissing: (name) => options.explainMissing?.(name),
+    explainMissing: (name, identity) => options.explainMissing?.(name, identity),
     formatFor(request) {
       const byName = namedFormats();
       const wanted: unknown = request.context.mcpReq._meta?.[FORMAT_META_KEY];

@@ -60,6 +60,7 @@ interface Attempt<R> {
 }
 
 const IDEMPOTENCY_HEADER = "idempotency-key";
+const REQUEST_ID_HEADER = "x-request-id";
 
 /** For calls that nobody can abort. */
 const NEVER = new LightSignal() as unknown as AbortSignal;
@@ -177,12 +178,14 @@ export class OperationCaller {
   }
 
   /** Headers that say something about the call rather than the input. */
-  #mark(draft: RequestDraft, { metadata }: OperationContext, lastEventId: string | undefined): void {
+  #mark(draft: RequestDraft, context: OperationContext, lastEventId: string | undefined): void {
     const { options } = this.#settings;
-    const { traceparent, idempotencyKey } = metadata;
+    const { traceparent, idempotencyKey } = context.metadata;
     if (options.trace === true && isHeaderText(traceparent)) draft.headers["traceparent"] = traceparent;
-    if (this.#operation.waybill !== undefined && isHeaderText(idempotencyKey))
-      draft.headers[IDEMPOTENCY_HEADER] = idempotencyKey;
+    if (this.#operation.waybill !== undefined) {
+      draft.headers[REQUEST_ID_HEADER] = context.requestId;
+      if (isHeaderText(idempotencyKey)) draft.headers[IDEMPOTENCY_HEADER] = idempotencyKey;
+    }
     if (this.#operation.described.type === "subscription")
       draft.headers["accept"] = streamTypes(this.#ready().plan);
     if (lastEventId !== undefined) draft.headers["last-event-id"] = lastEventId;

@@ -58,7 +58,12 @@ function isStreamed(response: StreamedResponse | WholeResponse): response is Str
   return response.status < 400 && !(response.body instanceof Uint8Array);
 }
 
-function toEnvelope({ data, event, error }: StreamItem, meta: EnvelopeMeta): ResponseEnvelope {
-  const facts: ResultFacts = { obtained: "body", ...(event !== undefined && { event }), ...error };
+function toEnvelope({ data, event, error, said }: StreamItem, meta: EnvelopeMeta): ResponseEnvelope {
+  const facts: ResultFacts = {
+    obtained: "body",
+    ...(event !== undefined && { event }),
+    ...(said !== undefined && { said }),
+    ...error,
+  };
   return httpEnvelope(data, { ...meta, isError: error !== undefined, waybill: facts });
 }

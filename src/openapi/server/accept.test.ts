@@ -38,6 +38,14 @@ describe("choosing a representation", () => {
     expect(negotiation.choose("application/vnd.waybill.data+json", undefined)).toEqual({
       kind: "data",
       exact: true,
+      orEnvelope: false,
+    });
+    expect(
+      negotiation.choose("application/json, application/vnd.waybill.envelope+json;q=0.5", undefined),
+    ).toEqual({
+      kind: "data",
+      exact: false,
+      orEnvelope: true,
     });
     expect(negotiation.choose("application/vnd.waybill.data+json;q=0, */*", undefined)).toMatchObject({
       exact: false,

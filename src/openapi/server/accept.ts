@@ -1,19 +1,20 @@
 import type { Identity } from "../../core/access/identity.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
-import { DATA_TYPE } from "../media-types.ts";
+import { DATA_TYPE, ENVELOPE_TYPE } from "../media-types.ts";
 import { requestError } from "./problem-answer.ts";
 
 /** How the result of a call is written: the data alone, the whole envelope, or a format. */
 export type Representation =
   | {
-      readonly kind: "data" /** Whether what plain JSON would change goes in its wire form. */;
+      readonly kind: "data";
+      /** Whether what plain JSON would change goes in its wire form. */
       readonly exact: boolean;
+      /** Whether the whole envelope is accepted as well, for what headers cannot hold. */
+      readonly orEnvelope: boolean;
     }
   | { readonly kind: "envelope" }
   | { readonly kind: "format"; readonly format: ResultFormat };
 
-/** The media type of a whole envelope. */
-export const ENVELOPE_TYPE = "application/vnd.waybill.envelope+json";
 /** The media type of subscriptions. */
 export const EVENTS_TYPE = "text/event-stream";
 
@@ -25,7 +26,8 @@ export function formatType(name: string): string {
 /** Tells one way of writing results from another. */
 export function representationName(representation: Representation): string {
   if (representation.kind === "format") return `format ${representation.format.name}`;
-  return representation.kind === "data" && representation.exact ? "exact data" : representation.kind;
+  if (representation.kind === "envelope") return "envelope";
+  return `${representation.exact ? "exact data" : "data"}${representation.orEnvelope ? " or envelope" : ""}`;
 }
 
 /** Chooses how to answer. */
@@ -36,8 +38,7 @@ export interface Negotiation {
   checkEvents(accept: string | undefined): void;
 }
 
-const DATA: Representation = { kind: "data", exact: false };
-const EXACT: Representation = { kind: "data", exact: true };
+const DATA: Representation = { kind: "data", exact: false, orEnvelope: false };
 const REMEMBERED = 256;
 const ACCEPT_CHARACTERS = 2_048;
 
@@ -93,8 +94,10 @@ function chooseBest(accept: string, choices: readonly Choice[]): Representation 
     const quality = choiceQuality(types, ranges);
     if (quality > most) [most, best] = [quality, representation];
   }
-  const isExact = ranges.some(({ type, quality }) => type === DATA_TYPE && quality > 0);
-  return best === DATA && isExact ? EXACT : best;
+  if (best !== DATA) return best;
+  const accepts = (wanted: string): boolean =>
+    ranges.some(({ type, quality }) => type === wanted && quality > 0);
+  return { kind: "data", exact: accepts(DATA_TYPE), orEnvelope: accepts(ENVELOPE_TYPE) };
 }
 
 /** Where the first type, which most results have, is not wanted, only others that are asked for by name make a choice. */

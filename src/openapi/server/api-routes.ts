@@ -236,12 +236,12 @@ export class ApiRoutes {
     const page = await this.answerDocs(caller, () => this.#document.value(caller.identity));
     if (page !== undefined) return page;
     const { basePath } = this.#table;
-    throw this.#explain(caller.request.path, basePath) ?? nothingThere(caller, this.#executor, basePath);
+    throw this.#explain(caller, basePath) ?? nothingThere(caller, this.#executor, basePath);
   }
 
-  #explain(path: string, basePath: string): CallError | undefined {
-    const id = idOfPath(path, basePath);
-    return id === undefined ? undefined : this.#explainMissing?.(id);
+  #explain({ request, identity }: AuthenticatedRequest, basePath: string): CallError | undefined {
+    const id = idOfPath(request.path, basePath);
+    return id === undefined ? undefined : this.#explainMissing?.(id, identity);
   }
 
   #representationFor({ request, identity }: AuthenticatedRequest): Representation {

@@ -107,8 +107,10 @@ export interface HttpHandlerOptions extends Omit<ToOpenApiOptions, "identity" | 
    * data. @default data for everybody
    */
   readonly formatOf?: ((identity: Identity | undefined) => string | undefined) | undefined;
-  /** Says why there is no operation of that id, where that is known; else there is none. @default nothing is known */
-  readonly explainMissing?: ((operationId: string) => CallError | undefined) | undefined;
+  /** Says why there is no operation of that id, where that is known and this caller may know it; else there is none. @default nothing is known */
+  readonly explainMissing?:
+    | ((operationId: string, identity: Identity | undefined) => CallError | undefined)
+    | undefined;
   /** Which ways of authentication the document and the page speak of where `authenticate` decides. @default none */
   readonly describedAuth?: ToOpenApiOptions["auth"];
   /** Serves `/docs`, with `swagger-ui-dist` where that is installed. @default true */

@@ -1,4 +1,4 @@
-import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
+import type { ResponseEnvelope, SaidFacts } from "../../core/envelope/envelope.ts";
 import { ERROR_CODES, isErrorCode } from "../../core/errors/error-codes.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import { toProblem } from "../../core/errors/problem.ts";
@@ -60,27 +60,52 @@ export function toolErrorStatus({ meta }: ResponseEnvelope): number {
 }
 
 function toolErrorProblem(envelope: ResponseEnvelope, requestId: string): ProblemBody {
-  const { code, message, details } = envelope.meta.waybill ?? {};
-  const said = {
+  const { code, message, details, said } = envelope.meta.waybill ?? {};
+  const told = {
     ...(code !== undefined && { code }),
     ...(message !== undefined && { message }),
     ...(details !== undefined && { details: toWire(details, { code: "OUTPUT_INVALID", errors: false }) }),
   };
-  const { message: _, ...shown } = said;
-  const traits = isErrorCode(code) ? ERROR_CODES[code] : { retryable: false, correctable: false };
+  const { message: _, ...shown } = told;
   return {
     ...TOOL_ERROR,
     status: toolErrorStatus(envelope),
-    detail: message ?? reasonIn(envelope) ?? TOOL_ERROR.title,
+    detail: message ?? said?.summary ?? reasonIn(envelope) ?? TOOL_ERROR.title,
     instance: instanceOf(requestId),
-    retryable: traits.retryable,
-    correctable: traits.correctable,
+    ...adviceOf(code, said?.recoverable),
     ...shown,
+    ...(said !== undefined && adviceMembers(said)),
     waybill: {
       outcome: "tool-error",
-      ...said,
+      ...told,
+      ...(said !== undefined && { said: toWire(said, { code: "OUTPUT_INVALID", errors: false }) }),
       wire: toWire(envelope.data, { code: "OUTPUT_INVALID", errors: false }),
     },
+  };
+}
+
+/** Whether to try again: what the operation said, else what is known about its code. */
+function adviceOf(
+  code: string | undefined,
+  recoverable: boolean | undefined,
+): { readonly retryable: boolean; readonly correctable: boolean } {
+  const { retryable, correctable } = isErrorCode(code)
+    ? ERROR_CODES[code]
+    : { retryable: false, correctable: false };
+  if (recoverable === undefined || recoverable === (retryable || correctable))
+    return { retryable, correctable };
+  // Said to be recoverable, and nothing says that the input is at fault: trying again is all that is left.
+  return { retryable: recoverable, correctable: false };
+}
+
+/** What an operation said to do about its error, as members of the problem. */
+function adviceMembers(said: SaidFacts): Record<string, JsonValue> {
+  const { category, suggestedAction, nextTool, nextSteps } = said;
+  return {
+    ...(category !== undefined && { category }),
+    ...(suggestedAction !== undefined && { suggestedAction }),
+    ...(nextTool !== undefined && { nextTool }),
+    ...(nextSteps !== undefined && { nextSteps: [...nextSteps] }),
   };
 }
 

@@ -12,13 +12,13 @@ const WIRE = { code: "OUTPUT_INVALID", errors: false } as const;
  */
 export function writeNext(id: string, envelope: ResponseEnvelope): string {
   const { data, meta } = envelope;
-  const { cursor, event, code, message, details } = meta.waybill ?? {};
+  const { cursor, event, code, message, details, said } = meta.waybill ?? {};
   const wire = toWire(data, WIRE);
   const text = data === undefined ? undefined : toJsonTextOrNone(data);
   const members = [
     ...(text === undefined ? [] : [`"data":${text}`]),
     ...(wire === data && text !== undefined ? [] : [`"wire":${JSON.stringify(wire)}`]),
-    ...writeMembers({ cursor, event }),
+    ...writeMembers({ cursor, event, said }),
     ...(isErrorEnvelope(envelope) ? ['"isError":true', ...writeMembers({ code, message, details })] : []),
   ];
   return writeEvent(id, "next", `{${members.join(",")}}`);

@@ -5,8 +5,8 @@ import { MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
 import { toJsonTextOrNone } from "../../core/json/json-text.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
 import { encodeEnvelope, toWire } from "../../core/wire/wire.ts";
-import { DATA_TYPE } from "../media-types.ts";
-import { ENVELOPE_TYPE, formatType, type Representation } from "./accept.ts";
+import { DATA_TYPE, ENVELOPE_TYPE } from "../media-types.ts";
+import { formatType, type Representation } from "./accept.ts";
 import type { AnswerHeaders, HttpAnswer } from "./http-exchange.ts";
 import { problemAnswer, toolErrorAnswer, toolErrorStatus } from "./problem-answer.ts";
 
@@ -44,8 +44,10 @@ export function writeOutcome(call: EndedCall, options: WriteOptions): HttpAnswer
     return problemAnswer(error, requestId, options.errorHeaders(error.httpStatus));
   }
   const { envelope } = outcome;
-  const headers = factHeaders(call.operationId, envelope, options.representation);
-  if (options.representation.kind === "envelope") {
+  const isWhole = options.representation.kind === "envelope" || needsEnvelope(envelope, options);
+  const representation: Representation = isWhole ? { kind: "envelope" } : options.representation;
+  const headers = factHeaders(call.operationId, envelope, representation);
+  if (isWhole) {
     headers["content-type"] = ENVELOPE_TYPE;
     const status = isErrorEnvelope(envelope) ? toolErrorStatus(envelope) : 200;
     return { status, headers, body: encodeEnvelope(envelope) };
@@ -53,6 +55,13 @@ export function writeOutcome(call: EndedCall, options: WriteOptions): HttpAnswer
   if (isErrorEnvelope(envelope)) return toolErrorAnswer(envelope, requestId, headers);
   const exact = options.representation.kind === "data" && options.representation.exact;
   return writeData(envelope, headers, { exact, nested: options.nested });
+}
+
+/** What an operation said about its data and no header holds travels in the envelope, for clients that take one. */
+function needsEnvelope({ meta }: ResponseEnvelope, { representation, nested }: WriteOptions): boolean {
+  if (meta.waybill?.said === undefined || meta.isError === true || nested) return false;
+  if (representation.kind !== "data" || !representation.orEnvelope) return false;
+  return (toAscii(meta.waybill)?.length ?? 0) > FACTS_CHARACTERS;
 }
 
 function writeData(
@@ -133,7 +142,8 @@ function factHeaders(
 function writeFacts(facts: ResultFacts, needsPage: boolean): string | undefined {
   const all = toAscii(facts);
   if (all !== undefined && all.length <= FACTS_CHARACTERS) return all === "{}" ? undefined : all;
-  const { page } = facts;
+  const { page, said, ...others } = facts;
+  if (said !== undefined) return writeFacts({ ...others, ...(page && { page }) }, needsPage);
   if (!needsPage || (page?.next === undefined && page?.input === undefined)) return undefined;
   const needed = toAscii({ page });
   if (needed !== undefined && needed.length <= PAGE_CHARACTERS) return needed;

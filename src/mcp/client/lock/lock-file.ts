@@ -3,6 +3,7 @@ import { readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promise
 import { dirname } from "node:path";
 import { parseJsonText } from "../../../core/json/json-text.ts";
 import type { JsonValue } from "../../../core/json/json-value.ts";
+import { escapeHidden } from "../../../core/text/clean-text.ts";
 import { canonicalJson } from "./definition-hash.ts";
 import { HoldLost, holdFile } from "./file-hold.ts";
 import { readToolLock, type ToolLock } from "./tool-lock.ts";
@@ -72,7 +73,8 @@ async function assertFolder(path: string): Promise<void> {
 
 async function replaceFile(path: string, lock: ToolLock, assertReady: () => Promise<void>): Promise<void> {
   const sorted: unknown = JSON.parse(canonicalJson(lock as unknown as JsonValue));
-  const text = `${JSON.stringify(sorted, undefined, 2)}\n`;
+  // Whoever reviews the file sees all that is in it.
+  const text = `${escapeHidden(JSON.stringify(sorted, undefined, 2))}\n`;
   const target = await toRealPath(path);
   const draft = `${target}.${randomUUID()}.tmp`;
   try {

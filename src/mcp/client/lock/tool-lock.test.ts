@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { rejection } from "../../../../test/make-operation.ts";
 import type { JsonValue } from "../../../core/json/json-value.ts";
+import { cleanText } from "../../../core/text/clean-text.ts";
 import { DIFF_LIMITS, diffDefinitions } from "./definition-diff.ts";
 import { canonicalJson, hashDefinition, toDefinition } from "./definition-hash.ts";
 import { readLockFile, writeLockFile } from "./lock-file.ts";
@@ -167,4 +168,15 @@ describe("lock files", () => {
       "cannot be written",
     );
   });
+});
+
+it("Mcp: a lock file shows all that is in it, and nothing that hides in a definition is lost", async () => {
+  const path = join(await mkdtemp(join(tmpdir(), "waybill-shown-")), "waybill.lock.json");
+  const hidden = "\u0085\u009b\u202e\u2066\u200b\ue000\u{E0041}\u{F0000}";
+  const inputSchema = { type: "object", properties: { [hidden]: { enum: [hidden] } } };
+  const lock = createToolLock("post", [{ name: "send", description: `Sends${hidden}.`, inputSchema }]);
+  await writeLockFile(path, lock);
+  const text = await readFile(path, "utf8");
+  expect(cleanText(text)).toEqual({ text, findings: [] });
+  expect(await readLockFile(path)).toEqual(lock);
 });

@@ -1,3 +1,4 @@
+import { isSaidFacts } from "../../../core/envelope/is-response-envelope.ts";
 import type { ResultFacts } from "../../../core/envelope/response-meta.ts";
 import { isErrorCode } from "../../../core/errors/error-codes.ts";
 import { toErrorDetails } from "../../../core/errors/error-details.ts";
@@ -75,10 +76,12 @@ export function readToolFacts(told: Record<string, unknown>): ResultFacts {
   const code = ownMember(told, "code");
   const message = ownMember(told, "message");
   const details = toErrorDetails(ownMember(told, "details"));
+  const said = ownMember(told, "said");
   return {
     ...(typeof code === "string" && CODE.test(code) && { code }),
     ...(typeof message === "string" && { message: cleanMessage(message, MESSAGE_LENGTH["tool-error"]) }),
     ...(details !== undefined && { details }),
+    ...(isSaidFacts(said) && { said }),
   };
 }
 

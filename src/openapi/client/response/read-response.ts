@@ -1,11 +1,12 @@
 import { httpEnvelope } from "../../../core/envelope/envelope.ts";
+import { isSaidFacts } from "../../../core/envelope/is-response-envelope.ts";
 import type { PageFacts, ResponseEnvelope, ResultFacts } from "../../../core/envelope/response-meta.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { parseJsonTextOrNone } from "../../../core/json/json-text.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
 import type { SchemaIssue } from "../../../core/schema/schema-issue.ts";
 import { cutText } from "../../../core/text/cut-text.ts";
-import { type MediaType, parseMediaType } from "../../media-types.ts";
+import { ENVELOPE_TYPE, type MediaType, parseMediaType } from "../../media-types.ts";
 import type { WholeResponse } from "../http-message.ts";
 import type { OperationPlan } from "../plan.ts";
 import { createDeclaredCheck } from "./declared-check.ts";
@@ -50,6 +51,7 @@ export function createResponseReader(plan: OperationPlan, options: ResponseReade
     const facts = factsOf(response, isWaybill);
     if ((status >= 200 && status < 300) || (status === 304 && isUnchangedAllowed)) {
       if (isEmpty) return toEnvelope(response, undefined, false, facts);
+      if (isWaybill && isEnvelope(response)) return readEnvelope(response, operationId, facts);
       const { data, type, inexact } = readBody(response, plan, options);
       const violations = check === undefined ? inexact : joined(inexact, check(status, type, data));
       const told = violations === undefined ? facts : { ...facts, violations };
@@ -78,16 +80,43 @@ function toEnvelope(
 
 function factsOf(response: WholeResponse, isWaybill: boolean): ResultFacts {
   const { attempts } = response;
-  const page = isWaybill ? readPage(headerOf(response.headers, FACTS_HEADER)) : undefined;
-  if (attempts <= 1 && page === undefined) return { obtained: "body" };
-  return { obtained: "body", ...(attempts > 1 && { attempts }), ...(page !== undefined && { page }) };
+  const told = isWaybill ? readTold(headerOf(response.headers, FACTS_HEADER)) : undefined;
+  if (attempts <= 1 && told === undefined) return { obtained: "body" };
+  return { obtained: "body", ...(attempts > 1 && { attempts }), ...told };
 }
 
-/** Reads the one fact that only the server can know; the others are made here. */
-function readPage(header: string | undefined): PageFacts | undefined {
+/** Reads the facts that only the server can know; the others are made here. */
+function readTold(header: string | undefined): Pick<ResultFacts, "page" | "said"> | undefined {
   if (header === undefined || header.length > FACTS_LENGTH) return undefined;
   const facts = parseJsonTextOrNone(header);
-  const page = isPlainObject(facts) ? ownMember(facts, "page") : undefined;
+  return isPlainObject(facts) ? toldFacts(facts) : undefined;
+}
+
+function toldFacts(facts: Record<string, unknown>): Pick<ResultFacts, "page" | "said"> {
+  const page = readPage(ownMember(facts, "page"));
+  const said = ownMember(facts, "said");
+  return { ...(page !== undefined && { page }), ...(isSaidFacts(said) && { said }) };
+}
+
+function isEnvelope({ headers }: WholeResponse): boolean {
+  return parseMediaType(headerOf(headers, "content-type") ?? "").type === ENVELOPE_TYPE;
+}
+
+/** A Waybill server sends the envelope where headers cannot hold what the operation said; its data and those words are taken over. */
+function readEnvelope(response: WholeResponse, operationId: string, facts: ResultFacts): ResponseEnvelope {
+  const value = readWire(readJson(response, JSON_MEDIA, operationId).value, operationId);
+  const meta = isPlainObject(value) ? ownMember(value, "meta") : undefined;
+  if (!isPlainObject(value) || !isPlainObject(meta)) {
+    throw invalid(response, `"${operationId}" answered with what it calls an envelope and is none.`);
+  }
+  const told = ownMember(meta, "waybill");
+  return toEnvelope(response, ownMember(value, "data"), false, {
+    ...facts,
+    ...(isPlainObject(told) && toldFacts(told)),
+  });
+}
+
+function readPage(page: unknown): PageFacts | undefined {
   if (!isPlainObject(page)) return undefined;
   const next = ownMember(page, "next");
   if (next === undefined) return {};

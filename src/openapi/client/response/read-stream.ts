@@ -1,4 +1,5 @@
-import type { ResultFacts } from "../../../core/envelope/response-meta.ts";
+import { isSaidFacts } from "../../../core/envelope/is-response-envelope.ts";
+import type { ResultFacts, SaidFacts } from "../../../core/envelope/response-meta.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { parseJsonText } from "../../../core/json/json-text.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
@@ -21,6 +22,8 @@ export interface StreamItem {
   readonly event?: string | undefined;
   /** Why the operation said no with this item, where it did. */
   readonly error?: ResultFacts | undefined;
+  /** What the operation said about it beyond the data. */
+  readonly said?: SaidFacts | undefined;
 }
 
 /** The items of one response, read once. */
@@ -139,12 +142,14 @@ function createOwnReader(options: StreamOptions): ToItem {
   };
 }
 
-function readMembers(told: Record<string, unknown>): Pick<StreamItem, "cursor" | "event" | "error"> {
+function readMembers(told: Record<string, unknown>): Omit<StreamItem, "data"> {
   const cursor = ownMember(told, "cursor");
   const event = ownMember(told, "event");
+  const said = ownMember(told, "said");
   return {
     ...(typeof cursor === "string" && cursor.length <= ID_LENGTH && { cursor }),
     ...(typeof event === "string" && event.length <= ID_LENGTH && { event }),
+    ...(isSaidFacts(said) && { said }),
     ...(ownMember(told, "isError") === true && { error: readToolFacts(told) }),
   };
 }

@@ -2,7 +2,8 @@ import { ResponseMetaSchema } from "../../../core/envelope/envelope-schemas.ts";
 import { ERROR_CODES } from "../../../core/errors/error-codes.ts";
 import { compileSchema } from "../../../core/schema/compile-schema.ts";
 import type { JsonSchema, JsonSchemaObject } from "../../../core/schema/json-schema.ts";
-import { ENVELOPE_TYPE, formatType } from "../accept.ts";
+import { ENVELOPE_TYPE } from "../../media-types.ts";
+import { formatType } from "../accept.ts";
 import { PROBLEM_TYPE } from "../problem-answer.ts";
 import type { DocumentObject } from "./openapi-document.ts";
 
