@@ -49,3 +49,39 @@ export function isAsShown(shown: string, text: string, part: "whole" | "part"): 
   const pattern = part === "whole" ? `^${escaped}$` : escaped;
   return new RegExp(pattern, "s").test(lines(text));
 }
+
+/** The programs of a section that shows what there was before, and the same with Waybill. */
+export interface BlockPair {
+  readonly title: string;
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+}
+
+/**
+ * What the documents of others import that cannot be installed, and what stands in for it: their functions have the same names here, so
+ * that their code runs on ours.
+ */
+export const STAND_INS = {
+  "./utils.js": "waybill/formats",
+  "@alkdev/operations": "waybill",
+  "@alkdev/typebox/value": "typebox/value",
+} as const;
+
+/** The sections of a page that have the headings "Before" and "With Waybill", with the TypeScript under each. */
+export function pairsOf(page: string): BlockPair[] {
+  return page
+    .split(/^## /m)
+    .slice(1)
+    .map((section) => {
+      const [title = "", ...parts] = section.split(/^### /m);
+      const under = (heading: string): string[] =>
+        parts
+          .filter((part) => part.startsWith(`${heading}\n`))
+          .flatMap((part) => [...part.matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1] ?? ""));
+      return {
+        title: title.split("\n")[0] ?? "",
+        before: under("Before"),
+        after: under("With Waybill"),
+      };
+    });
+}

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { pairsOf, STAND_INS } from "./document-blocks.ts";
 import { natsSuite, startNats } from "./nats-server.ts";
 import { HARDENED, ROOT, runNode } from "./run-node.ts";
 import { toJavaScript, typeErrors } from "./type-check.ts";
@@ -22,6 +23,13 @@ const programOf = (page: string, kind = "ts") =>
     .map((match) => match[2])
     .join("\n");
 
+function withStandIns(program: string): string {
+  return Object.entries(STAND_INS).reduce(
+    (text, [asked, name]) => text.replaceAll(`from "${asked}"`, `from "${name}"`),
+    program,
+  );
+}
+
 const README = read("README.md");
 const EXAMPLE = programOf(README);
 const CORE = programOf(read("docs/core.md"));
@@ -31,6 +39,15 @@ const MCP = programOf(read("docs/mcp.md"));
 const OPENAPI = programOf(read("docs/openapi.md"));
 const GATEWAY = programOf(read("docs/gateway.md"));
 const RECIPES = programOf(read("docs/recipes.md"));
+/** The programs of the page for users of other libraries, by section; those of packages that are not installed are left out. */
+const COMING_FROM = Object.fromEntries(
+  pairsOf(read("docs/coming-from.md"))
+    .flatMap(({ title, before, after }) =>
+      [...before, ...after].map((program, index) => [`${title} ${index}`, program] as const),
+    )
+    .filter(([, program]) => !/from "(?:fastmcp|@orpc\/server)"/.test(program))
+    .map(([name, program]) => [`coming from ${name}`.replaceAll(/\W+/g, "-"), withStandIns(program)]),
+);
 const CALL_NATS = programOf(read("docs/call.md"), "ts nats");
 
 describe("the README", () => {
@@ -93,6 +110,7 @@ describe("the documents", () => {
         callNats: CALL_NATS,
         gateway: GATEWAY,
         recipes: RECIPES,
+        ...COMING_FROM,
         broken,
       });
       expect(errors).toEqual({
@@ -103,6 +121,7 @@ describe("the documents", () => {
         callNats: [],
         gateway: [],
         recipes: [],
+        ...Object.fromEntries(Object.keys(COMING_FROM).map((name) => [name, []])),
         broken: [expect.stringContaining("not assignable")],
       });
     },

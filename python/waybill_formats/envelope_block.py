@@ -1,7 +1,7 @@
 """Reading one envelope block: a prefix with a version, then base64 of JSON."""
 
 import re
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Union
 
 from .base64_text import decode_base64, decoded_size
 from .errors import EnvelopeError
@@ -15,6 +15,8 @@ MAX_BYTES = 16 * 1024 * 1024
 
 VERSION = 1
 """The version that is written, and the one that is read unless the caller decides otherwise."""
+
+_MAX_SAFE = 2**53 - 1
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -51,7 +53,8 @@ def parse_envelope_block(
     if found is None:
         raise EnvelopeError("not_an_envelope", "not an envelope block")
     version = int(found.group(1))
-    if not (version == VERSION if accept_version is None else accept_version(version)):
+    accepts = accept_version if accept_version is not None else _is_current
+    if not accepts(version):
         raise EnvelopeError("unsupported_version", f"envelope version {version} is not supported")
     encoded = text[found.end() :]
     if decoded_size(encoded) > max_bytes:
@@ -59,7 +62,11 @@ def parse_envelope_block(
     tolerated: List[str] = []
     decoded = decode_base64(encoded, lenient, tolerated)
     value = read_json(_read_utf8(decoded, lenient, tolerated))
-    return _checked(value, version, tolerated)
+    return _checked(value, version, accepts, tolerated)
+
+
+def _is_current(version: int) -> bool:
+    return version == VERSION
 
 
 def _read_utf8(decoded: bytes, lenient: bool, tolerated: List[str]) -> str:
@@ -74,7 +81,7 @@ def _read_utf8(decoded: bytes, lenient: bool, tolerated: List[str]) -> str:
         raise EnvelopeError("bad_utf8", f"the envelope is not UTF-8: {error.reason}") from error
 
 
-def _checked(value: Any, version: int, tolerated: List[str]) -> Envelope:
+def _checked(value: Any, version: int, accepts: Callable[[int], bool], tolerated: List[str]) -> Envelope:
     if not isinstance(value, dict) or "payload" not in value:
         raise EnvelopeError("bad_shape", "the envelope is not an object with a payload")
     meta = value.get("meta")
@@ -85,7 +92,12 @@ def _checked(value: Any, version: int, tolerated: List[str]) -> Envelope:
     given = meta.get("version")
     if isinstance(given, bool) or not isinstance(given, (int, float)):
         raise EnvelopeError("bad_shape", "the envelope's meta.version is not a number")
-    if given != version:
+    if given != version and not (_is_later(given, version) and accepts(int(given))):
         raise EnvelopeError("version_mismatch", f"the prefix says version {version}, meta says {given}")
     extra = {key: value[key] for key in value if key not in ("payload", "meta")}
     return Envelope(value["payload"], meta, extra, tolerated)
+
+
+def _is_later(given: Union[int, float], prefix: int) -> bool:
+    """Tells whether meta may say another version than the prefix: a later one, behind the prefix of version 1."""
+    return prefix == VERSION and VERSION < given <= _MAX_SAFE and given == int(given)

@@ -1,13 +1,13 @@
 import { tierOf } from "../core/access/tier.ts";
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
-import { ERROR_CODES, errorTraits, isErrorCode } from "../core/errors/error-codes.ts";
+import { errorTraits } from "../core/errors/error-codes.ts";
 import type { CallError } from "../core/errors/errors.ts";
 import { asJson } from "../core/json/as-json.ts";
 import { toJsonTextOrNone } from "../core/json/json-text.ts";
 import { isPlainObject } from "../core/json/json-value.ts";
 import type { AnyOperation } from "../core/operation/operation-types.ts";
 import type { EndedCall } from "../core/result/ended-call.ts";
-import { textsIn } from "../core/result/human-text.ts";
+import { sentenceOf, textsIn } from "../core/result/human-text.ts";
 import {
   fromFacts,
   type ResultError,
@@ -16,7 +16,6 @@ import {
 } from "../core/result/tool-result.ts";
 import { readEnvelope } from "./response-envelope/response-envelope-codec.ts";
 import { isUpgradeHints } from "./result-fields.ts";
-import { declarationOf } from "./tiered-envelope/safe-error.ts";
 
 /** Reads a call that has ended into the canonical result. */
 export function fromEndedCall(call: EndedCall): ToolResult {
@@ -62,11 +61,6 @@ function withReason(result: ToolResult, operation: AnyOperation | undefined): To
     ...(said !== undefined && { said }),
   });
   return { ...result, facts: others, ...(told && { error: told }) };
-}
-
-function sentenceOf(code: string | undefined, operation: AnyOperation | undefined): string {
-  const declared = code === undefined ? undefined : declarationOf(code, operation);
-  return declared?.description ?? (isErrorCode(code) ? ERROR_CODES[code].message : "The operation said no.");
 }
 
 function failedResult(error: CallError): ToolResult {

@@ -1,5 +1,7 @@
 import type { MCPContentBlock } from "../envelope/content-block.ts";
+import { ERROR_CODES, isErrorCode } from "../errors/error-codes.ts";
 import { toJsonTextOrNone } from "../json/json-text.ts";
+import type { AnyOperation, ErrorDeclaration } from "../operation/operation-types.ts";
 import { textBlock, textOf } from "./call-tool-result.ts";
 import type { ResultError, ToolResult } from "./tool-result.ts";
 
@@ -23,7 +25,8 @@ export function isBlank(text: string): boolean {
 
 /** Renders an error for people: `❌ Validation error [CODE]: message`, then details, suggestion and next tool where there are any. */
 export function renderToolError(error: ResultError): string {
-  const { category = "execution", code, message, details, suggestedAction, nextTool } = error;
+  const { code, message, details, suggestedAction, nextTool } = error;
+  const { category = isErrorCode(code) ? ERROR_CODES[code].category : "execution" } = error;
   const lines = [`❌ ${titleOf(category)} error${code === undefined ? "" : ` [${code}]`}: ${message}`];
   const shown = typeof details === "string" ? details : toJsonTextOrNone(details);
   if (details !== undefined && shown !== undefined) lines.push(`Details: ${shown}`);
@@ -49,6 +52,23 @@ export function adviceText(
 /** The texts among blocks. */
 export function textsIn(blocks: readonly unknown[]): readonly string[] {
   return blocks.map(textOf).filter((text) => text !== undefined);
+}
+
+/** The sentence for an error that brought none: what its operation declares about the code, or what the table says. */
+export function sentenceOf(code: string | undefined, operation: AnyOperation | undefined): string {
+  const declared = code === undefined ? undefined : declarationOf(code, operation);
+  return declared?.description ?? (isErrorCode(code) ? ERROR_CODES[code].message : "The operation said no.");
+}
+
+/** What an operation declares about a code, in either of the two ways to declare errors. */
+export function declarationOf(
+  code: string,
+  operation: AnyOperation | undefined,
+): Omit<ErrorDeclaration, "code"> | undefined {
+  const errors = operation?.errors ?? [];
+  if (Array.isArray(errors)) return errors.find((declared: ErrorDeclaration) => declared.code === code);
+  const byCode = errors as Readonly<Record<string, Omit<ErrorDeclaration, "code">>>;
+  return Object.hasOwn(byCode, code) ? byCode[code] : undefined;
 }
 
 /** `rate_limit` reads as `Rate limit`; a category nobody knows yet is treated the same way. */

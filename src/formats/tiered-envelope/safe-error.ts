@@ -1,7 +1,8 @@
 import { ERROR_CODES, errorTraits, isErrorCode } from "../../core/errors/error-codes.ts";
 import { parsePointer } from "../../core/json/json-pointer.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import type { AnyOperation, ErrorDeclaration } from "../../core/operation/operation-types.ts";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import { declarationOf } from "../../core/result/human-text.ts";
 import type { ResultError, ToolResult, UpgradeHint } from "../../core/result/tool-result.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import { forEachSubschema, isObject, type JsonSchema } from "../../core/schema/json-schema.ts";
@@ -105,17 +106,6 @@ function safeCode(code: string | undefined, operation: AnyOperation | undefined)
 function sentenceFor(code: string, operation: AnyOperation | undefined): string {
   if (isErrorCode(code)) return ERROR_CODES[code].message;
   return declarationOf(code, operation)?.description ?? ERROR_CODES.EXECUTION_ERROR.message;
-}
-
-/** What an operation declares about a code, in either of the two ways to declare errors. */
-export function declarationOf(
-  code: string,
-  operation: AnyOperation | undefined,
-): Omit<ErrorDeclaration, "code"> | undefined {
-  const errors = operation?.errors ?? [];
-  if (Array.isArray(errors)) return errors.find((declared: ErrorDeclaration) => declared.code === code);
-  const byCode = errors as Readonly<Record<string, Omit<ErrorDeclaration, "code">>>;
-  return Object.hasOwn(byCode, code) ? byCode[code] : undefined;
 }
 
 /** An error that asks for a higher tier always says for what, in the words of the declaration. */

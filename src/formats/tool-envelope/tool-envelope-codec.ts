@@ -206,11 +206,12 @@ function humanContent(result: ToolResult): readonly MCPContentBlock[] {
   const { content } = result;
   if (content === undefined) return derivedContent(result);
   const [first, ...rest] = content.filter((item, i) => i === 0 || !isEnvelopeText(item));
+  if (first === undefined) return [];
   const { lead, end } = humanTexts(result);
-  if (first === undefined || lead.length + end.length === 0)
-    return first === undefined ? [] : [first, ...rest];
   const text = textOf(first);
-  if (text === undefined) return [textBlock([...lead, ...end].join("\n\n")), first, ...rest];
+  // The first block is for people to read, whatever else there is to see.
+  if (text === undefined) return [...derivedContent(result), first, ...rest];
+  if (lead.length + end.length === 0) return [first, ...rest];
   return [{ ...first, text: [...lead, text, ...end].join("\n\n") } as MCPContentBlock, ...rest];
 }
 

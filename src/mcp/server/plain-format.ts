@@ -12,7 +12,7 @@ import {
   textBlock,
 } from "../../core/result/call-tool-result.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
-import { layOutResult, linksFrom } from "../../core/result/human-text.ts";
+import { layOutResult, linksFrom, sentenceOf } from "../../core/result/human-text.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import { fromFacts, type ToolResult } from "../../core/result/tool-result.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
@@ -31,7 +31,7 @@ export const plainFormat: ResultFormat = Object.freeze({
     if ("error" in outcome) return toErrorText(outcome.error);
     const { envelope } = outcome;
     if (envelope.meta.source === "mcp") return passOn(envelope.data, envelope.meta, operation);
-    if (envelope.meta.isError === true) return toToolErrorText(envelope);
+    if (envelope.meta.isError === true) return toToolErrorText(envelope, operation);
     const said = envelope.meta.waybill?.said;
     return said === undefined ? toDataResult(envelope.data) : toSaidResult(envelope.data, said);
   },
@@ -86,13 +86,16 @@ function toText(data: unknown): string {
   return typeof data === "string" ? data : JSON.stringify(data);
 }
 
-function toToolErrorText({ data, meta }: ResponseEnvelope): CallToolResult {
+function toToolErrorText(
+  { data, meta }: ResponseEnvelope,
+  operation: AnyOperation | undefined,
+): CallToolResult {
   const { code, message, details, said } = meta.waybill ?? {};
   const { suggestedAction, nextTool, summary } = said ?? {};
   const lines: string[] = [];
   const reason = message ?? summary;
   if (reason !== undefined || code !== undefined) {
-    lines.push(sayWhy({ code, message: reason ?? "The operation said no.", details }));
+    lines.push(sayWhy({ code, message: reason ?? sentenceOf(code, operation), details }));
   }
   if (suggestedAction !== undefined) lines.push(`Suggestion: ${suggestedAction}`);
   if (nextTool !== undefined) lines.push(`Next tool: ${nextTool}`);
