@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { encodeEnvelope } from "../src/core/wire/wire.ts";
-import { localEnvelope } from "../src/index.ts";
+import { type CallError, localEnvelope, OperationRegistry } from "../src/index.ts";
 import { closeImported, imported, OBJECT, serverOf, text } from "./import-raw-server.ts";
 import { collect, rejection, until } from "./make-operation.ts";
 
@@ -83,6 +83,29 @@ describe("calling imported tools", () => {
     isError = true;
     expect((await strict.registry.execute("raw.t", {})).meta.isError).toBe(true);
   });
+
+  it.each(["strict", "warn", "off"] as const)(
+    "RE-23 the policy %s of a registry holds for imported tools, unless the import has its own",
+    async (outputPolicy) => {
+      const tool = { name: "t", inputSchema: OBJECT, outputSchema: { ...OBJECT, required: ["n"] } };
+      const server = serverOf(
+        () => [tool],
+        () => ({ content: [text("x")], structuredContent: {} }),
+      );
+      const { source } = await imported(server);
+      const registry = new OperationRegistry([], { outputPolicy, onWarning: () => {} });
+      registry.registerAll(source);
+      const outcome = await registry.execute("raw.t", {}).then(
+        ({ meta }) => meta.waybill?.violations?.length ?? 0,
+        (error: unknown) => (error as CallError).code,
+      );
+      expect(outcome).toBe({ strict: "OUTPUT_INVALID", warn: 1, off: 0 }[outputPolicy]);
+      const own = await imported(server, { outputPolicy: "strict" });
+      const other = new OperationRegistry([], { outputPolicy, onWarning: () => {} });
+      other.registerAll(own.source);
+      expect(await rejection(other.execute("raw.t", {}))).toMatchObject({ code: "OUTPUT_INVALID" });
+    },
+  );
 
   it("RE-31 a supplied schema wins over the advertised one, and asks for JSON in text", async () => {
     const server = serverOf(

@@ -89,4 +89,15 @@ describe("what reading a document may take", () => {
     const reading = read(url, { fetchText: async () => "{}", limits: { documentBytes: 1 } });
     await expect(reading).rejects.toMatchObject({ code: "TOO_LARGE" });
   });
+
+  it("RE-25 says TOO_LARGE where YAML multiplies or has no end of nesting", async () => {
+    const list = (name: string, of: string) => `${name}: &${name} [${Array(9).fill(of).join(", ")}]`;
+    const aliases = [list("a0", "x"), ...Array.from({ length: 11 }, (_, i) => list(`a${i + 1}`, `*a${i}`))];
+    const base = `b: &b {${Array.from({ length: 998 }, (_, i) => `k${i}: 1`).join(", ")}}`;
+    const merges = [base, ...Array.from({ length: 1_002 }, (_, i) => `m${i}: {<<: *b}`)];
+    for (const text of [aliases.join("\n"), merges.join("\n"), `a: ${"[".repeat(50_000)}`]) {
+      const yaml = "https://a.example/d/openapi.yaml";
+      await expect(read(yaml, { fetchText: async () => text })).rejects.toMatchObject({ code: "TOO_LARGE" });
+    }
+  });
 });

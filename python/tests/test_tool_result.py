@@ -1,5 +1,6 @@
 """What the vectors cannot say about reading tool results."""
 
+import json
 import math
 import unittest
 from typing import Any, List
@@ -46,6 +47,23 @@ class DecodeToolResult(unittest.TestCase):
             deep = [deep]
         decoded = decode_tool_result({"content": [text("x"), text(BLOCK)], "structuredContent": deep})
         self.assertEqual(decoded.format, "ambiguous")
+
+    def test_te_9_a_block_beyond_max_bytes_is_not_read_where_a_tiered_envelope_stands_beside_it(self) -> None:
+        envelope = {
+            **{"tier": "pro", "tool_version": "1.0.0", "tool_id": "t", "request_id": "r", "capabilities": ["c"]},
+            **{"duration_ms": 1, "error": None, "upgrade_hints": [], "data": {"a": 1}},
+        }
+        written = json.dumps(envelope)
+        result = {"content": [text(written), text("b")], "structuredContent": envelope}
+        self.assertEqual(decode_tool_result(result, max_bytes=len(written)).text, "b")
+        beyond = decode_tool_result(result, max_bytes=len(written) - 1)
+        self.assertEqual((beyond.format, beyond.text), ("tiered-envelope", written + "\n\nb"))
+
+    def test_te_9_a_number_beyond_the_doubles_is_refused(self) -> None:
+        for number in ("1e999", "-1e999", "9" * 400):
+            status = text('{"data":%s,"meta":{"status":"ok","summary":"s"}}' % number)
+            decoded = decode_tool_result({"content": [status]})
+            self.assertEqual((decoded.format, decoded.data), ("mcp", [status]))
 
     def test_te_9_many_blocks_take_linear_time(self) -> None:
         broken = [text(f"__ENVELOPE_V1__:{index}") for index in range(20_000)]

@@ -1,6 +1,7 @@
 """JSON by RFC 8259, to a bounded depth, whatever the text."""
 
 import json
+import math
 import re
 from typing import Any, Union
 
@@ -19,12 +20,15 @@ _ESCAPE = re.compile(r"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
 
 
 def read_json(text: str) -> Any:
-    """Parses JSON text; anything that is not JSON, or too deep, is an ``EnvelopeError``."""
+    """Parses JSON text; anything that is not JSON, too deep, or a number beyond the doubles is an ``EnvelopeError``."""
     if not _is_shallow(text):
         raise EnvelopeError("bad_json", f"the JSON is nested deeper than {MAX_DEPTH}")
     try:
         return json.loads(
-            _with_whole_characters(text), parse_int=_read_int, parse_constant=_refuse_constant
+            _with_whole_characters(text),
+            parse_int=_read_int,
+            parse_float=_read_float,
+            parse_constant=_refuse_constant,
         )
     except ValueError as error:
         raise EnvelopeError("bad_json", f"not JSON: {error}") from error
@@ -35,7 +39,14 @@ def read_json(text: str) -> Any:
 
 
 def _read_int(digits: str) -> Union[int, float]:
-    return int(digits) if len(digits) <= _LONGEST_INT else float(digits)
+    return int(digits) if len(digits) <= _LONGEST_INT else _read_float(digits)
+
+
+def _read_float(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError("a number is beyond the range of doubles")
+    return number
 
 
 def _refuse_constant(name: str) -> Any:

@@ -85,7 +85,7 @@ def decode_tool_result(
         is_error=_is_error(result, name, chosen),
         fallback_reason=blocks.reason,
         candidates=candidates,
-        text=_text_of_result(result, content, name, chosen),
+        text=_text_of_result(result, content, name, chosen, max_bytes),
         error=chosen.data if is_failure else None,
     )
 
@@ -99,20 +99,23 @@ def _is_error(result: Dict[str, Any], name: str, chosen: _Reading) -> bool:
     return name != "ambiguous" and chosen.is_error
 
 
-def _text_of_result(result: Dict[str, Any], content: List[Any], name: str, chosen: _Reading) -> str:
+def _text_of_result(
+    result: Dict[str, Any], content: List[Any], name: str, chosen: _Reading, max_bytes: int
+) -> str:
     if not _carries(result):
         meta = result["meta"]
         return _text_for_people(meta["content"] if meta["source"] == "mcp" else [], 0)
     is_contract = name != "ambiguous" and chosen.obtained == "contract-json"
-    if is_contract or (name == "tiered-envelope" and _holds_json(content, result.get("structuredContent"))):
+    structured = result.get("structuredContent")
+    if is_contract or (name == "tiered-envelope" and _holds_json(content, structured, max_bytes)):
         return _text_for_people(content, 1)
     return _text_for_people(content, 0)
 
 
-def _holds_json(content: List[Any], value: Any) -> bool:
+def _holds_json(content: List[Any], value: Any, max_bytes: int) -> bool:
     """Whether the first block is the JSON of a value, however it is spaced."""
     text = _text_of(content[0]) if content else None
-    if text is None or not text.startswith("{"):
+    if text is None or not text.startswith("{") or utf16_length(text) > max_bytes:
         return False
     try:
         return json_equal(read_json(text), value)

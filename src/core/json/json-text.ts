@@ -12,7 +12,10 @@ export class JsonTextError extends Error {
   }
 }
 
-/** Reads JSON text; anything else, or anything nested too deeply, is a `bad_json` error. See `isTooDeep` for `openings`. */
+/**
+ * Reads JSON text; anything else, or anything nested too deeply, or a number beyond the doubles, is a `bad_json` error. See
+ * `isTooDeep` for `openings`.
+ */
 export function parseJsonText(text: string, openings?: number): unknown {
   let value: unknown;
   try {
@@ -23,7 +26,40 @@ export function parseJsonText(text: string, openings?: number): unknown {
   if (isTooDeep(text, value, openings)) {
     throw new JsonTextError("bad_json", `The JSON is nested more than ${MAX_JSON_DEPTH} levels deep.`);
   }
+  if (MAY_OVERFLOW.test(text) && overflows(text)) {
+    throw new JsonTextError("bad_json", "The JSON holds a number beyond the range of doubles.");
+  }
   return value;
+}
+
+/** What every number has that is read as infinite, and few other texts do. */
+const MAY_OVERFLOW = /\d{300}|\d[eE]\+?\d{2}/;
+const STRING_OR_NUMBER = /["\d]/g;
+const NUMBER = /[\d.eE+-]+/y;
+
+/** Looks at all numbers of a JSON text, as a key that is given twice hides the first one in the value. */
+function overflows(text: string): boolean {
+  let at = 0;
+  for (;;) {
+    STRING_OR_NUMBER.lastIndex = at;
+    const found = STRING_OR_NUMBER.exec(text);
+    if (found === null) return false;
+    if (found[0] === '"') {
+      at = stringEnd(text, found.index + 1);
+      continue;
+    }
+    NUMBER.lastIndex = found.index;
+    const [number = ""] = NUMBER.exec(text) ?? [];
+    if (!Number.isFinite(Number(number))) return true;
+    at = found.index + number.length;
+  }
+}
+
+/** Where a string ends that begins before `at`. */
+function stringEnd(text: string, at: number): number {
+  let end = at;
+  while (text[end] !== '"') end += text[end] === "\\" ? 2 : 1;
+  return end + 1;
 }
 
 /** The same, or nothing where the text is no JSON. */

@@ -1,10 +1,14 @@
+import { runInNewContext } from "node:vm";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";
 import { Type } from "typebox";
 import * as v from "valibot";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import * as mini from "zod/mini";
+import { z as z3 } from "zod/v3";
 import { type AnySchema, type SchemaDirection, toOperationSchema } from "./any-schema.ts";
+import type { JsonSchema } from "./json-schema.ts";
 import { SchemaError } from "./schema-error.ts";
 
 function refusal(schema: unknown, direction: SchemaDirection = "output"): SchemaError {
@@ -85,14 +89,27 @@ describe("schemas of any kind", () => {
 
 describe("schemas that are refused", () => {
   const valibot = v.object({ n: v.number() });
-  const zod3 = { _def: {}, "~standard": { version: 1, vendor: "zod", validate: () => ({ value: 1 }) } };
+  const early = z3.object({ n: z3.number() });
+  const zod41 = {
+    _zod: {},
+    optional: () => undefined,
+    "~standard": { version: 1, vendor: "zod", validate: () => ({ value: 1 }) },
+  };
   it.each([
     [
       "unwrapped valibot",
       valibot,
       "This valibot schema cannot give its JSON Schema; wrap it with toStandardJsonSchema from @valibot/to-json-schema.",
     ],
-    ["zod before 4.2", zod3, "This zod schema cannot give its JSON Schema; use zod 4.2 or newer."],
+    ["zod before 4.2", zod41, "This zod schema cannot give its JSON Schema; use zod 4.2 or newer."],
+    ["zod 3", early, "zod 3 never does: use zod 4.2 or newer, or pass zodToJsonSchema(schema)"],
+    [
+      "zod/mini",
+      mini.object({ n: mini.number() }),
+      "those of zod/mini never do: pass z.toJSONSchema(schema)",
+    ],
+    ["sury", { "~standard": { version: 1, vendor: "sury" } }, "pass S.toJSONSchema(schema)"],
+    ["valita", { "~standard": { version: 1, vendor: "valita" } }, "valita never does: declare the shape"],
     [
       "another library",
       standard({}),
@@ -133,6 +150,85 @@ describe("schemas that are refused", () => {
     expect(refusal(schema).message).toContain(
       `A schema must be an object or a boolean, not ${word}; use Type`,
     );
+  });
+
+  class Optional {
+    readonly name = "optional";
+  }
+  class Struct {
+    readonly type = "object";
+    readonly coercer = () => undefined;
+    readonly refiner = () => [];
+  }
+  class InterfaceType {
+    readonly _tag = "InterfaceType";
+    readonly decode = () => undefined;
+    readonly encode = () => undefined;
+    readonly validate = () => undefined;
+  }
+  class ObjectType {
+    try() {}
+    parse() {}
+  }
+  it.each([
+    [new Optional(), "An object of the class Optional is not JSON Schema; use TypeBox, zod 4.2 or newer"],
+    [new Struct(), "superstruct cannot write JSON Schema: declare the shape with Type"],
+    [new InterfaceType(), "io-ts cannot write JSON Schema: declare the shape with Type"],
+    [new ObjectType(), "valita cannot write JSON Schema: declare the shape with Type"],
+    [Object.create({ type: "string" }), "is not JSON Schema"],
+  ])("RE-32 refuses an object of a class, %o, rather than allow everything", (schema, message) => {
+    expect(refusal(schema).message).toContain(message);
+    const inside = refusal({ type: "object", properties: { a: schema } });
+    expect(inside).toMatchObject({ message: expect.stringContaining(message), pointer: "/properties/a" });
+  });
+
+  it("RE-32 takes plain objects of another realm and those without a prototype", () => {
+    const { schema } = runInNewContext('({ schema: { type: "string" } })') as { schema: JsonSchema };
+    expect(toOperationSchema(schema, "input").check(1)).toBe(false);
+    const bare = Object.assign(Object.create(null), { type: "string" }) as JsonSchema;
+    expect(toOperationSchema(bare, "input").check(1)).toBe(false);
+  });
+
+  it("RE-32 refuses a schema of a library inside a JSON Schema", () => {
+    expect(refusal({ type: "object", properties: { n: z.string() } })).toMatchObject({
+      message: expect.stringContaining("declare the whole schema with one of them"),
+      pointer: "/properties/n",
+    });
+  });
+
+  it("RE-32 refuses Transform of TypeBox 0.34, whose decode would be ignored", () => {
+    const transform = { type: "string", [Symbol.for("TypeBox.Kind")]: "String" };
+    expect(toOperationSchema({ ...transform }, "input").check("a")).toBe(true);
+    Object.assign(transform, { [Symbol.for("TypeBox.Transform")]: { Decode: Number, Encode: String } });
+    expect(refusal({ type: "object", properties: { n: transform } })).toMatchObject({
+      message: expect.stringContaining("its decode would be ignored"),
+      pointer: "/properties/n",
+    });
+  });
+
+  it.each([
+    [{ properties: { a: { type: "string" } }, optionalProperties: { b: {} } }, "optionalProperties", ""],
+    [{ optionalProperties: { b: {} } }, "optionalProperties", ""],
+    [{ elements: { type: "string" } }, "elements", ""],
+    [{ properties: { a: { values: { type: "string" }, nullable: true } } }, "values", "/properties/a"],
+    [{ discriminator: "kind", mapping: { a: { properties: {} } } }, "discriminator", ""],
+    [{ definitions: { a: {} }, properties: { x: { ref: "a" } } }, "ref", "/properties/x"],
+  ])("RE-32 refuses the JSON Type Definition %j with a word on what to write", (schema, keyword, pointer) => {
+    expect(refusal(schema)).toMatchObject({
+      message: expect.stringContaining(`"${keyword}" is a keyword of JSON Type Definition (RFC 8927)`),
+      pointer,
+    });
+  });
+
+  it.each([
+    { type: "array", elements: { type: "string" } },
+    { type: "object", properties: { values: {}, elements: {}, ref: {} } },
+    { values: ["a"], description: "words of its own" },
+    { oneOf: [{}], discriminator: { propertyName: "kind", mapping: { a: "#/a" } } },
+    { properties: { x: { ref: "a" } } },
+    { default: { elements: {} }, enum: [{ values: {} }] },
+  ])("RE-32 takes %j for JSON Schema with words of its own", (schema) => {
+    expect(() => toOperationSchema(schema, "input")).not.toThrow();
   });
 
   it("RE-32 refuses a schema again when it is asked again", () => {

@@ -1,6 +1,7 @@
 import { isEqual } from "./compare-values.ts";
 import { dynamicTarget, passesQuietly } from "./evaluate.ts";
-import { ownValue } from "./evaluate-object.ts";
+import { matches, ownValue } from "./evaluate-object.ts";
+import type { Evaluation } from "./evaluation.ts";
 import { type Attempt, Normalization, normalizeAt } from "./normalize.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
@@ -19,6 +20,7 @@ export function applicableNodes(
   if (nodes.length === 1 && nodes[0] !== undefined && isSimple(nodes[0])) return nodes;
   const found = new Set<SchemaNode>();
   const add = (node: SchemaNode) => {
+    pass.run.step();
     if (found.has(node)) return;
     found.add(node);
     for (const child of applyingChildren(node, value, pass)) add(child);
@@ -58,7 +60,9 @@ function applyingChildren(node: SchemaNode, value: unknown, pass: Normalization)
     if (next !== undefined) children.push(next);
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) return children;
-  for (const [key, child] of node.object?.dependentSchemas ?? []) {
+  const dependent = node.object?.dependentSchemas ?? [];
+  pass.run.step(dependent.length >> 2);
+  for (const [key, child] of dependent) {
     if (ownValue(value, key) !== undefined) children.push(child);
   }
   return children;
@@ -80,7 +84,7 @@ function branchesByNormalizing(
   for (const branch of branches) {
     const attempt = tryBranch(branch, value, pass);
     if (attempt === undefined) continue;
-    if (fitting.length > 0 && !isEqual(attempt.value, result)) return [];
+    if (fitting.length > 0 && !isEqual(attempt.value, result, pass.run)) return [];
     fitting.push(branch);
     result = attempt.value;
   }
@@ -102,14 +106,15 @@ function tryBranch(branch: SchemaNode, value: unknown, pass: Normalization): Att
 }
 
 /** The nodes that hold for one property of an object that `nodes` hold for. */
-export function childNodes(nodes: readonly SchemaNode[], key: string): SchemaNode[] {
+export function childNodes(nodes: readonly SchemaNode[], key: string, run: Evaluation): SchemaNode[] {
+  run.step(nodes.length);
   const children: SchemaNode[] = [];
   for (const { object } of nodes) {
     if (object === undefined) continue;
     const before = children.length;
     const named = object.properties.get(key);
     if (named !== undefined) children.push(named);
-    for (const [pattern, child] of object.patterns) if (pattern.test(key)) children.push(child);
+    for (const [pattern, child] of object.patterns) if (matches(pattern, key, run)) children.push(child);
     if (children.length === before && object.additional !== undefined) children.push(object.additional);
   }
   if (children.length > 0) return children;
@@ -117,7 +122,8 @@ export function childNodes(nodes: readonly SchemaNode[], key: string): SchemaNod
 }
 
 /** The nodes that hold for one item of an array that `nodes` hold for. */
-export function itemNodes(nodes: readonly SchemaNode[], index: number): SchemaNode[] {
+export function itemNodes(nodes: readonly SchemaNode[], index: number, run: Evaluation): SchemaNode[] {
+  run.step(nodes.length);
   const children: SchemaNode[] = [];
   for (const { array } of nodes) {
     const child = array?.prefix[index] ?? array?.items;

@@ -1,13 +1,22 @@
 import { joinPointer } from "../json/json-pointer.ts";
 import { typeBits } from "./evaluation.ts";
+import { refuseTypeDefinition } from "./foreign-schema.ts";
 import { isObject, isSchema, type JsonSchema } from "./json-schema.ts";
 import type { SchemaLimits } from "./limits.ts";
+import { countParts } from "./measure-values.ts";
 import { compilePattern, type Matcher } from "./pattern.ts";
 import { readAssertions } from "./read-assertions.ts";
 import { isStrings, KeywordReader } from "./read-keywords.ts";
 import { SchemaError } from "./schema-error.ts";
 import type { SchemaIndex, SchemaPlace, SchemaResource } from "./schema-index.ts";
-import { type ArrayRules, inPlaceChildren, type ObjectRules, SchemaNode, saysOnly } from "./schema-node.ts";
+import {
+  type ArrayRules,
+  type Default,
+  inPlaceChildren,
+  type ObjectRules,
+  SchemaNode,
+  saysOnly,
+} from "./schema-node.ts";
 
 const OBJECT_KEYWORDS = [
   "additionalProperties",
@@ -111,17 +120,19 @@ class NodeBuilder {
         node.anyOf = undefined;
       }
       const hasChoice = node.dynamicRef !== undefined || node.anyOf !== undefined || node.oneOf !== undefined;
+      node.isEmpty = saysOnly(node);
       node.isCompound = hasChoice || inPlaceChildren(node).length > 0;
     }
   }
 
   #fill(node: SchemaNode, read: KeywordReader): void {
     const { legacy, validation } = node.resource.dialect;
+    refuseTypeDefinition(read.schema, node.resource.root, read.pointer);
     const reference = read.string("$ref");
     if (reference !== undefined) {
       node.ref = this.node(this.#index.resolve(reference, node.resource, read.at("$ref")));
     }
-    if (read.has("default")) node.default = { value: read.value("default") };
+    if (read.has("default")) node.default = toDefault(read.value("default"));
     if (reference !== undefined && legacy) return;
     if (!legacy) this.#fillModern(node, read);
     this.#fillApplicators(node, read);
@@ -175,9 +186,10 @@ class NodeBuilder {
       named: read.has("properties"),
       properties: new Map(properties),
       keys: properties.map(([key]) => key),
+      defaulted: undefined,
       steps: properties.map(([key]) => joinPointer("", key)),
       children: properties.map(([, child]) => child),
-      required: (validation ? read.strings("required") : undefined) ?? [],
+      required: [...new Set((validation ? read.strings("required") : undefined) ?? [])],
       patterns: this.#map(node, read, "patternProperties").map(([source, child]) => [
         this.#pattern(source, read.at("patternProperties")),
         child,
@@ -234,6 +246,10 @@ class NodeBuilder {
       .schemaMap(keyword)
       .map(([key, schema]) => [key, this.#child(parent, schema, joinPointer(at, key))]);
   }
+}
+
+function toDefault(value: unknown): Default {
+  return { value, parts: countParts(value, Number.POSITIVE_INFINITY) };
 }
 
 function unionValues(branches: readonly SchemaNode[] | undefined): readonly unknown[] | undefined {

@@ -4,8 +4,9 @@ import { reachable } from "./vet-nodes.ts";
 /** Which of the two questions a piece of code answers. */
 export type CodeMode = "valid" | "clean";
 
-/** Larger objects make functions that engines do not optimise; the interpreter is as good for them. */
+/** Larger objects and unions make functions that engines do not optimise; the interpreter is as good for them. */
 const MAX_PROPERTIES = 200;
+const MAX_BRANCHES = 200;
 const CODE_ASPECTS = ["anyOf", "array", "number", "object", "oneOf", "string", "types", "values"] as const;
 const BEYOND_JSON = TYPE_BITS.undefined | TYPE_BITS.bigint;
 
@@ -15,6 +16,7 @@ export function hasOwnCode(node: SchemaNode, mode: CodeMode): boolean {
   if (node.ref !== undefined) return saysOnly(node, "ref");
   if (!saysOnly(node, ...CODE_ASPECTS) || (node.types & BEYOND_JSON) !== 0) return false;
   if (node.values !== undefined && !node.values.every(isJsonScalar)) return false;
+  if ((node.anyOf ?? node.oneOf ?? []).length > MAX_BRANCHES) return false;
   if (node.anyOf !== undefined) return saysOnly(node, "anyOf", "types") && isUnionCode(node.anyOf, mode);
   if (node.oneOf !== undefined) return saysOnly(node, "oneOf", "types");
   const { object, array } = node;

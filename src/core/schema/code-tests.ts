@@ -34,6 +34,9 @@ export function stringTests(rules: StringRules, x: string, constant: (value: unk
   else if (minLength > 1) tests.push(`(${x}.length < ${2 * minLength} && C(${x}) < ${minLength})`);
   if (maxLength !== Number.POSITIVE_INFINITY)
     tests.push(`(${x}.length > ${maxLength} && C(${x}) > ${maxLength})`);
-  if (pattern !== undefined) tests.push(`!${constant(pattern)}.test(${x})`);
-  return tests.length === 0 ? "" : `if (${tests.join(" || ")}) return false;`;
+  const lengths = tests.length === 0 ? "" : `if (${tests.join(" || ")}) return false;`;
+  if (pattern === undefined) return lengths;
+  const matcher = constant(pattern);
+  const count = pattern.isLight ? "" : `if ((b.steps -= ${matcher}.cost(${x})) < 0) L();`;
+  return `${lengths}${count}if (!${matcher}.test(${x})) return false;`;
 }

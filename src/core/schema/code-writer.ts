@@ -1,6 +1,8 @@
 import { type CodeMode, hasOwnCode, isScalar } from "./code-support.ts";
 import { numberTests, stringTests, typeTest } from "./code-tests.ts";
+import { KEYS_PER_STEP, passesAll } from "./evaluate-object.ts";
 import { type ArrayRules, defaultOf, type ObjectRules, type SchemaNode, TYPE_BITS } from "./schema-node.ts";
+import { neighbours, reachable } from "./vet-nodes.ts";
 
 const INHERITED = new Set(Object.getOwnPropertyNames(Object.prototype));
 const MAX_INLINE_VALUES = 8;
@@ -11,6 +13,10 @@ export class CodeWriter {
   readonly constants: unknown[] = [];
   /** Nodes the code hands over to the interpreter, by number. */
   readonly interpreted: SchemaNode[] = [];
+  /** Steps that the code does not count, because each check takes them at most once. */
+  uncounted = 0;
+  #once: ReadonlySet<SchemaNode> = new Set();
+  readonly #handed = new Map<SchemaNode, number>();
   readonly #functions = new Map<string, string>();
   readonly #ids = new Map<SchemaNode, number>();
   readonly #maxDepth: number;
@@ -21,11 +27,13 @@ export class CodeWriter {
   }
 
   write(root: SchemaNode): string {
+    this.#once = appliedOnce(root);
+    for (const { object } of this.#once) this.uncounted += object === undefined ? 0 : stepsOf(object, true);
     const isValid = this.#functionFor(root, "valid");
     const isClean = this.#functionFor(root, "clean");
     const functions = [...this.#functions.values()].join("\n");
     const names =
-      "constants:k,interpret:s,budget:b,prototype:O,getPrototypeOf:P,hasOwn:H,countCodePoints:C,isMultipleOf:M,limit:L";
+      "constants:k,interpret:s,budget:b,prototype:O,getPrototypeOf:P,hasOwn:H,countCodePoints:C,isMultipleOf:M,limit:L,tooDeep:D";
     return `"use strict";\nconst {${names}} = r;\n${functions}\nreturn { isValid: ${isValid}, isClean: ${isClean} };`;
   }
 
@@ -49,8 +57,8 @@ export class CodeWriter {
   }
 
   #handOver(node: SchemaNode, mode: CodeMode, x: string, depth: string): string {
-    let index = this.interpreted.indexOf(node);
-    if (index === -1) index = this.interpreted.push(node) - 1;
+    const index = this.#handed.get(node) ?? this.interpreted.push(node) - 1;
+    this.#handed.set(node, index);
     return `s[${index}].${mode === "valid" ? "isValid" : "isClean"}(${x}, ${depth})`;
   }
 
@@ -93,21 +101,21 @@ export class CodeWriter {
   }
 
   #reference(target: SchemaNode, mode: CodeMode, x: string, down: number): string {
-    return `if (--b.steps < 0) L();\nif (!${this.#functionFor(target, mode)}(${x}, ${depthAt(down)})) return false;`;
+    return `${count("1")}\nif (!${this.#functionFor(target, mode)}(${x}, ${depthAt(down)})) return false;`;
   }
 
   #anyOf(branches: readonly SchemaNode[], mode: CodeMode, x: string, down: number): string {
     const tests = branches.map((branch) => `${this.#functionFor(branch, mode)}(${x}, ${depthAt(down)})`);
-    return `if (!(${tests.join(" || ") || "false"})) return false;`;
+    return `${count(String(branches.length))}\nif (!(${tests.join(" || ") || "false"})) return false;`;
   }
 
   #oneOf(branches: readonly SchemaNode[], mode: CodeMode, x: string, down: number): string {
-    const count = this.#name();
+    const found = this.#name();
     const lines = branches.map(
       (branch) =>
-        `if (${this.#functionFor(branch, "valid")}(${x}, ${depthAt(down)}) && ++${count} > 1) return false;`,
+        `if (${this.#functionFor(branch, "valid")}(${x}, ${depthAt(down)}) && ++${found} > 1) return false;`,
     );
-    const one = `let ${count} = 0;\n${lines.join("\n")}\nif (${count} !== 1) return false;`;
+    const one = `${count(String(branches.length))}\nlet ${found} = 0;\n${lines.join("\n")}\nif (${found} !== 1) return false;`;
     return mode === "valid" ? one : `${one}\n${this.#anyOf(branches, mode, x, down)}`;
   }
 
@@ -119,6 +127,7 @@ export class CodeWriter {
     if (rules.items !== undefined) {
       const [i, item] = [this.#name(), this.#name()];
       const test = this.#statements(rules.items, mode, item, down + 1);
+      code.push(count(`${x}.length`));
       code.push(`for (let ${i} = 0; ${i} < ${x}.length; ${i}++) { const ${item} = ${x}[${i}]; ${test} }`);
     }
     return code.join("\n");
@@ -128,16 +137,17 @@ export class CodeWriter {
     const handOver = this.#handOver(node, mode, x, depthAt(down));
     const isClosed =
       rules.additional?.constant === false || (mode === "clean" && rules.named && !rules.additional);
-    const count = isClosed ? this.#name() : undefined;
+    const present = isClosed ? this.#name() : undefined;
     const [first = "", ...others] = [...new Set([...rules.keys, ...rules.required])].map((key) =>
-      this.#property(rules, key, mode, x, down, count),
+      this.#property(rules, key, mode, x, down, present),
     );
     const [read = "", test = ""] = first;
     const code = [read, this.#plainTest(x, handOver), this.#depthTest(down)];
-    if (count !== undefined)
-      code.push(`let ${count} = ${rules.keys.filter((key) => isRequired(rules, key)).length};`);
+    if (rules.keys.length > 0 && !this.#once.has(node)) code.push(count(String(stepsOf(rules, isClosed))));
+    if (present !== undefined)
+      code.push(`let ${present} = ${rules.keys.filter((key) => isRequired(rules, key)).length};`);
     code.push(test, ...others.flat());
-    if (count !== undefined) code.push(this.#countTest(mode, x, count, handOver));
+    if (present !== undefined) code.push(this.#countTest(mode, x, present, handOver));
     else if (rules.additional !== undefined) {
       code.push(this.#additional(rules, rules.additional, mode, x, down));
     }
@@ -155,10 +165,10 @@ export class CodeWriter {
   }
 
   /** A key too many may be one whose value is undefined, which counts as absent: the interpreter knows. */
-  #countTest(mode: CodeMode, x: string, count: string, handOver: string): string {
+  #countTest(mode: CodeMode, x: string, present: string, handOver: string): string {
     const [keys, key] = [this.#name(), this.#name()];
-    const otherwise = mode === "valid" ? `return ${handOver};` : "return false;";
-    return `let ${keys} = 0; for (const ${key} in ${x}) ${keys}++; if (${keys} !== ${count}) ${otherwise}`;
+    const otherwise = mode === "valid" ? `return ${handOver};` : `{ ${count(keys)} return false; }`;
+    return `let ${keys} = 0; for (const ${key} in ${x}) ${keys}++; if (${keys} !== ${present}) ${otherwise}`;
   }
 
   #property(
@@ -167,7 +177,7 @@ export class CodeWriter {
     mode: CodeMode,
     x: string,
     down: number,
-    count: string | undefined,
+    present: string | undefined,
   ): [read: string, test: string] {
     const child = rules.properties.get(key);
     const part = this.#name();
@@ -179,7 +189,7 @@ export class CodeWriter {
       const isTyped = child !== undefined && isScalar(child) && child.types !== 0;
       return [read, isTyped ? test : `if (${part} === undefined) return false; ${test}`];
     }
-    const counted = count === undefined ? "" : `${count}++; `;
+    const counted = present === undefined ? "" : `${present}++; `;
     const hasDefault = mode === "clean" && child !== undefined && defaultOf(child) !== undefined;
     return [
       read,
@@ -190,12 +200,12 @@ export class CodeWriter {
   #additional(rules: ObjectRules, child: SchemaNode, mode: CodeMode, x: string, down: number): string {
     const [key, part] = [this.#name(), this.#name()];
     const test = this.#statements(child, mode, part, down + 1);
-    if (test === "") return "";
+    if (passesAll(child)) return "";
     const skip =
       rules.properties.size === 0
         ? ""
         : `if (${this.#constant(new Set(rules.properties.keys()))}.has(${key})) continue; `;
-    return `for (const ${key} in ${x}) { ${skip}const ${part} = ${x}[${key}]; if (${part} !== undefined) { ${test} } }`;
+    return `for (const ${key} in ${x}) { ${count("2")} ${skip}const ${part} = ${x}[${key}]; if (${part} !== undefined) { ${test} } }`;
   }
 
   #valueTest(values: readonly unknown[], x: string): string {
@@ -204,7 +214,7 @@ export class CodeWriter {
   }
 
   #depthTest(down: number): string {
-    return `if (${depthAt(down)} >= ${this.#maxDepth}) L();`;
+    return `if (${depthAt(down)} >= ${this.#maxDepth}) D();`;
   }
 
   #constant(value: unknown): string {
@@ -214,6 +224,29 @@ export class CodeWriter {
   #name(): string {
     return `x${this.#names++}`;
   }
+}
+
+/** The nodes that a check applies to one value each: the root, its properties, theirs, as long as nothing else leads there. */
+function appliedOnce(root: SchemaNode): ReadonlySet<SchemaNode> {
+  const ways = new Map<SchemaNode, number>();
+  for (const node of reachable(root)) {
+    for (const child of neighbours(node)) ways.set(child, (ways.get(child) ?? 0) + 1);
+  }
+  const once = new Set(ways.has(root) ? [] : [root]);
+  for (const { object } of once) {
+    for (const child of object?.children ?? []) if (ways.get(child) === 1) once.add(child);
+  }
+  return once;
+}
+
+/** A statement that counts steps of work, as many as the expression says and never fewer than the interpreter does. */
+function count(steps: string): string {
+  return `if ((b.steps -= ${steps}) < 0) L();`;
+}
+
+/** What the interpreter counts for an object at most: each property that is named, and each again by its name where others are looked for. */
+function stepsOf({ keys }: ObjectRules, isClosed: boolean): number {
+  return Math.floor(keys.length / KEYS_PER_STEP) + (isClosed ? 2 : 1) * keys.length;
 }
 
 function depthAt(down: number): string {

@@ -10,60 +10,129 @@ export function presentKeys(value: object): string[] {
   return Object.keys(value).filter((key) => (value as Record<string, unknown>)[key] !== undefined);
 }
 
+/** What work is counted with: it throws once there was too much. */
+export interface WorkMeter {
+  step(cost?: number): void;
+}
+
 /** Compares two values as JSON does: numbers by value, objects without regard to order, own properties only. */
-export function isEqual(a: unknown, b: unknown): boolean {
+export function isEqual(a: unknown, b: unknown, meter?: WorkMeter): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
   if (Array.isArray(a)) {
-    return Array.isArray(b) && a.length === b.length && a.every((item, i) => isEqual(item, b[i]));
+    if (!Array.isArray(b) || a.length !== b.length) return false;
+    meter?.step(a.length);
+    return a.every((item, i) => isEqual(item, b[i], meter));
   }
   if (!isRecord(a) || !isRecord(b)) return false;
   const keys = presentKeys(a);
-  if (keys.length !== presentKeys(b).length) return false;
-  return keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key]));
+  const others = presentKeys(b).length;
+  meter?.step(keys.length + others);
+  if (keys.length !== others) return false;
+  return keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key], meter));
 }
 
 /** Finds out whether two items of a list are equal, in time that grows with what they hold and not with how it is shared. */
-export function hasDuplicates(list: readonly unknown[]): boolean {
-  const seen = new Set<unknown>();
-  const names = new EqualityNames();
+export function hasDuplicates(list: readonly unknown[], meter?: WorkMeter): boolean {
+  const table = new EqualityTable();
+  const seen = new Set<number>();
   for (const item of list) {
-    const name = names.of(item);
-    if (seen.has(name)) return true;
-    seen.add(name);
+    const id = table.add(item, meter);
+    if (seen.has(id)) return true;
+    seen.add(id);
   }
   return false;
 }
 
-/** Gives values that are equal as JSON the same name, and others another one. */
-class EqualityNames {
-  readonly #byText = new Map<string, string>();
-  readonly #byObject = new Map<object, string>();
+/** Allowed values, of `enum` or `const`, found in time that does not grow with their number. */
+export class AllowedValues {
+  readonly #scalars: ReadonlySet<unknown>;
+  readonly #table: EqualityTable | undefined;
+  readonly #ids = new Set<number>();
 
-  of(value: unknown): string {
-    if (typeof value === "string") return JSON.stringify(value);
-    if (typeof value !== "object" || value === null) return `${typeof value} ${String(value)}`;
-    let name = this.#byObject.get(value);
-    if (name === undefined) {
-      name = this.#nameOf(value);
-      this.#byObject.set(value, name);
+  constructor(values: readonly unknown[]) {
+    const objects = values.filter((value) => typeof value === "object" && value !== null);
+    this.#scalars = new Set(values);
+    if (objects.length === 0) return;
+    this.#table = new EqualityTable();
+    for (const value of objects) this.#ids.add(this.#table.add(value));
+  }
+
+  has(value: unknown, meter?: WorkMeter): boolean {
+    if (typeof value !== "object" || value === null) return this.#scalars.has(value);
+    const id = this.#table?.find(value, meter);
+    return id !== undefined && this.#ids.has(id);
+  }
+}
+
+/** Gives values that are equal as JSON the same number, and others another one. */
+class EqualityTable {
+  readonly #scalars = new Map<unknown, number>();
+  readonly #byText = new Map<string, number>();
+  readonly #byObject = new Map<object, number>();
+  #numbers = 0;
+  /** Items or properties of the largest container that was added, and nesting of the deepest: a value beyond is not in here. */
+  #widest = 0;
+  #deepest = 0;
+
+  /** The number of a value, which it has from now on. */
+  add(value: unknown, meter?: WorkMeter, depth = 0): number {
+    if (typeof value !== "object" || value === null) return this.#known(this.#scalars, value);
+    const known = this.#byObject.get(value);
+    if (known !== undefined) return known;
+    this.#deepest = Math.max(this.#deepest, depth);
+    const text = textOf(value, meter, Number.POSITIVE_INFINITY, (part) => this.add(part, meter, depth + 1));
+    // Objects that are no JSON are equal to themselves alone.
+    const id = text === undefined ? this.#numbers++ : this.#known(this.#byText, text);
+    this.#byObject.set(value, id);
+    this.#widest = Math.max(this.#widest, Array.isArray(value) ? value.length : Object.keys(value).length);
+    return id;
+  }
+
+  /** The number of a value that is in here; undefined for any other, as soon as one part of it is not. */
+  find(value: unknown, meter?: WorkMeter, depth = 0): number | undefined {
+    if (typeof value !== "object" || value === null) return this.#scalars.get(value);
+    if (depth > this.#deepest) return undefined;
+    const text = textOf(value, meter, this.#widest, (part) => this.find(part, meter, depth + 1));
+    return text === undefined ? undefined : this.#byText.get(text);
+  }
+
+  #known<K>(numbers: Map<K, number>, key: K): number {
+    const known = numbers.get(key) ?? this.#numbers++;
+    numbers.set(key, known);
+    return known;
+  }
+}
+
+/** A container written with the numbers of its parts; undefined where one has none, for too many, and for what is no JSON. */
+function textOf(
+  value: object,
+  meter: WorkMeter | undefined,
+  widest: number,
+  numberOf: (part: unknown) => number | undefined,
+): string | undefined {
+  if (Array.isArray(value)) {
+    if (value.length > widest) return undefined;
+    meter?.step(value.length + 1);
+    let text = "[";
+    for (const item of value) {
+      const id = numberOf(item);
+      if (id === undefined) return undefined;
+      text += `${id},`;
     }
-    return name;
+    return text;
   }
-
-  /** Objects that are no JSON are equal to themselves alone. */
-  #nameOf(value: object): string {
-    if (Array.isArray(value)) return this.#named(`[${value.map((item) => this.of(item)).join(",")}]`);
-    if (!isRecord(value)) return `special ${this.#byObject.size}`;
-    const parts = presentKeys(value).sort();
-    return this.#named(`{${parts.map((key) => `${JSON.stringify(key)}:${this.of(value[key])}`).join(",")}}`);
+  if (!isRecord(value)) return undefined;
+  const keys = presentKeys(value);
+  meter?.step(2 * keys.length + 1);
+  if (keys.length > widest) return undefined;
+  let text = "{";
+  for (const key of keys.sort()) {
+    const id = numberOf(value[key]);
+    if (id === undefined) return undefined;
+    text += `${JSON.stringify(key)}:${id},`;
   }
-
-  #named(text: string): string {
-    const name = this.#byText.get(text) ?? `#${this.#byText.size}`;
-    this.#byText.set(text, name);
-    return name;
-  }
+  return text;
 }
 
 /** Copies JSON data so that the copy shares nothing with the original. */

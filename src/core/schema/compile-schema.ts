@@ -1,10 +1,11 @@
 import { buildNodes } from "./build-nodes.ts";
 import { evaluate } from "./evaluate.ts";
-import { type Budget, type Evaluation, LimitReached } from "./evaluation.ts";
+import { type Budget, describeValue, type Evaluation, LimitReached } from "./evaluation.ts";
 import { generatePredicates } from "./generate-predicates.ts";
 import { interpretedPredicates, type Predicates, startEvaluation } from "./interpreted-predicates.ts";
 import { type JsonSchema, LEGACY, MODERN } from "./json-schema.ts";
-import { SCHEMA_LIMITS, type SchemaLimits } from "./limits.ts";
+import { SCHEMA_LIMITS, type SchemaLimits, STEPS_PER_PART } from "./limits.ts";
+import { countParts } from "./measure-values.ts";
 import { Normalization, type NormalizeMode, normalizeAt } from "./normalize.ts";
 import { SchemaIndex } from "./schema-index.ts";
 import type { NormalizationReport, SchemaIssue } from "./schema-issue.ts";
@@ -54,7 +55,7 @@ export interface CompiledSchema {
   fillDefaults(value: unknown): unknown;
 }
 
-/** References that generated code follows before the interpreter takes over, which is slower and remembers answers. */
+/** Steps of work that generated code does before the interpreter takes over, which is slower and remembers answers. */
 const GENERATED_STEPS = 200_000;
 
 /** Rounds of normalising before a value that keeps changing is given up on. */
@@ -81,7 +82,8 @@ class Checker implements CompiledSchema {
   readonly #limits: SchemaLimits;
   readonly #budget: Budget;
   readonly #codegen: boolean;
-  readonly #generatedSteps: number;
+  /** Steps that the predicates may count before the size of the value is looked at. */
+  #firstSteps: number;
   /** Made on first use: most schemas of a large registry are never asked. */
   #predicates: Predicates | undefined;
 
@@ -94,107 +96,186 @@ class Checker implements CompiledSchema {
     this.#codegen =
       codegen &&
       !nodes.some(({ dynamicRef }) => dynamicRef !== undefined && dynamicRef.settled === undefined);
-    this.#generatedSteps = this.#codegen ? Math.min(limits.steps, GENERATED_STEPS) : limits.steps;
+    this.#firstSteps = limits.steps;
     this.meaningful = root.constant === undefined ? !saysOnly(root) : !root.constant;
     this.hasDefaults = nodes.some((node) => node.default !== undefined);
   }
 
   check(value: unknown): boolean {
-    const predicates = this.#ready();
+    const predicates = this.#ready(0);
     try {
       return predicates.isValid(value, 0);
-    } catch {
-      return this.#codegen && this.#checkInterpreted(value);
+    } catch (thrown) {
+      return this.#checkFurther(value, thrown) === true;
     }
   }
 
   isClean(value: unknown): boolean {
-    const predicates = this.#ready();
-    try {
-      return predicates.isClean(value, 0);
-    } catch {
-      return false;
-    }
+    return this.#cleanVerdict(value) === true;
   }
 
   errors(value: unknown): readonly SchemaIssue[] {
-    if (this.check(value)) return [];
-    const run = this.#start(true);
-    const { issues = [] } = run;
-    try {
-      evaluate(this.#root, value, run, "", undefined);
-    } catch (thrown) {
-      run.issues = issues;
-      run.fail("", this.#describeThrown(thrown), value);
-    }
-    return run.choose(issues);
+    const verdict = this.#verdict(value);
+    if (verdict === true) return [];
+    if (verdict === "too much work") return [this.#tooMuchWork(value)];
+    return this.#collect(value, 0) ?? this.#collect(value, this.#stepsForSize(value)) ?? [];
   }
 
   normalize(value: unknown): Normalized {
-    if (this.isClean(value)) return { value, valid: true, issues: [] };
+    const clean = this.#cleanVerdict(value);
+    if (clean === true) return { value, valid: true, issues: [] };
+    if (clean === "too much work" && this.#verdict(value) === "too much work") {
+      return { value, valid: false, issues: [this.#tooMuchWork(value)] };
+    }
     const changed = this.#normalizeFully(value, SHAPE);
-    if (changed !== undefined) return { ...changed, valid: true, issues: [] };
+    if (typeof changed === "object") return { ...changed, valid: true, issues: [] };
+    // What cannot be brought to its shape is refused, rather than passed on with what should have been stripped.
     const issues = this.errors(value);
-    return { value, valid: issues.length === 0, issues };
+    const isLeft = changed === "too much work" && issues.length === 0;
+    return isLeft
+      ? { value, valid: false, issues: [this.#tooMuchWork(value)] }
+      : { value, valid: issues.length === 0, issues };
   }
 
   fillDefaults(value: unknown): unknown {
     if (!this.hasDefaults) return value;
     const changed = this.#normalizeFully(value, DEFAULTS);
-    return changed === undefined ? value : changed.value;
+    return typeof changed === "object" ? changed.value : value;
+  }
+
+  #verdict(value: unknown): Verdict {
+    try {
+      return this.#ready(0).isValid(value, 0);
+    } catch (thrown) {
+      return this.#checkFurther(value, thrown);
+    }
+  }
+
+  /**
+   * Goes on where the first check was stopped: with as many steps as the size of the value allows, then by the interpreter,
+   * which remembers answers and so may come to an end where generated code does not.
+   */
+  #checkFurther(value: unknown, thrown: unknown): Verdict {
+    let last = thrown;
+    const more = this.#stepsForSize(value);
+    if (isTooMuchWork(last)) {
+      try {
+        return this.#ready(more).isValid(value, 0);
+      } catch (again) {
+        last = again;
+      }
+    }
+    if (this.#codegen) {
+      try {
+        return evaluate(this.#root, value, this.#start(false, more), "", undefined);
+      } catch (again) {
+        last = again;
+      }
+    }
+    return isTooMuchWork(last) ? "too much work" : false;
+  }
+
+  #cleanVerdict(value: unknown): Verdict {
+    const predicates = this.#ready(0);
+    try {
+      return predicates.isClean(value, 0);
+    } catch (thrown) {
+      return isTooMuchWork(thrown) && this.#isCleanWithin(value, this.#stepsForSize(value));
+    }
+  }
+
+  #isCleanWithin(value: unknown, more: number): Verdict {
+    try {
+      return this.#ready(more).isClean(value, 0);
+    } catch (thrown) {
+      return isTooMuchWork(thrown) ? "too much work" : false;
+    }
+  }
+
+  /** What is wrong with a value; undefined when that takes more work than the first steps. */
+  #collect(value: unknown, more: number): readonly SchemaIssue[] | undefined {
+    const run = this.#start(true, more);
+    const { issues = [] } = run;
+    try {
+      evaluate(this.#root, value, run, "", undefined);
+    } catch (thrown) {
+      if (isTooMuchWork(thrown)) {
+        if (more === 0) return undefined;
+        // The value does not pass, whatever the rest of it holds.
+        return issues.length > 0 ? run.choose(issues) : [this.#tooMuchWork(value)];
+      }
+      run.issues = issues;
+      issues.push({ pointer: "", expected: this.#describeThrown(thrown), found: describeValue(value) });
+    }
+    return run.choose(issues);
   }
 
   /** Normalises until nothing changes; undefined when nothing did, or when the outcome would not pass. */
-  #normalizeFully(value: unknown, mode: NormalizeMode): Changed | undefined {
+  #normalizeFully(value: unknown, mode: NormalizeMode): Changed | "too much work" | undefined {
     // A default stands in for a property that is missing, not for a whole value that is.
     if (value === undefined) return undefined;
-    const pass = new Normalization(this.#start(false), mode);
-    let current: unknown = value;
     try {
-      for (let round = 0; round < MAX_ROUNDS; round++) {
-        const next = normalizeAt([this.#root], current, "", pass);
-        if (Object.is(next, current)) {
-          return Object.is(current, value) || !this.check(current)
-            ? undefined
-            : { value: current, report: pass.report() };
-        }
-        current = next;
-      }
-    } catch {
+      return this.#normalizeWithin(value, mode, 0);
+    } catch (thrown) {
       // A value beyond the limits, or one that cannot be read, is left as it is; `errors` says why.
+      if (!isTooMuchWork(thrown)) return undefined;
+    }
+    try {
+      return this.#normalizeWithin(value, mode, this.#stepsForSize(value));
+    } catch (thrown) {
+      return isTooMuchWork(thrown) ? "too much work" : undefined;
+    }
+  }
+
+  #normalizeWithin(value: unknown, mode: NormalizeMode, more: number): Changed | undefined {
+    const pass = new Normalization(this.#start(false, more), mode);
+    let current: unknown = value;
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const next = normalizeAt([this.#root], current, "", pass);
+      if (Object.is(next, current)) {
+        return Object.is(current, value) || !this.check(current)
+          ? undefined
+          : { value: current, report: pass.report() };
+      }
+      current = next;
     }
     return undefined;
   }
 
-  /** The interpreter remembers answers, so it may come to an end where generated code ran out of steps. */
-  #checkInterpreted(value: unknown): boolean {
-    try {
-      return evaluate(this.#root, value, this.#start(false), "", undefined);
-    } catch {
-      return false;
-    }
-  }
-
-  #ready(): Predicates {
-    this.#predicates ??= this.#codegen
-      ? generatePredicates(this.#root, this.#budget, this.#limits)
-      : interpretedPredicates(this.#root, this.#budget);
-    this.#budget.steps = this.#generatedSteps;
+  #ready(more: number): Predicates {
+    this.#predicates ??= this.#makePredicates();
+    this.#budget.steps = this.#firstSteps + more;
     this.#budget.depth = this.#limits.valueDepth;
     return this.#predicates;
   }
 
-  #start(collect: boolean): Evaluation {
-    this.#budget.steps = this.#limits.steps;
+  #makePredicates(): Predicates {
+    if (!this.#codegen) return interpretedPredicates(this.#root, this.#budget);
+    const predicates = generatePredicates(this.#root, this.#budget, this.#limits);
+    // The interpreter counts the value as a whole too, and all that is in it.
+    const counted = Math.min(this.#limits.steps, GENERATED_STEPS) - 1 - (predicates.uncounted ?? 0);
+    if (counted < 0) return interpretedPredicates(this.#root, this.#budget);
+    this.#firstSteps = counted;
+    return predicates;
+  }
+
+  #start(collect: boolean, more: number): Evaluation {
+    this.#budget.steps = this.#limits.steps + more;
     this.#budget.depth = this.#limits.valueDepth;
     return startEvaluation(this.#root, this.#budget, collect);
   }
 
+  #stepsForSize(value: unknown): number {
+    return STEPS_PER_PART * countParts(value, this.#limits.valueDepth);
+  }
+
+  #tooMuchWork(value: unknown): SchemaIssue {
+    const expected = `a value that can be checked in ${this.#limits.steps} steps and ${STEPS_PER_PART} more for each of its parts`;
+    return { pointer: "", expected, found: describeValue(value) };
+  }
+
   #describeThrown(thrown: unknown): string {
     try {
-      if (thrown instanceof LimitReached && thrown.message === "steps") {
-        return `a value that can be checked by following at most ${this.#limits.steps} references`;
-      }
       if (thrown instanceof LimitReached && thrown.message === "pattern") {
         return "texts short enough for the patterns they have to match";
       }
@@ -204,6 +285,18 @@ class Checker implements CompiledSchema {
       // What a getter throws may itself refuse to be looked at.
     }
     return "a value whose properties can be read";
+  }
+}
+
+/** Whether a value passes, or why nobody can tell. */
+type Verdict = boolean | "too much work";
+
+function isTooMuchWork(thrown: unknown): boolean {
+  try {
+    return thrown instanceof LimitReached && thrown.message === "steps";
+  } catch {
+    // What a getter throws may itself refuse to be looked at.
+    return false;
   }
 }
 

@@ -39,7 +39,7 @@ function evaluateSize(
   const { minItems, maxItems, unique } = rules;
   if (value.length < minItems) return run.fail(pointer, `at least ${plural(minItems, "item")}`, value);
   if (value.length > maxItems) return run.fail(pointer, `at most ${plural(maxItems, "item")}`, value);
-  if (unique && hasDuplicates(value)) return run.fail(pointer, "items that all differ", value);
+  if (unique && hasDuplicates(value, run)) return run.fail(pointer, "items that all differ", value);
   return true;
 }
 
@@ -52,8 +52,11 @@ function evaluateContains(
 ): boolean {
   const { contains, minContains, maxContains } = rules;
   if (contains === undefined) return true;
+  // Further matches matter to a bound on them, and to those who ask which items were looked at.
+  const enough =
+    seen === undefined && maxContains === Number.POSITIVE_INFINITY ? minContains : maxContains + 1;
   let matches = 0;
-  for (let i = 0; i < value.length; i++) {
+  for (let i = 0; i < value.length && matches < enough; i++) {
     if (!passesQuietly(contains, value[i], run, undefined)) continue;
     matches++;
     seen?.singleItems.add(i);

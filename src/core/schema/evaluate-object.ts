@@ -1,7 +1,8 @@
 import { joinPointer } from "../json/json-pointer.ts";
-import { presentKeys } from "./compare-values.ts";
+import { presentKeys, type WorkMeter } from "./compare-values.ts";
 import { evaluate, passesQuietly } from "./evaluate.ts";
 import { type Evaluated, type Evaluation, plural } from "./evaluation.ts";
+import type { Matcher } from "./pattern.ts";
 import type { ObjectRules, SchemaNode } from "./schema-node.ts";
 
 type Properties = Readonly<Record<string, unknown>>;
@@ -22,7 +23,35 @@ export function evaluateObject(
   const goOn = run.issues !== undefined;
   let passed = evaluatePresence(rules, value, run, pointer);
   if (!passed && !goOn) return false;
+  passed = evaluateNamed(rules, value, run, pointer, seen) && passed;
+  if (!passed && !goOn) return false;
+  if (looksAtKeys(rules, seen)) passed = evaluateByKey(rules, value, run, pointer, seen) && passed;
+  run.step(rules.dependentSchemas.length >> 2);
+  for (const [key, child] of rules.dependentSchemas) {
+    if (!passed && !goOn) return false;
+    if (ownValue(value, key) !== undefined) passed = evaluate(child, value, run, pointer, seen) && passed;
+  }
+  return passed;
+}
+
+/** Properties looked for that count as one step of work, whether they are there or not. */
+export const KEYS_PER_STEP = 8;
+
+/** Properties of a schema that are looked for one by one; of more, those that the value has are. */
+const FEW_PROPERTIES = 64;
+
+function evaluateNamed(
+  rules: ObjectRules,
+  value: object,
+  run: Evaluation,
+  pointer: string,
+  seen: Evaluated | undefined,
+): boolean {
+  const goOn = run.issues !== undefined;
+  if (rules.keys.length > FEW_PROPERTIES) return evaluateKnownKeys(rules, value, run, pointer, seen);
   const { keys, steps, children } = rules;
+  if (keys.length >= KEYS_PER_STEP) run.step(Math.floor(keys.length / KEYS_PER_STEP));
+  let passed = true;
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i] as string;
     const child = children[i] as SchemaNode;
@@ -32,14 +61,46 @@ export function evaluateObject(
     passed = evaluate(child, part, run, goOn ? pointer + steps[i] : "", undefined) && passed;
     if (!passed && !goOn) return false;
   }
-  if (rules.patterns.length > 0 || rules.additional !== undefined || rules.names !== undefined) {
-    passed = evaluateByKey(rules, value, run, pointer, seen) && passed;
-  }
-  for (const [key, child] of rules.dependentSchemas) {
+  return passed;
+}
+
+function evaluateKnownKeys(
+  rules: ObjectRules,
+  value: object,
+  run: Evaluation,
+  pointer: string,
+  seen: Evaluated | undefined,
+): boolean {
+  const goOn = run.issues !== undefined;
+  let passed = true;
+  for (const key of countedKeys(value, run)) {
+    const child = rules.properties.get(key);
+    if (child === undefined) continue;
+    seen?.properties.add(key);
+    const part = (value as Properties)[key];
+    passed = evaluate(child, part, run, goOn ? joinPointer(pointer, key) : "", undefined) && passed;
     if (!passed && !goOn) return false;
-    if (ownValue(value, key) !== undefined) passed = evaluate(child, value, run, pointer, seen) && passed;
   }
   return passed;
+}
+
+/** A schema that lets any other property in has nothing to say of names, unless somebody asks which were looked at. */
+function looksAtKeys(rules: ObjectRules, seen: Evaluated | undefined): boolean {
+  if (rules.patterns.length > 0 || rules.names !== undefined) return true;
+  const { additional } = rules;
+  return additional !== undefined && (seen !== undefined || !passesAll(additional));
+}
+
+/** Tells whether a node passes any value. */
+export function passesAll(node: SchemaNode): boolean {
+  return node.constant ?? node.isEmpty;
+}
+
+/** The keys of an object that JSON would write, each counted as a step of work. */
+export function countedKeys(value: object, run: Evaluation): string[] {
+  const keys = presentKeys(value);
+  run.step(keys.length);
+  return keys;
 }
 
 function evaluatePresence(rules: ObjectRules, value: object, run: Evaluation, pointer: string): boolean {
@@ -49,15 +110,17 @@ function evaluatePresence(rules: ObjectRules, value: object, run: Evaluation, po
     passed = run.fail(joinPointer(pointer, key), "a required property", undefined);
     if (run.issues === undefined) return false;
   }
+  run.step(rules.dependentRequired.length >> 2);
   for (const [key, needed] of rules.dependentRequired) {
     if (ownValue(value, key) === undefined) continue;
+    run.step(needed.length);
     for (const name of needed) {
       if (ownValue(value, name) !== undefined) continue;
       passed = run.fail(joinPointer(pointer, name), `a property, because "${key}" is there`, undefined);
     }
   }
   if (rules.minProperties === 0 && rules.maxProperties === Number.POSITIVE_INFINITY) return passed;
-  const count = presentKeys(value).length;
+  const count = countedKeys(value, run).length;
   if (count < rules.minProperties) {
     return run.fail(pointer, `at least ${plural(rules.minProperties, "property", "properties")}`, value);
   }
@@ -75,7 +138,9 @@ function evaluateByKey(
   seen: Evaluated | undefined,
 ): boolean {
   let passed = true;
-  for (const key of presentKeys(value)) {
+  const keys = countedKeys(value, run);
+  if (seen !== undefined) run.step(2 * keys.length);
+  for (const key of keys) {
     passed = evaluateKey(rules, value, key, run, pointer, seen) && passed;
     if (!passed && run.issues === undefined) return false;
   }
@@ -96,7 +161,7 @@ function evaluateKey(
   if (rules.names !== undefined && !passesQuietly(rules.names, key, run, undefined)) {
     passed = run.fail(at, "a property name the schema allows", part);
   }
-  const matching = rules.patterns.filter(([pattern]) => pattern.test(key));
+  const matching = rules.patterns.filter(([pattern]) => matches(pattern, key, run));
   if (matching.length > 0) run.mayRepeat = true;
   for (const [, child] of matching) passed = evaluate(child, part, run, at, undefined) && passed;
   if (matching.length === 0 && rules.additional !== undefined && !rules.properties.has(key)) {
@@ -105,6 +170,12 @@ function evaluateKey(
   }
   if (matching.length > 0) seen?.properties.add(key);
   return passed;
+}
+
+/** Tells whether a pattern matches the name of a property, and counts what it takes. */
+export function matches(pattern: Matcher, key: string, meter: WorkMeter): boolean {
+  meter.step(1 + pattern.cost(key));
+  return pattern.test(key);
 }
 
 /** Checks a part that only a catch-all schema speaks of; `false` there means the property should not exist. */

@@ -1,7 +1,6 @@
 import { joinPointer } from "../json/json-pointer.ts";
-import { presentKeys } from "./compare-values.ts";
 import { evaluate } from "./evaluate.ts";
-import { evaluateAdditional } from "./evaluate-object.ts";
+import { countedKeys, evaluateAdditional } from "./evaluate-object.ts";
 import type { Evaluated, Evaluation } from "./evaluation.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
@@ -21,7 +20,7 @@ export function evaluateUnevaluated(
   const rest = node.unevaluatedProperties;
   if (rest === undefined || seen.allProperties) return true;
   let passed = true;
-  for (const key of presentKeys(value)) {
+  for (const key of countedKeys(value, run)) {
     if (seen.properties.has(key)) continue;
     const part = (value as Record<string, unknown>)[key];
     passed = evaluateAdditional(rest, part, run, joinPointer(pointer, key)) && passed;
@@ -39,6 +38,7 @@ function evaluateItems(
 ): boolean {
   if (seen.allItems) return true;
   let passed = true;
+  run.step((value.length - seen.items) >> 2);
   for (let i = seen.items; i < value.length; i++) {
     if (seen.singleItems.has(i)) continue;
     passed = evaluate(rest, value[i], run, joinPointer(pointer, i), undefined) && passed;

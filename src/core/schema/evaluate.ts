@@ -1,4 +1,4 @@
-import { isEqual } from "./compare-values.ts";
+import { AllowedValues } from "./compare-values.ts";
 import { evaluateArray } from "./evaluate-array.ts";
 import { evaluateObject } from "./evaluate-object.ts";
 import { evaluateUnevaluated } from "./evaluate-unevaluated.ts";
@@ -18,6 +18,7 @@ export function evaluate(
   pointer: string,
   seen: Evaluated | undefined,
 ): boolean {
+  run.step();
   if (node.constant !== undefined) return node.constant || run.fail(pointer, "nothing here", value);
   const { scope } = run;
   if (scope[scope.length - 1] === node.resource) return evaluateKeywords(node, value, run, pointer, seen);
@@ -50,7 +51,7 @@ function evaluateKeywords(
     passed = evaluateUnevaluated(node, value, run, pointer, seen);
     run.ascend();
   }
-  if (passed) outer?.merge(seen);
+  if (passed) outer?.merge(seen, run);
   return passed;
 }
 
@@ -80,8 +81,11 @@ function evaluateScalar(node: SchemaNode, value: unknown, run: Evaluation, point
   if (node.types !== 0 && (node.types & typeBits(value)) === 0) {
     return run.fail(pointer, describeTypes(node.types), value);
   }
-  if (node.values !== undefined && !isOneOf(node.values, value)) {
-    return run.fail(pointer, run.issues === undefined ? "" : allowedText(node, node.values), value);
+  if (node.values !== undefined) {
+    node.allowed ??= new AllowedValues(node.values);
+    if (!node.allowed.has(value, run)) {
+      return run.fail(pointer, run.issues === undefined ? "" : allowedText(node, node.values), value);
+    }
   }
   if (typeof value === "string") {
     return node.string === undefined || evaluateString(node.string, value, run, pointer);
@@ -92,12 +96,15 @@ function evaluateScalar(node: SchemaNode, value: unknown, run: Evaluation, point
 
 function evaluateString(rules: StringRules, value: string, run: Evaluation, pointer: string): boolean {
   const { minLength, maxLength, pattern } = rules;
-  if (minLength > 0 || maxLength < value.length) {
-    const length = countCodePoints(value);
-    if (length < minLength) return run.fail(pointer, `at least ${plural(minLength, "character")}`, value);
-    if (length > maxLength) return run.fail(pointer, `at most ${plural(maxLength, "character")}`, value);
+  if (value.length < 2 * minLength && countCodePoints(value, run) < minLength) {
+    return run.fail(pointer, `at least ${plural(minLength, "character")}`, value);
   }
-  if (pattern === undefined || pattern.test(value)) return true;
+  if (value.length > maxLength && countCodePoints(value, run) > maxLength) {
+    return run.fail(pointer, `at most ${plural(maxLength, "character")}`, value);
+  }
+  if (pattern === undefined) return true;
+  run.step(pattern.cost(value));
+  if (pattern.test(value)) return true;
   return run.fail(pointer, `a match of the pattern ${pattern.source}`, value);
 }
 
@@ -111,7 +118,7 @@ function evaluateNumber(rules: NumberRules, value: number, run: Evaluation, poin
   if (exclusiveMaximum !== undefined && value >= exclusiveMaximum) {
     return run.fail(pointer, `less than ${exclusiveMaximum}`, value);
   }
-  if (multipleOf === undefined || isMultipleOf(value, multipleOf)) return true;
+  if (multipleOf === undefined || isMultipleOf(value, multipleOf, run)) return true;
   return run.fail(pointer, `a multiple of ${multipleOf}`, value);
 }
 
@@ -126,12 +133,11 @@ function evaluateCombinations(
   let passed = true;
   run.mayRepeat = true;
   if (node.ref !== undefined) {
-    run.step();
     passed = evaluateReference(node.ref, value, run, pointer, seen);
     if (!passed && !goOn) return false;
   }
   if (node.dynamicRef !== undefined) {
-    run.step();
+    run.step(run.scope.length);
     passed = evaluate(dynamicTarget(node, run), value, run, pointer, seen) && passed;
     if (!passed && !goOn) return false;
   }
@@ -164,7 +170,10 @@ function evaluateReference(
     return evaluate(target, value, run, pointer, seen);
   }
   const known = run.answerOf(target, value);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    run.step();
+    return known;
+  }
   const passed = evaluate(target, value, run, pointer, seen);
   run.remember(target, value, passed);
   return passed;
@@ -179,11 +188,6 @@ export function dynamicTarget(node: SchemaNode, run: Evaluation): SchemaNode {
     if (found !== undefined) return found;
   }
   return reference.target;
-}
-
-function isOneOf(values: readonly unknown[], value: unknown): boolean {
-  for (let i = 0; i < values.length; i++) if (isEqual(values[i], value)) return true;
-  return false;
 }
 
 function allowedText(node: SchemaNode, values: readonly unknown[]): string {
@@ -209,7 +213,7 @@ export function passesQuietly(
   const own = seen === undefined ? undefined : new Evaluated();
   const passed = evaluate(node, value, run, "", own);
   run.issues = issues;
-  if (passed && own !== undefined) seen?.merge(own);
+  if (passed && own !== undefined) seen?.merge(own, run);
   return passed;
 }
 

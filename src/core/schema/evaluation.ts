@@ -1,3 +1,4 @@
+import type { WorkMeter } from "./compare-values.ts";
 import { MAX_ISSUES } from "./limits.ts";
 import { countCodePoints } from "./measure-values.ts";
 import type { SchemaResource } from "./schema-index.ts";
@@ -9,6 +10,9 @@ const MAX_EXPLAINED_BRANCHES = 100;
 
 /** References followed before answers are remembered: few values need it, and remembering costs. */
 const STEPS_BEFORE_MEMORY = 1_000;
+
+/** Objects normalised before it is remembered which of them need no change. */
+const PARTS_BEFORE_MEMORY = 200;
 
 const MAX_POINTER = 256;
 
@@ -33,7 +37,8 @@ export class Evaluated {
   items = 0;
   readonly singleItems = new Set<number>();
 
-  merge(other: Evaluated): void {
+  merge(other: Evaluated, meter: WorkMeter): void {
+    meter.step(other.properties.size + other.singleItems.size);
     this.allProperties ||= other.allProperties;
     this.allItems ||= other.allItems;
     this.items = Math.max(this.items, other.items);
@@ -44,20 +49,23 @@ export class Evaluated {
 
 /** How much further a check may go; shared by all that takes part in it. */
 export interface Budget {
-  /** References that may still be followed. */
+  /** Steps of work that are left. */
   steps: number;
   /** Levels the value may still go down. */
   depth: number;
 }
 
 /** The state of checking one value: limits, dynamic scope, and the issues when they are wanted. */
-export class Evaluation {
+export class Evaluation implements WorkMeter {
   issues: SchemaIssue[] | undefined;
   readonly scope: SchemaResource[] = [];
   readonly budget: Budget;
   #branchesLeft = MAX_EXPLAINED_BRANCHES;
   #stepsUnremembered = STEPS_BEFORE_MEMORY;
   #answers: Map<SchemaNode, Map<unknown, boolean>> | undefined;
+  /** Objects that a node was found to leave as they are, once enough parts were normalised to make it worth while. */
+  #unchanged: Map<SchemaNode, WeakSet<object>> | undefined;
+  #partsUnremembered = PARTS_BEFORE_MEMORY;
   /** Set once several subschemas spoke about one value, and may have said the same. */
   mayRepeat = false;
 
@@ -66,7 +74,7 @@ export class Evaluation {
     this.budget = budget;
   }
 
-  /** Counts a reference followed: only these can make work grow faster than schema and value. */
+  /** Counts work: a subschema applied to a part, a comparison, a name, a pattern tried. */
   step(cost = 1): void {
     this.budget.steps -= cost;
     if (this.budget.steps < 0) throw new LimitReached("steps");
@@ -93,6 +101,19 @@ export class Evaluation {
     this.#answers.set(node, answers.set(value, answer));
   }
 
+  /** Tells whether normalising the object by this node alone was seen to change nothing. */
+  isUnchanged(node: SchemaNode, value: object): boolean {
+    return this.#unchanged?.get(node)?.has(value) === true;
+  }
+
+  /** Remembers that it changed nothing: a value that is shared many times over is then looked into once. */
+  rememberUnchanged(node: SchemaNode, value: object): void {
+    if (this.#partsUnremembered-- > 0) return;
+    this.#unchanged ??= new Map();
+    const objects = this.#unchanged.get(node) ?? new WeakSet();
+    this.#unchanged.set(node, objects.add(value));
+  }
+
   /** Goes one level down into the value. */
   descend(): void {
     if (--this.budget.depth < 0) throw new LimitReached("depth");
@@ -113,8 +134,9 @@ export class Evaluation {
   fail(pointer: string, expected: string, found: unknown): false {
     const { issues } = this;
     if (issues === undefined) return false;
+    this.step(2);
     if (issues.length >= MAX_GATHERED) issues.splice(0, issues.length, ...this.choose(issues));
-    issues.push({ pointer: clipPointer(pointer), expected, found: describeValue(found) });
+    issues.push({ pointer: clipPointer(pointer), expected, found: describeValue(found, this) });
     return false;
   }
 }
@@ -172,10 +194,10 @@ export function describeTypes(bits: number): string {
 }
 
 /** Says what a value is without repeating its text, which may be secret or foreign. */
-export function describeValue(value: unknown): string {
+export function describeValue(value: unknown, meter?: WorkMeter): string {
   switch (typeof value) {
     case "string":
-      return `string of ${plural(countCodePoints(value), "character")}`;
+      return `string of ${plural(countCodePoints(value, meter), "character")}`;
     case "number":
     case "boolean":
       return `${typeof value} ${value}`;

@@ -1,4 +1,5 @@
 import { CodeWriter } from "./code-writer.ts";
+import type { WorkMeter } from "./compare-values.ts";
 import { type Budget, LimitReached } from "./evaluation.ts";
 import { interpretedPredicates, type Predicates } from "./interpreted-predicates.ts";
 import type { SchemaLimits } from "./limits.ts";
@@ -15,7 +16,10 @@ export interface CodeRuntime {
   hasOwn(value: object, key: string): boolean;
   countCodePoints(text: string): number;
   isMultipleOf(value: number, step: number): boolean;
+  /** Ends a check that takes too much work. */
   limit(): never;
+  /** Ends the check of a value that is nested too deeply. */
+  tooDeep(): never;
 }
 
 /**
@@ -25,6 +29,15 @@ export interface CodeRuntime {
 export function generatePredicates(root: SchemaNode, budget: Budget, limits: SchemaLimits): Predicates {
   const writer = new CodeWriter(limits.valueDepth);
   const source = writer.write(root);
+  const limit = () => {
+    throw new LimitReached("steps");
+  };
+  const meter: WorkMeter = {
+    step: (cost = 1) => {
+      budget.steps -= cost;
+      if (budget.steps < 0) limit();
+    },
+  };
   const runtime: CodeRuntime = {
     constants: writer.constants,
     interpret: writer.interpreted.map((node) => interpretedPredicates(root, budget, node)),
@@ -32,14 +45,16 @@ export function generatePredicates(root: SchemaNode, budget: Budget, limits: Sch
     prototype: Object.prototype,
     getPrototypeOf: Object.getPrototypeOf,
     hasOwn: Object.hasOwn,
-    countCodePoints,
-    isMultipleOf,
-    limit: () => {
-      throw new LimitReached("steps");
+    countCodePoints: (text) => countCodePoints(text, meter),
+    isMultipleOf: (value, step) => isMultipleOf(value, step, meter),
+    limit,
+    tooDeep: () => {
+      throw new LimitReached("depth");
     },
   };
   try {
-    return new Function("r", source)(runtime) as Predicates;
+    const { isValid, isClean } = new Function("r", source)(runtime) as Predicates;
+    return { isValid, isClean, uncounted: writer.uncounted };
   } catch {
     return interpretedPredicates(root, budget);
   }

@@ -8,6 +8,8 @@ export interface Predicates {
   isValid(value: unknown, depth: number): boolean;
   /** Valid, and nothing to strip, fill or convert. */
   isClean(value: unknown, depth: number): boolean;
+  /** Steps of work that neither counts, because no check takes them more than once. @default 0 */
+  readonly uncounted?: number;
 }
 
 /** Begins an evaluation whose outermost resource is that of `root`. */

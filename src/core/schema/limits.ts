@@ -14,7 +14,10 @@ export interface SchemaLimits {
   readonly patternSize: number;
   /** Nesting of a value that a schema looks into. @default 512 */
   readonly valueDepth: number;
-  /** References followed while checking one value. @default 2_000_000 */
+  /**
+   * Steps of work on one value, and `STEPS_PER_PART` more for each part of it: subschemas applied, references followed,
+   * values compared, names and patterns tried. @default 2_000_000
+   */
   readonly steps: number;
 }
 
@@ -29,6 +32,12 @@ export const SCHEMA_LIMITS: SchemaLimits = {
   valueDepth: 512,
   steps: 2_000_000,
 };
+
+/**
+ * Steps of work that each part of a value adds to `steps`. A part is an item, a name, a value, or four characters of text, so
+ * that time is bounded by a multiple of the value's size, while a schema with many alternatives still has room for them.
+ */
+export const STEPS_PER_PART = 8;
 
 /** Violations reported for one value. */
 export const MAX_ISSUES = 20;

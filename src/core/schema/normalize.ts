@@ -1,12 +1,16 @@
 import { joinPointer } from "../json/json-pointer.ts";
 import { setOwn } from "../json/json-value.ts";
 import { applicableNodes, childNodes, itemNodes } from "./applicable-nodes.ts";
-import { cloneJson, isRecord, presentKeys } from "./compare-values.ts";
+import { cloneJson, isRecord } from "./compare-values.ts";
 import { commonTypes, convert } from "./convert.ts";
+import { matches, ownValue } from "./evaluate-object.ts";
 import { clipPointer, type Evaluation, typeBits } from "./evaluation.ts";
 import { MAX_REPORTED_CHANGES } from "./limits.ts";
 import type { NormalizationReport } from "./schema-issue.ts";
-import { agreedDefault, type SchemaNode } from "./schema-node.ts";
+import { agreedDefault, defaultOf, type ObjectRules, type SchemaNode } from "./schema-node.ts";
+
+/** Filling in one part of a default is this much dearer than checking a part. */
+const FILL_COST = 10;
 
 /** Which changes a normalisation may make. */
 export interface NormalizeMode {
@@ -54,13 +58,31 @@ export function normalizeAt(
   pointer: string,
   pass: Normalization,
 ): unknown {
-  const filled = value === undefined ? agreedDefault(nodes) : undefined;
-  if (filled !== undefined) pass.note(pass.defaulted, pointer);
+  pass.run.step(nodes.length);
+  const filled = value === undefined ? agreedDefault(nodes, pass.run) : undefined;
+  if (filled !== undefined) {
+    pass.run.step(FILL_COST * filled.parts);
+    pass.note(pass.defaulted, pointer);
+  }
   const given = filled === undefined ? value : cloneJson(filled.value);
   return normalizeParts(nodes, given, pointer, pass);
 }
 
 function normalizeParts(
+  nodes: readonly SchemaNode[],
+  value: unknown,
+  pointer: string,
+  pass: Normalization,
+): unknown {
+  const [only] = nodes;
+  const isAlone = nodes.length === 1 && only !== undefined && typeof value === "object" && value !== null;
+  if (isAlone && pass.run.isUnchanged(only, value)) return value;
+  const result = normalizeContent(nodes, value, pointer, pass);
+  if (isAlone && result === value) pass.run.rememberUnchanged(only, value);
+  return result;
+}
+
+function normalizeContent(
   nodes: readonly SchemaNode[],
   value: unknown,
   pointer: string,
@@ -102,7 +124,7 @@ function normalizeItems(
 ): unknown {
   let result: unknown[] | undefined;
   for (let i = 0; i < items.length; i++) {
-    const children = itemNodes(nodes, i);
+    const children = itemNodes(nodes, i, pass.run);
     if (children.length === 0 || items[i] === undefined) continue;
     const item = normalizeAt(children, items[i], joinPointer(pointer, i), pass);
     if (Object.is(item, items[i])) continue;
@@ -124,8 +146,8 @@ function normalizeProperties(
   for (const key of Object.keys(value)) {
     const part = value[key];
     const at = joinPointer(pointer, key);
-    const children = childNodes(nodes, key);
-    if (closed && !isNamed(nodes, key)) {
+    const children = childNodes(nodes, key, pass.run);
+    if (closed && !isNamed(nodes, key, pass.run)) {
       pass.note(pass.stripped, at);
       changed = true;
       continue;
@@ -150,15 +172,43 @@ function missingDefaults(
   pointer: string,
   pass: Normalization,
 ): [string, unknown][] {
-  const present = new Set(presentKeys(value));
   const added: [string, unknown][] = [];
-  for (const key of new Set(nodes.flatMap((node) => [...(node.object?.properties.keys() ?? [])]))) {
-    if (present.has(key)) continue;
-    const children = childNodes(nodes, key);
-    if (agreedDefault(children) === undefined) continue;
+  for (const key of defaultedKeys(nodes, pass.run)) {
+    if (ownValue(value, key) !== undefined) continue;
+    const children = childNodes(nodes, key, pass.run);
+    if (agreedDefault(children, pass.run) === undefined) continue;
     added.push([key, normalizeAt(children, undefined, joinPointer(pointer, key), pass)]);
   }
   return added;
+}
+
+/** The properties that may have a default: those whose own schema has one, or all where a schema for any property has. */
+function defaultedKeys(nodes: readonly SchemaNode[], run: Evaluation): Iterable<string> {
+  for (const { object } of nodes) run.step(object === undefined ? 0 : object.patterns.length >> 2);
+  const any = nodes.some(hasDefaultForAny);
+  const lists = nodes.map(({ object }) =>
+    object === undefined ? [] : any ? object.keys : defaultedOf(object),
+  );
+  const [only] = lists;
+  run.step(lists.reduce((sum, list) => sum + list.length, 0));
+  return lists.length === 1 && only !== undefined ? only : new Set(lists.flat());
+}
+
+function defaultedOf(object: ObjectRules): readonly string[] {
+  object.defaulted ??= object.keys.filter(
+    (_, i) => defaultOf(object.children[i] as SchemaNode) !== undefined,
+  );
+  return object.defaulted;
+}
+
+/** Tells whether a property that the node does not name can have a default. */
+function hasDefaultForAny({ object, unevaluatedProperties }: SchemaNode): boolean {
+  const rest = [
+    object?.additional,
+    unevaluatedProperties,
+    ...(object?.patterns.map(([, child]) => child) ?? []),
+  ];
+  return rest.some((child) => child !== undefined && defaultOf(child) !== undefined);
 }
 
 /** Closed objects lose what nothing names: some schema has `properties`, and none lets others in. */
@@ -173,8 +223,9 @@ function isOpen(node: SchemaNode): boolean {
   );
 }
 
-function isNamed(nodes: readonly SchemaNode[], key: string): boolean {
+function isNamed(nodes: readonly SchemaNode[], key: string, run: Evaluation): boolean {
   return nodes.some(
-    ({ object }) => object?.properties.has(key) || object?.patterns.some(([pattern]) => pattern.test(key)),
+    ({ object }) =>
+      object?.properties.has(key) || object?.patterns.some(([pattern]) => matches(pattern, key, run)),
   );
 }

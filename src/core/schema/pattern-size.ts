@@ -1,4 +1,4 @@
-import { isPlainPattern } from "./plain-pattern.ts";
+import { plainPattern } from "./plain-pattern.ts";
 import { SchemaError } from "./schema-error.ts";
 
 /** What a pattern takes at least, and each look-ahead, which is tried as a pattern of its own; a plain one takes less. */
@@ -23,7 +23,7 @@ const TABLES = /\\(?:([pP])|[sS])/g;
  * the counted repetitions around it have it written out.
  */
 export function patternSize(source: string): number {
-  if (!isPlainPattern(source)) return EACH + expandedSize(source);
+  if (plainPattern(source) === undefined) return EACH + expandedSize(source);
   return EACH_PLAIN + Math.ceil(source.length / PLAIN_LETTERS) + tableSize(source);
 }
 

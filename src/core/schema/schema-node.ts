@@ -1,4 +1,4 @@
-import { isEqual } from "./compare-values.ts";
+import { type AllowedValues, isEqual, type WorkMeter } from "./compare-values.ts";
 import type { Matcher } from "./pattern.ts";
 import type { SchemaResource } from "./schema-index.ts";
 
@@ -44,6 +44,8 @@ export interface ObjectRules {
   readonly properties: ReadonlyMap<string, SchemaNode>;
   /** The same properties as lists, which are quicker to walk. */
   readonly keys: readonly string[];
+  /** Properties whose schema has a default, in the order of the schema; made when first asked for. */
+  defaulted: readonly string[] | undefined;
   /** Each key as a step of a JSON pointer. */
   readonly steps: readonly string[];
   readonly children: readonly SchemaNode[];
@@ -72,6 +74,8 @@ export interface ArrayRules {
 /** A declared default, boxed because any value may be one. */
 export interface Default {
   readonly value: unknown;
+  /** How many parts the value has: filling it in takes as much work. */
+  readonly parts: number;
 }
 
 /** A `$dynamicRef`: the anchor looked up while evaluating, and where it leads when nothing else has it. */
@@ -93,6 +97,8 @@ export class SchemaNode {
   types = 0;
   /** Allowed values, of `const` or `enum`. */
   values: readonly unknown[] | undefined = undefined;
+  /** The same, ready to be looked up, once anyone asked. */
+  allowed: AllowedValues | undefined = undefined;
   /** The allowed values for people, once anyone asked. */
   valuesText: string | undefined = undefined;
   number: NumberRules | undefined = undefined;
@@ -111,9 +117,13 @@ export class SchemaNode {
   unevaluatedProperties: SchemaNode | undefined = undefined;
   unevaluatedItems: SchemaNode | undefined = undefined;
   default: Default | undefined = undefined;
+  /** The default that holds here, its own or an inherited one, once anyone asked; null when there is none. */
+  inheritedDefault: Default | null | undefined = undefined;
 
   /** True when subschemas apply to the very same value; set once the node is filled. */
   isCompound = false;
+  /** True when it passes any value; set once the node is filled. */
+  isEmpty = false;
 
   constructor(resource: SchemaResource, pointer: string) {
     this.resource = resource;
@@ -123,17 +133,21 @@ export class SchemaNode {
 
 /** The default that holds at a node: its own, else the one that all it refers to agree on. */
 export function defaultOf(node: SchemaNode): Default | undefined {
-  if (node.default !== undefined) return node.default;
-  const inherited = node.ref === undefined ? (node.allOf ?? []) : [node.ref, ...(node.allOf ?? [])];
-  return inherited.length === 0 ? undefined : agreedDefault(inherited);
+  if (node.inheritedDefault === undefined) {
+    const inherited = node.ref === undefined ? (node.allOf ?? []) : [node.ref, ...(node.allOf ?? [])];
+    node.inheritedDefault = node.default ?? agreedDefault(inherited) ?? null;
+  }
+  return node.inheritedDefault ?? undefined;
 }
 
 /** The one default that some of the nodes declare and none contradicts; two that differ cancel out. */
-export function agreedDefault(nodes: readonly SchemaNode[]): Default | undefined {
+export function agreedDefault(nodes: readonly SchemaNode[], meter?: WorkMeter): Default | undefined {
   const declared = nodes.map(defaultOf).filter((entry) => entry !== undefined);
   const [first] = declared;
-  if (first === undefined || declared.some((entry) => !isEqual(entry.value, first.value))) return undefined;
-  return first;
+  if (first === undefined) return undefined;
+  return declared.some((entry) => entry !== first && !isEqual(entry.value, first.value, meter))
+    ? undefined
+    : first;
 }
 
 /** The nodes that apply to the same value as `node` does, without a look further into it. */

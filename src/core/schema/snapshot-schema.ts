@@ -1,5 +1,6 @@
 import { joinPointer } from "../json/json-pointer.ts";
 import { isRecord } from "./compare-values.ts";
+import { refuseFunctions, refuseInstance } from "./foreign-schema.ts";
 import { isSchema, type JsonSchema } from "./json-schema.ts";
 import type { SchemaLimits } from "./limits.ts";
 import { SchemaError } from "./schema-error.ts";
@@ -54,18 +55,14 @@ function copyContainer(value: object, pointer: string, depth: number, state: Sna
 }
 
 function copyObject(value: object, pointer: string, depth: number, state: Snapshot): object {
-  if (Object.hasOwn(value, "~refine") || Object.hasOwn(value, "~codec")) {
-    throw new SchemaError(
-      "Type.Refine and Type.Codec cannot be written as JSON Schema; check or convert in the handler instead.",
-      pointer,
-    );
-  }
+  refuseFunctions(value, pointer);
   if (!isRecord(value)) {
     throw new SchemaError(
       `A schema holds JSON only, not a ${value.constructor?.name ?? "special object"}.`,
       pointer,
     );
   }
+  refuseInstance(value, pointer);
   const source = value;
   const result: Record<string, unknown> = {};
   for (const key of Object.keys(source)) {

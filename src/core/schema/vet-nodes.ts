@@ -17,7 +17,8 @@ export function reachable(root: SchemaNode): Set<SchemaNode> {
   return nodes;
 }
 
-function neighbours(node: SchemaNode): SchemaNode[] {
+/** The nodes that evaluation can go on to from a node. */
+export function neighbours(node: SchemaNode): SchemaNode[] {
   const children = [...inPlaceChildren(node), ...partChildren(node), ...node.resource.dynamicNodes.values()];
   if (node.dynamicRef !== undefined) children.push(node.dynamicRef.target);
   return children;

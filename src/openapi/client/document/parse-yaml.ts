@@ -1,4 +1,5 @@
 import type { Alias, LineCounter, Pair, ParsedNode, Scalar, YAMLMap, YAMLSeq } from "yaml";
+import { CallError } from "../../../core/errors/errors.ts";
 import { setOwn } from "../../../core/json/json-value.ts";
 
 /** Values that aliases and merge keys of one text may add to what is written out in it. */
@@ -11,6 +12,8 @@ export async function parseYaml(text: string, name: string): Promise<unknown> {
   try {
     return new YamlReading(yaml).read(composeYaml(text, yaml, lines));
   } catch (error) {
+    if (isBeyondLimit(error))
+      throw new CallError("TOO_LARGE", `${name} is too large: ${describe(error, lines)}.`);
     throw new Error(`${name} is not valid YAML: ${describe(error, lines)}.`, { cause: error });
   }
 }
@@ -49,11 +52,18 @@ function stopper(): (source: ErrorSource, code: string, message: string, isWarni
 class YamlFault extends Error {
   override readonly name = "YamlFault";
   readonly offset: number;
+  readonly isLimit: boolean;
 
-  constructor(message: string, offset: number) {
+  constructor(message: string, offset: number, isLimit = false) {
     super(message);
     this.offset = offset;
+    this.isLimit = isLimit;
   }
+}
+
+/** Tells a text that has more in it than is read from one that is wrong. */
+function isBeyondLimit(error: unknown): boolean {
+  return error instanceof RangeError || (error instanceof YamlFault && error.isLimit);
 }
 
 function describe(error: unknown, lines: LineCounter): string {
@@ -112,7 +122,7 @@ class YamlReading {
     this.#size += anchored.size;
     this.#repeated += anchored.size;
     if (this.#repeated > MAX_REPEATED) {
-      throw new YamlFault("its aliases multiply without bounds", offsetOf(alias));
+      throw new YamlFault("its aliases multiply without bounds", offsetOf(alias), true);
     }
     return anchored.value;
   }
