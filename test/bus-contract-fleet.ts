@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import type { Bus } from "../src/call/bus.ts";
 import type { CallHandler } from "../src/call/call-handler.ts";
+import { CallError } from "../src/core/errors/errors.ts";
 import type { Bench } from "./bus-contract.ts";
 import { endsAtOnce } from "./lateness.ts";
 import { query, rejection, sleep, stream } from "./make-operation.ts";
@@ -9,6 +10,7 @@ import { query, rejection, sleep, stream } from "./make-operation.ts";
 export function describeFleet(bench: () => Bench): void {
   describe("fleet", () => describeMembers(bench));
   describe("retry", () => describeRetry(bench));
+  describe("sick members", () => describeSick(bench));
   describe("limits", () => describeLimits(bench));
 }
 
@@ -167,6 +169,59 @@ function describeRetry(bench: () => Bench): void {
     controller.abort();
     expect(await endsAtOnce(error)).toBe(true);
     expect(await error).toMatchObject({ code: "ABORTED" });
+  });
+}
+
+/** Milliseconds of a try that a member which hangs takes away. */
+const HUNG_MS = 1_000;
+
+function describeSick(bench: () => Bench): void {
+  it.each(["answers UNAVAILABLE", "hangs"] as const)(
+    "Call: one of three members %s: a retry goes to another, which is left out for a while, and every call succeeds",
+    async (how) => {
+      const counts = [0, 0, 0];
+      for (const member of counts.keys()) {
+        const handler = async () => {
+          counts[member] = (counts[member] ?? 0) + 1;
+          if (member !== 1) return member;
+          if (how === "hangs") await new Promise(() => {});
+          throw new CallError("UNAVAILABLE", "Sick.");
+        };
+        const work = query("a.work", handler, { annotations: { idempotent: true } });
+        await bench().serve([work], {}, await bench().pair.more());
+      }
+      const map = bench().ask();
+      const attemptTimeoutMs = how === "hangs" ? HUNG_MS : ATTEMPT_MS;
+      const call = () => map.call("a.work", 1, { retry: { attempts: 3, attemptTimeoutMs } });
+      const first = Array.from({ length: 30 }, call);
+      for (const { data } of await Promise.all(first)) expect(data).not.toBe(1);
+      const before = counts[1];
+      expect(before).toBeGreaterThan(0);
+      for (let n = 0; n < 20; n++) expect((await call()).data).not.toBe(1);
+      // Who is ready is asked for once a second; until it is known, the broker chooses.
+      expect((counts[1] ?? 0) - (before ?? 0)).toBeLessThanOrEqual(2);
+      expect(Math.min(counts[0] ?? 0, counts[2] ?? 0)).toBeGreaterThan(0);
+    },
+  );
+
+  it("Call: where every member fails, calls are still tried", async () => {
+    let isSick = true;
+    const work = query(
+      "a.work",
+      () => {
+        if (isSick) throw new CallError("UNAVAILABLE", "Sick.");
+        return "well";
+      },
+      { annotations: { idempotent: true } },
+    );
+    for (let n = 0; n < 2; n++) await bench().serve([work], {}, await bench().pair.more());
+    const map = bench().ask();
+    for (let n = 0; n < 4; n++)
+      expect(await rejection(map.call("a.work", 1, { retry: { attempts: 2 } }))).toMatchObject({
+        code: "UNAVAILABLE",
+      });
+    isSick = false;
+    expect((await map.call("a.work")).data).toBe("well");
   });
 }
 

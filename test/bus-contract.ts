@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe } from "vitest";
-import type { Bus } from "../src/call/bus.ts";
+import type { Bus, ObservableBus } from "../src/call/bus.ts";
 import { CallHandler, type CallHandlerOptions } from "../src/call/call-handler.ts";
 import { createTokenSigner } from "../src/call/credentials/token-signer.ts";
 import { createTokenVerifier } from "../src/call/credentials/token-verifier.ts";
@@ -12,15 +12,16 @@ import { describeCalls } from "./bus-contract-calls.ts";
 import { describeEnds } from "./bus-contract-ends.ts";
 import { describeFleet } from "./bus-contract-fleet.ts";
 import { describeHops } from "./bus-contract-hops.ts";
+import { describeObserver } from "./bus-contract-observer.ts";
 import { describeSizes } from "./bus-contract-sizes.ts";
 import { describeStreams } from "./bus-contract-streams.ts";
 
 /** Two sides of one bus, as two processes would hold them. */
 export interface BusPair {
-  readonly asking: Bus;
-  readonly answering: Bus;
+  readonly asking: ObservableBus;
+  readonly answering: ObservableBus;
   /** One side more. */
-  more(): Promise<Bus>;
+  more(): Promise<ObservableBus>;
   close(): Promise<void>;
 }
 
@@ -73,6 +74,7 @@ export function describeBus(name: string, row: BusRow): void {
     describeHops(current);
     describeSizes(current, row.sizes);
     describeFleet(current);
+    describeObserver(current);
   });
 }
 
@@ -113,8 +115,8 @@ export const CONTRACT_SIZES = { message: 4_096, cap: 65_536 };
 export const CONTRACT_OPTIONS = { beatMs: 500, limits: { messageBytes: CONTRACT_SIZES.cap } };
 
 /** As many sides as a test asks for, closed together. */
-export async function pairOf(connect: () => Promise<Bus>): Promise<BusPair> {
-  const open: Bus[] = [];
+export async function pairOf(connect: () => Promise<ObservableBus>): Promise<BusPair> {
+  const open: ObservableBus[] = [];
   const more = async () => {
     const bus = await connect();
     open.push(bus);

@@ -182,7 +182,7 @@ describe("What the model has found", () => {
     const broker = new LossyBroker();
     const [asking, answering] = [0, 1].map(() =>
       createWireBus(createMemoryTransport({ broker, maxMessageBytes: 400 })),
-    ) as [Bus, Bus];
+    ) as Bus[] as [Bus, Bus];
     const run = vi.fn();
     const handler = await serveCalls(new OperationRegistry([query("a.run", run)]), answering);
     const map = new PendingRequestMap(asking);

@@ -28,6 +28,7 @@ const STATED: Readonly<Record<string, Limits>> = {
   "Schemas, values and calls": {
     ...SCHEMA_LIMITS,
     ...defaultsOf("src/core/registry/registry-options.ts", "RegistryLimits"),
+    "steps for each part": constantOf("src/core/schema/limits.ts", "STEPS_PER_PART"),
     "work of a pattern": constantOf("src/core/schema/limits.ts", "MAX_PATTERN_WORK"),
     "repetitions of a pattern": constantOf("src/core/schema/pattern.ts", "MAX_COUNTED_REPEATS"),
     "issues of one value": constantOf("src/core/schema/limits.ts", "MAX_ISSUES"),
@@ -35,12 +36,13 @@ const STATED: Readonly<Record<string, Limits>> = {
     "depth of JSON": constantOf("src/core/json/json-depth.ts", "MAX_JSON_DEPTH"),
     "a request id": constantOf("src/core/execution/request-id.ts", "MAX_REQUEST_ID"),
     ...within("details", constantsOf("src/core/errors/error-details.ts", "DETAIL_LIMITS")),
+    ...within("said", constantsOf("src/core/result/said.ts", "SAID_LIMITS")),
     ...within("wire", constantsOf("src/core/wire/wire-walk.ts", "WIRE_LIMITS")),
     ...defaultsOf("src/core/client/client.ts", "PagesOptions"),
   },
   Formats: {
     ...within("block", constantsOf("src/formats/tool-envelope/envelope-block.ts", "ENVELOPE_LIMITS")),
-    ...within("cutData", constantsOf("src/formats/preview/cut-data.ts", "CUT_DATA_LIMITS")),
+    ...within("cutData", constantsOf("src/core/preview/cut-data.ts", "CUT_DATA_LIMITS")),
     ...within("preview", defaultsOf("src/formats/preview/preview-tool-payload.ts", "PreviewLimits")),
     ...within("store", defaultsOf("src/formats/preview/memory-store.ts", "MemoryStoreOptions")),
   },
@@ -52,7 +54,6 @@ const STATED: Readonly<Record<string, Limits>> = {
     ...within("event", constantsOf("src/call/call-events.ts", "EVENT_LIMITS")),
     ...within("notice", constantsOf("src/call/discovery/notice-fields.ts", "NOTICE_LIMITS")),
     ...within("token", defaultsOf("src/call/credentials/token-verifier.ts", "TokenVerifierOptions")),
-    "tokens remembered": constantOf("src/call/credentials/token-cache.ts", "REMEMBERED_TOKENS"),
     ...within("bus", defaultsOf("src/call/wire/wire-bus.ts", "WireBusOptions")),
     "messages held for NATS": constantOf("src/call/nats/outgoing.ts", "HELD_MESSAGES"),
     "bytes held for NATS": constantOf("src/call/nats/outgoing.ts", "HELD_BYTES"),
@@ -115,6 +116,7 @@ const STATED: Readonly<Record<string, Limits>> = {
   "The gateway": {
     ...within("limits", defaultsOf("src/gateway/config/gateway-config.ts", "GatewayLimits")),
     ...within("policy", defaultsOf("src/gateway/policy/policy.ts", "OperationPolicy", 1)),
+    "a value in a rendered text": constantOf("src/gateway/policy/result-template.ts", "VALUE_CHARACTERS"),
     ...within("policy.retries", defaultsOf("src/gateway/policy/policy.ts", "RetryPolicy")),
     "serve.drainMs": constantOf("src/gateway/serve/serve-settings.ts", "DRAIN_MS"),
     connectTimeoutMs:

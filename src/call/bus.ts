@@ -2,6 +2,7 @@ import type { Identity } from "../core/access/identity.ts";
 import type { CallError } from "../core/errors/errors.ts";
 import type { CallCounters } from "./call-counters.ts";
 import type { AnswerEvent, AskerEvent, CallRequested } from "./call-events.ts";
+import type { CallObserver, CallObservers } from "./call-observer.ts";
 import type { ServiceNotice } from "./discovery/service-notice.ts";
 
 /** What a service answers: one operation, or everything in a namespace. */
@@ -11,13 +12,16 @@ export type Route = { readonly operationId: string } | { readonly namespace: str
 export interface Asker {
   /** The request id was made for this request alone, so that it cannot have been seen before. */
   readonly hasFreshId: boolean;
-  receive(event: AnswerEvent): void;
+  /** `bytes` is the size of the message it came in, where the bus knows it. */
+  receive(event: AnswerEvent, bytes?: number): void;
   /** The call cannot be answered any more: nobody is there, or whoever ran it is gone. */
   lost(error: CallError): void;
 }
 
 /** What the asking side holds of a call under way. */
 export interface AskLine {
+  /** Bytes of the request as it was sent; absent where the bus wrote none. */
+  readonly bytes?: number | undefined;
   send(event: AskerEvent): void;
   /** Forgets the call: whatever comes for it from now on is counted and dropped. */
   close(): void;
@@ -37,6 +41,8 @@ export interface Answerer {
 export interface AnswerLine {
   /** Throws a `CallError` for what the bus cannot carry, and nothing has been sent then; never for a connection that is lost. */
   reply(event: AnswerEvent): void;
+  /** Bytes of what was sent last; absent where the bus wrote none, or did not measure it because nobody observes. */
+  readonly sentBytes?: number | undefined;
   /** Resolves when what was sent does not wait in this process any more. */
   flush(): Promise<void>;
   /** Forgets the call; nothing can be sent any more. */
@@ -54,10 +60,18 @@ export interface Delivery {
   readonly identity?: Identity | undefined;
   /** The user the broker's permissions bind the sender to. */
   readonly user?: string | undefined;
+  /** Bytes of the request as it arrived; absent where the bus wrote none. */
+  readonly bytes?: number | undefined;
 }
 
 /** Takes one request; what it returns hears of the caller from then on. */
 export type Take = (delivery: Delivery, line: AnswerLine) => Answerer | undefined;
+
+/** What a bus may ask a member about. */
+export interface MemberFacts {
+  /** Tells whether a request with this id has run here: its caller would rather have another try it again. */
+  hasRun(requestId: string): boolean;
+}
 
 /** A place in the group that answers a route. */
 export interface Membership {
@@ -98,7 +112,7 @@ export interface Bus {
   /** Sends a request to one of those who answer; throws a `CallError` when it cannot be sent at all. */
   request(request: CallRequested, asker: Asker, identity?: Identity): AskLine;
   /** Joins those who answer a route; resolves once requests can arrive. */
-  join(route: Route, take: Take): Promise<Membership>;
+  join(route: Route, take: Take, facts?: MemberFacts): Promise<Membership>;
   /** Lets a service be found; resolves once everybody who listens has been told. */
   announce(notice: ServiceNotice): Promise<Announcement>;
   /** Hears of services, those already there first. */
@@ -109,5 +123,14 @@ export interface Bus {
   readonly counters: CallCounters;
   /** Whether an identity given to `request` reaches the other side by itself; elsewhere a signed token has to say it. */
   readonly carriesIdentity: boolean;
+  /** Where both ends report their calls; a bus without it cannot be observed. */
+  readonly observers?: CallObservers | undefined;
   close(): Promise<void>;
+}
+
+/** A bus whose calls can be observed, as those of this package can. */
+export interface ObservableBus extends Bus {
+  readonly observers: CallObservers;
+  /** Hears of calls that begin from now on, at whichever end this process has of them; returns how to stop. */
+  onCall(observer: CallObserver): () => void;
 }

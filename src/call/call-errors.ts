@@ -33,7 +33,7 @@ export function deadlineError(operationId: string): CallError {
 export function givenUpError(operationId: string, reason: AbortReason | undefined): CallError {
   if (reason === "deadline") return deadlineError(operationId);
   if (reason === "disconnected") {
-    const message = `Whoever ran "${operationId}" lost its connection on the way; it may have run.`;
+    const message = `The connection to whoever ran "${operationId}" was lost on the way; it may have run.`;
     return new CallError("UNAVAILABLE", message, { stack: false });
   }
   const message = `Whoever ran "${operationId}" gave up before it was done.`;
@@ -53,6 +53,12 @@ export function overLimit(
 export function noResponder(operationId: string): CallError {
   const message = `Nobody on the bus answers "${operationId}" right now; is its service running?`;
   return turnDown(new CallError("NO_RESPONDER", message, { stack: false }), operationId);
+}
+
+/** The error for a request that has been there before. */
+export function repeated(operationId: string): CallError {
+  const message = `A request of "${operationId}" came twice; it runs again only if it is declared idempotent and the caller asks for a retry.`;
+  return new CallError("CONFLICT", message, { stack: false });
 }
 
 /** The error for what is over the size a bus carries, even in chunks. */

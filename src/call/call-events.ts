@@ -158,6 +158,11 @@ export type AskerEvent = CallAborted | CallCredit;
 /** What the answering side sends. */
 export type AnswerEvent = CallResponded | CallCompleted | CallAborted | CallFailed | CallProgress;
 
+/** Tells whether an answer says that whoever gives it cannot do what it is asked, and that another try may work. */
+export function isUnavailable(event: AnswerEvent): boolean {
+  return event.type === "call.error" && event.error.code === "UNAVAILABLE" && event.error.retryable;
+}
+
 /** Anything of the protocol. */
 export type CallEvent = CallRequested | AskerEvent | AnswerEvent;
 

@@ -1,5 +1,5 @@
 import type { Identity } from "../core/access/identity.ts";
-import { CallError } from "../core/errors/errors.ts";
+import type { CallError } from "../core/errors/errors.ts";
 import { LightSignal } from "../core/execution/abort-listeners.ts";
 import { LONGEST_DELAY, toDeadline } from "../core/execution/deadline.ts";
 import type { AnyOperation } from "../core/operation/operation-types.ts";
@@ -7,8 +7,9 @@ import type { Executor, RegistryChange } from "../core/registry/executor.ts";
 import { OperationRegistry } from "../core/registry/registry.ts";
 import type { Announcement, Answerer, AnswerLine, Bus, Delivery, Membership, Route } from "./bus.ts";
 import { type CallCounters, createCounters, type LiveCounters } from "./call-counters.ts";
-import { noResponder, overLimit, toErrorPayload } from "./call-errors.ts";
+import { noResponder, overLimit, repeated, toErrorPayload } from "./call-errors.ts";
 import { type CallLimits, readLimits } from "./call-limits.ts";
+import type { CallObservers } from "./call-observer.ts";
 import { DeadlineQueue } from "./deadline-queue.ts";
 import type { ServiceNotice } from "./discovery/service-notice.ts";
 import { toOperationNotice } from "./discovery/to-operation-notice.ts";
@@ -19,6 +20,15 @@ import { RunningCall } from "./running-call.ts";
 /** Tells who sent a request, from what the transport knows; throws a `CallError` for one it does not believe. */
 export type Authenticate = (delivery: Delivery) => Identity | undefined | Promise<Identity | undefined>;
 
+/** Remembers which signed calls have run, for all members of a fleet that share it. */
+export interface ReplayStore {
+  /**
+   * Takes a call for this member; false when one has it already. A key must be remembered for as long as its token is believed,
+   * which is its lifetime and the tolerance for clocks: 65 seconds unless told otherwise.
+   */
+  claim(key: string): boolean | Promise<boolean>;
+}
+
 /** How operations are answered. */
 export interface CallHandlerOptions {
   /** For people who look at what is out there. @default "waybill" */
@@ -27,6 +37,8 @@ export interface CallHandlerOptions {
   readonly group?: "operation" | "namespace" | undefined;
   /** @default what the bus itself vouches for; over a network, nobody */
   readonly authenticate?: Authenticate | undefined;
+  /** Refuses calls with a credential that any member of the fleet has run. @default each member remembers its own */
+  readonly replays?: ReplayStore | undefined;
   /** Answers operations that were imported from a bus too, which makes this a gateway between buses. @default false */
   readonly forward?: boolean | undefined;
   /** Lets the operations be found. @default true */
@@ -46,11 +58,15 @@ export interface Stopping {
 /** What calls under way share with their handler. */
 export interface RunningHost {
   readonly executor: Executor;
+  /** Those of the bus. */
+  readonly observers: CallObservers | undefined;
   readonly limits: CallLimits;
   readonly deadlines: DeadlineQueue;
   readonly counters: LiveCounters;
   /** Nothing where the bus itself is believed. */
   readonly authenticate: Authenticate | undefined;
+  /** Takes a signed call for this member; false when it ran before. */
+  claim(key: string, attempt: number): boolean | Promise<boolean>;
   createStopping(): Stopping;
   done(call: RunningCall): void;
 }
@@ -94,10 +110,14 @@ export class CallHandler {
     this.#seen = new RecentIds(limits.rememberedRequests);
     this.#host = {
       executor,
+      observers: bus.observers,
       limits,
       deadlines: new DeadlineQueue(),
       counters: createCounters(),
       authenticate: options.authenticate,
+      // A first try is looked at when it arrives.
+      claim: (key, attempt) =>
+        (attempt === 1 || this.#seen.add(key)) && (options.replays?.claim(key) ?? true),
       createStopping:
         executor instanceof OperationRegistry ? () => new LightStopping() : () => new AbortController(),
       done: (call) => {
@@ -190,7 +210,8 @@ export class CallHandler {
     const routes = new Map(this.#offered().map((operation) => this.#route(operation)));
     for (const [key, route] of routes) {
       if (this.#memberships.has(key)) continue;
-      const joining = this.#bus.join(route, (delivery, line) => this.#take(delivery, line));
+      const facts = { hasRun: (requestId: string) => this.#seen.has(requestId) };
+      const joining = this.#bus.join(route, (delivery, line) => this.#take(delivery, line), facts);
       this.#memberships.set(key, joining);
       joining.catch(() => this.#memberships.delete(key));
     }
@@ -206,14 +227,18 @@ export class CallHandler {
   }
 
   #take(delivery: Delivery, line: AnswerLine): Answerer | undefined {
+    const { observers } = this.#host;
+    const observed =
+      observers !== undefined && observers.size > 0 ? observers.observeDelivery(delivery) : undefined;
     const refusal = this.#refusal(delivery);
     if (refusal !== undefined) {
       const { requestId } = delivery.request;
       line.reply({ type: "call.error", requestId, error: toErrorPayload(refusal) });
+      observed?.failed(refusal.code, line.sentBytes);
       line.close();
       return undefined;
     }
-    const call = new RunningCall(this.#host, delivery, line);
+    const call = new RunningCall(this.#host, delivery, line, observed);
     this.#running.add(call);
     call.run();
     return call;
@@ -232,8 +257,7 @@ export class CallHandler {
     const isRepeated = hasFreshId !== true && (attempt > 1 || this.#hasSeen(requestId, isAnswered));
     if (isRepeated && !(attempt > 1 && this.#isIdempotent(operationId))) {
       counters.duplicate++;
-      const message = `A request of "${operationId}" came twice; it runs again only if it is declared idempotent and the caller asks for a retry.`;
-      return new CallError("CONFLICT", message, { stack: false });
+      return repeated(operationId);
     }
     if (!isAnswered) return noResponder(operationId);
     if (attempt > 1) this.#seen.add(requestId);

@@ -1,10 +1,13 @@
 import type { Identity } from "../core/access/identity.ts";
 import { isAbortSignal } from "../core/execution/abort-listeners.ts";
+import { EXECUTE_OPTIONS, isExecuteOption } from "../core/execution/call-scope.ts";
 import { monotonicNow, toDeadline } from "../core/execution/deadline.ts";
-import { isRequestId } from "../core/execution/request-id.ts";
+import { isRequestId, randomId } from "../core/execution/request-id.ts";
+import { checkOptionsObject, refuseName } from "../core/options/check-options.ts";
 import type { ExecuteOptions } from "../core/registry/executor.ts";
 import { overLimit } from "./call-errors.ts";
 import type { CallRequested } from "./call-events.ts";
+import type { BoundCall } from "./credentials/bound-call.ts";
 
 /** How often a call may be tried. */
 export interface RetryOptions {
@@ -22,11 +25,29 @@ export interface CallOptions extends ExecuteOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+const OWN_OPTIONS: Readonly<Record<Exclude<keyof CallOptions, keyof ExecuteOptions>, true>> = {
+  retry: true,
+  idempotencyKey: true,
+};
+const OPTIONS: readonly string[] = [...EXECUTE_OPTIONS, ...Object.keys(OWN_OPTIONS)];
+
+/** Throws a `TypeError` for an option of a call over a bus that there is not, or for options that are no object. */
+export function checkCallOptions(options: object): void {
+  if (typeof options !== "object") checkOptionsObject(options, OPTIONS);
+  for (const name in options) {
+    if (!isExecuteOption(name) && !Object.hasOwn(OWN_OPTIONS, name)) refuseName(options, name, OPTIONS);
+  }
+}
+
 /** A call that is told nothing. */
 export const NO_CALL_OPTIONS: CallOptions = Object.freeze({});
 
-/** Makes the signed token that says who is asking. */
-export type CredentialSource = (identity: Identity, operationId: string) => string | Promise<string>;
+/** Makes the signed token that says who is asking, for one call. */
+export type CredentialSource = (
+  identity: Identity,
+  operationId: string,
+  call: BoundCall,
+) => string | Promise<string>;
 
 /** What only the one that asks knows about its request. */
 type OwnFields = Pick<CallRequested, "timeLeftMs" | "attempt" | "credential" | "credit">;
@@ -61,7 +82,7 @@ export function createRequest(
 
 /** The request id of a call: the caller's when it makes sense, else one that cannot be guessed. */
 export function requestIdOf({ requestId }: CallOptions): string {
-  return isRequestId(requestId) ? requestId : crypto.randomUUID();
+  return isRequestId(requestId) ? requestId : randomId();
 }
 
 /** When a call is over, on the monotonic clock; throws for more than the ceiling. */

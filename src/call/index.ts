@@ -6,7 +6,9 @@ export type {
   AskLine,
   Bus,
   Delivery,
+  MemberFacts,
   Membership,
+  ObservableBus,
   Route,
   ServiceWatch,
   ServiceWatcher,
@@ -34,11 +36,14 @@ export {
   type Authenticate,
   CallHandler,
   type CallHandlerOptions,
+  type ReplayStore,
   type Servable,
   serveCalls,
 } from "./call-handler.ts";
 export { CALL_LIMITS, type CallLimits } from "./call-limits.ts";
+export { type CallObservation, type CallObserver, CallObservers } from "./call-observer.ts";
 export type { CallOptions, CredentialSource, RetryOptions } from "./call-options.ts";
+export type { BoundCall } from "./credentials/bound-call.ts";
 export { fromBrokerUser } from "./credentials/from-broker-user.ts";
 export type { TokenAlgorithm, TokenKey } from "./credentials/token-key.ts";
 export { createTokenSigner, type TokenSigner, type TokenSignerOptions } from "./credentials/token-signer.ts";

@@ -1,13 +1,14 @@
 import type { Identity } from "../core/access/identity.ts";
 import { CallError } from "../core/errors/errors.ts";
+import { monotonicNow } from "../core/execution/deadline.ts";
 import type {
   Announcement,
   Answerer,
   AnswerLine,
   Asker,
   AskLine,
-  Bus,
   Membership,
+  ObservableBus,
   Route,
   ServiceWatch,
   ServiceWatcher,
@@ -15,12 +16,22 @@ import type {
 } from "./bus.ts";
 import { createCounters } from "./call-counters.ts";
 import { noResponder } from "./call-errors.ts";
-import type { AnswerEvent, AskerEvent, CallRequested } from "./call-events.ts";
+import {
+  type AnswerEvent,
+  type AskerEvent,
+  type CallFailed,
+  type CallRequested,
+  isUnavailable,
+} from "./call-events.ts";
+import { type CallObserver, CallObservers } from "./call-observer.ts";
 import type { ServiceNotice } from "./discovery/service-notice.ts";
 import { Linked, LinkedSet } from "./linked-set.ts";
 
+/** Milliseconds that a member which failed is left out. */
+const LEFT_OUT_MS = 10_000;
+
 /** Makes a bus within this process: nothing is written down, values arrive as they were sent. */
-export function createMemoryBus(): Bus {
+export function createMemoryBus(): ObservableBus {
   return new MemoryBus();
 }
 
@@ -30,13 +41,16 @@ interface Group {
   turn: number;
 }
 
-class MemoryBus implements Bus {
+class MemoryBus implements ObservableBus {
   readonly counters = createCounters();
+  readonly observers = new CallObservers();
   readonly carriesIdentity = true;
   readonly #groups = new Map<string, Group>();
   readonly #services = new Map<string, ServiceNotice>();
   readonly #watchers = new Set<ServiceWatcher>();
   readonly lines = new LinkedSet<MemoryLine>();
+  /** Members that failed, and until when they are left out, on the monotonic clock. */
+  readonly #leftOut = new Map<Take, number>();
   #closed = false;
 
   request(request: CallRequested, asker: Asker, identity?: Identity): AskLine {
@@ -44,7 +58,7 @@ class MemoryBus implements Bus {
       throw new CallError("UNAVAILABLE", "The bus is closed; nothing was sent.", { stack: false });
     const take = this.#next(request.operationId);
     if (take === undefined) throw noResponder(request.operationId);
-    const line = new MemoryLine(this, asker);
+    const line = new MemoryLine(this, asker, take);
     this.lines.add(line);
     line.connect(take({ request, identity, isLocal: true, hasFreshId: asker.hasFreshId }, line));
     return line;
@@ -62,6 +76,7 @@ class MemoryBus implements Bus {
       leave: async () => {
         const at = group.members.indexOf(member);
         if (at >= 0) group.members.splice(at, 1);
+        this.#leftOut.delete(member);
         if (group.members.length === 0 && this.#groups.get(key) === group) this.#groups.delete(key);
       },
     };
@@ -88,6 +103,10 @@ class MemoryBus implements Bus {
     return { ready: Promise.resolve(), stop: () => void this.#watchers.delete(watcher) };
   }
 
+  onCall(observer: CallObserver): () => void {
+    return this.observers.add(observer);
+  }
+
   async flush(): Promise<void> {}
 
   async close(): Promise<void> {
@@ -106,19 +125,42 @@ class MemoryBus implements Bus {
     if (group === undefined) return undefined;
     const others = group === shared ? undefined : shared;
     const count = group.members.length + (others?.members.length ?? 0);
-    const at = count === 1 ? 0 : group.turn++ % count;
-    return group.members[at] ?? others?.members[at - group.members.length];
+    if (count === 1) return group.members[0] ?? others?.members[0];
+    const first = group.turn++ % count;
+    if (this.#leftOut.size > 0) return this.#nextWell([...group.members, ...(others?.members ?? [])], first);
+    return group.members[first] ?? others?.members[first - group.members.length];
+  }
+
+  /** The next one that is not left out, or the next one where all are. */
+  #nextWell(members: readonly Take[], first: number): Take | undefined {
+    const inTurn = [...members.slice(first), ...members.slice(0, first)];
+    return inTurn.find((member) => !this.#isLeftOut(member)) ?? inTurn[0];
+  }
+
+  /** Others are asked for a while, where there are any. */
+  leaveOut(member: Take): void {
+    this.#leftOut.set(member, monotonicNow() + LEFT_OUT_MS);
+  }
+
+  #isLeftOut(member: Take): boolean {
+    const until = this.#leftOut.get(member);
+    if (until === undefined) return false;
+    if (until > monotonicNow()) return true;
+    this.#leftOut.delete(member);
+    return false;
   }
 }
 
 /** Both ends of one call: whoever holds it was given it. */
 class MemoryLine extends Linked implements AskLine, AnswerLine {
   readonly #bus: MemoryBus;
+  readonly #member: Take;
   #asker: Asker | undefined;
   #answerer: Answerer | undefined;
 
-  constructor(bus: MemoryBus, asker: Asker) {
+  constructor(bus: MemoryBus, asker: Asker, member: Take) {
     super();
+    this.#member = member;
     this.#bus = bus;
     this.#asker = asker;
   }
@@ -129,12 +171,17 @@ class MemoryLine extends Linked implements AskLine, AnswerLine {
   }
 
   send(event: AskerEvent): void {
+    if (event.type === "call.aborted" && event.reason === "deadline") this.#bus.leaveOut(this.#member);
     this.#answerer?.receive(event);
   }
 
   reply(event: AnswerEvent): void {
-    if (this.#asker === undefined) this.#bus.counters.late++;
-    else this.#asker.receive(event);
+    if (this.#asker === undefined) {
+      this.#bus.counters.late++;
+      return;
+    }
+    if (event.type === "call.error" && isFailure(event)) this.#bus.leaveOut(this.#member);
+    this.#asker.receive(event);
   }
 
   async flush(): Promise<void> {}
@@ -153,4 +200,9 @@ class MemoryLine extends Linked implements AskLine, AnswerLine {
     answerer?.lost();
     asker?.lost(new CallError("UNAVAILABLE", "The bus was closed while the call was under way."));
   }
+}
+
+/** The member cannot do what it is asked, or not in time: both ends see to the deadline, and either may be the first to tell. */
+function isFailure(event: CallFailed): boolean {
+  return event.error.code === "TIMEOUT" || isUnavailable(event);
 }

@@ -1,3 +1,4 @@
+import type { Identity } from "../core/access/identity.ts";
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
 import { type CallError, toCallError } from "../core/errors/errors.ts";
 import {
@@ -9,6 +10,7 @@ import { monotonicNow } from "../core/execution/deadline.ts";
 import type { Asker, AskLine } from "./bus.ts";
 import { abortedError, deadlineError, fromErrorPayload, givenUpError } from "./call-errors.ts";
 import type { AbortReason, AnswerEvent, CallRequested } from "./call-events.ts";
+import type { ObservedCall } from "./call-observer.ts";
 import {
   assertSignal,
   type CallOptions,
@@ -45,6 +47,8 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
   readonly #reject: (error: unknown) => void;
   #line: AskLine | undefined;
   #settled = false;
+  /** Reports the call from when it is sent, where somebody observes the bus. */
+  #observed: ObservedCall | undefined;
 
   constructor(
     host: PendingHost,
@@ -82,7 +86,7 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
       if (!this.#isHeld) this.#host.admit(this, this.#operationId);
       this.#host.deadlines.add(this);
       if (signal !== undefined) addAbortListener(signal, this);
-      const credential = this.#host.credentialFor(identity, this.#operationId);
+      const credential = identity && this.#credentialFor(identity, input);
       if (credential instanceof Promise) {
         const send = (token: string) => this.#sendUnlessOver(input, token);
         credential.then(send).catch((thrown) => this.fail(toCallError(thrown)));
@@ -92,10 +96,15 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
     }
   }
 
-  receive(event: AnswerEvent): void {
+  #credentialFor(identity: Identity, input: unknown): string | Promise<string> | undefined {
+    const call = { requestId: this.requestId, input, attempt: this.#attempt };
+    return this.#host.credentialFor(identity, this.#operationId, call);
+  }
+
+  receive(event: AnswerEvent, bytes?: number): void {
     if (this.#settled) this.#host.counters.late++;
     else if (event.requestId !== this.requestId) this.#host.counters.forged++;
-    else this.#take(event);
+    else this.#take(event, bytes);
   }
 
   lost(error: CallError): void {
@@ -122,6 +131,7 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
     else if (monotonicNow() >= this.deadline) this.expire();
     else {
       this.#finish();
+      this.#observed?.responded(output, this.#observed.answerBytes);
       this.#resolve(output);
     }
   }
@@ -129,26 +139,37 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
   giveUp(error: CallError, reason: AbortReason = "aborted"): void {
     if (this.#settled) return;
     this.#line?.send({ type: "call.aborted", requestId: this.requestId, reason });
-    this.fail(error);
+    this.#abort(error, reason);
   }
 
-  fail(error: Error): void {
+  fail(error: Error, bytes?: number): void {
     if (this.#settled) return;
     this.#finish();
+    this.#observed?.failed(toCallError(error).code, bytes);
     this.#reject(error);
   }
 
-  #take(event: AnswerEvent): void {
+  #abort(error: CallError, reason: AbortReason, bytes?: number): void {
+    if (this.#settled) return;
+    this.#finish();
+    this.#observed?.aborted(reason, error.code, bytes);
+    this.#reject(error);
+  }
+
+  #take(event: AnswerEvent, bytes: number | undefined): void {
     switch (event.type) {
       case "call.responded":
+        if (this.#observed !== undefined) this.#observed.answerBytes = bytes;
         this.#host.respond(this, event.output);
         break;
       case "call.error":
-        this.fail(fromErrorPayload(event.error));
+        this.fail(fromErrorPayload(event.error), bytes);
         break;
-      case "call.aborted":
-        this.fail(givenUpError(this.#operationId, event.reason));
+      case "call.aborted": {
+        const { reason = "aborted" } = event;
+        this.#abort(givenUpError(this.#operationId, event.reason), reason, bytes);
         break;
+      }
       case "call.progress":
         this.#progress(event.value);
         break;
@@ -171,6 +192,13 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
 
   #send(input: unknown, credential: string | undefined): void {
     const request = this.#createRequest(input, credential);
+    const { observers } = this.#host;
+    if (observers !== undefined && observers.size > 0) {
+      this.#observed = observers.observeRequest(request);
+      this.#observed.sending();
+      // Whoever observes may have given the call up.
+      if (this.#settled) return;
+    }
     this.mayHaveRun = true;
     let line: AskLine;
     try {
@@ -182,6 +210,7 @@ export class PendingCall extends Linked implements Asker, AbortListener, Timed {
     // Whatever answers at once has settled the call by now.
     if (this.#settled) line.close();
     else this.#line = line;
+    this.#observed?.requested(line.bytes);
   }
 
   #createRequest(input: unknown, credential: string | undefined): CallRequested {

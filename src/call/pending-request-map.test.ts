@@ -114,8 +114,7 @@ describe("PendingRequestMap", () => {
       ids.add(last().request.requestId);
     }
     expect(ids.size).toBe(1_000);
-    for (const id of ids)
-      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    for (const id of ids) expect(id).toMatch(/^[0-9a-f]{32}$/);
     await map.close();
     expect(map.size).toBe(0);
   });
@@ -178,6 +177,16 @@ describe("PendingRequestMap", () => {
     const { map } = openEnd();
     expect(await rejection(map.call("a.b", 1, { signal: {} as AbortSignal }))).toBeInstanceOf(TypeError);
     expect(() => map.subscribe("a.b", 1, { signal: {} as AbortSignal })).toThrow(TypeError);
+    expect(map.size).toBe(0);
+  });
+
+  it("Call: an option that there is not is the caller's mistake, and nothing is sent", async () => {
+    const { map } = openEnd();
+    const message = 'There is no option "timeout"; did you mean "timeoutMs"?';
+    expect(await rejection(map.call("a.b", 1, { timeout: 5 } as never))).toEqual(new TypeError(message));
+    expect(() => map.subscribe("a.b", 1, { timeout: 5 } as never)).toThrow(new TypeError(message));
+    expect(() => map.subscribe("a.b", 1, { retry: { attempts: 2 } } as never)).toThrow('no option "retry"');
+    expect(await rejection(map.call("a.b", 1, 5 as never))).toBeInstanceOf(TypeError);
     expect(map.size).toBe(0);
   });
 

@@ -3,13 +3,22 @@ import { isMarkedEnvelope } from "../core/envelope/envelope.ts";
 import { isResponseEnvelope } from "../core/envelope/is-response-envelope.ts";
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
 import { CallError, toCallError } from "../core/errors/errors.ts";
+import { checkExecuteOptions } from "../core/execution/call-scope.ts";
 import type { SubscribeOptions } from "../core/registry/executor.ts";
 import type { Bus } from "./bus.ts";
 import { type CallCounters, createCounters, type LiveCounters } from "./call-counters.ts";
 import { overLimit, unproven } from "./call-errors.ts";
 import { type CallLimits, readLimits } from "./call-limits.ts";
-import { type CallOptions, type CredentialSource, deadlineOf, NO_CALL_OPTIONS } from "./call-options.ts";
+import type { CallObservers } from "./call-observer.ts";
+import {
+  type CallOptions,
+  type CredentialSource,
+  checkCallOptions,
+  deadlineOf,
+  NO_CALL_OPTIONS,
+} from "./call-options.ts";
 import { callWithRetries } from "./call-retries.ts";
+import type { BoundCall } from "./credentials/bound-call.ts";
 import { DeadlineQueue } from "./deadline-queue.ts";
 import { type Linked, LinkedSet } from "./linked-set.ts";
 import { PendingCall } from "./pending-call.ts";
@@ -33,11 +42,17 @@ export interface Pending extends Linked {
 /** What calls under way share with the map they are in; nobody outside holds it. */
 export interface PendingHost {
   readonly bus: Bus;
+  /** Those of the bus. */
+  readonly observers: CallObservers | undefined;
   readonly limits: CallLimits;
   readonly deadlines: DeadlineQueue;
   readonly counters: LiveCounters;
   /** The signed token for an identity; nothing where none is needed. */
-  credentialFor(identity: Identity | undefined, operationId: string): string | Promise<string> | undefined;
+  credentialFor(
+    identity: Identity | undefined,
+    operationId: string,
+    call: BoundCall,
+  ): string | Promise<string> | undefined;
   admit(pending: Pending, operationId: string): void;
   release(pending: Pending): void;
   respond(path: unknown, output: unknown): void;
@@ -57,12 +72,13 @@ export class PendingRequestMap {
     const { credentials } = options;
     this.#host = {
       bus,
+      observers: bus.observers,
       limits: readLimits(options.limits),
       deadlines: new DeadlineQueue(),
       counters: createCounters(),
-      credentialFor: (identity, operationId) => {
+      credentialFor: (identity, operationId, call) => {
         if (identity === undefined || bus.carriesIdentity) return undefined;
-        if (credentials !== undefined) return credentials(identity, operationId);
+        if (credentials !== undefined) return credentials(identity, operationId, call);
         throw unproven(operationId);
       },
       admit: (pending, operationId) => this.#admit(pending, operationId),
@@ -87,6 +103,7 @@ export class PendingRequestMap {
   /** Calls an operation and resolves with its envelope; rejects with a `CallError`. */
   call(operationId: string, input?: unknown, given?: CallOptions): Promise<ResponseEnvelope> {
     try {
+      if (given !== undefined) checkCallOptions(given);
       // Read once: what an option says must not change on the way.
       const options = given === undefined ? NO_CALL_OPTIONS : { ...given };
       const deadline = deadlineOf(operationId, options.timeoutMs, this.#host.limits.deadlineMs);
@@ -107,6 +124,7 @@ export class PendingRequestMap {
     input?: unknown,
     options: SubscribeOptions = {},
   ): AsyncIterableIterator<ResponseEnvelope, undefined> {
+    checkExecuteOptions(options);
     return new PendingStream(this.#host, operationId, input, { ...options });
   }
 

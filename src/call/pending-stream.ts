@@ -10,6 +10,7 @@ import type { SubscribeOptions } from "../core/registry/executor.ts";
 import type { Asker, AskLine } from "./bus.ts";
 import { abortedError, deadlineError, fromErrorPayload, givenUpError, overLimit } from "./call-errors.ts";
 import type { AbortReason, AnswerEvent, CallResponded } from "./call-events.ts";
+import type { ObservedCall } from "./call-observer.ts";
 import { assertSignal, createRequest, requestIdOf } from "./call-options.ts";
 import type { Timed } from "./deadline-queue.ts";
 import { Linked } from "./linked-set.ts";
@@ -48,6 +49,8 @@ export class PendingStream
   /** Yields granted and not yet arrived. */
   #granted: number;
   #readSinceGrant = 0;
+  /** Reports the subscription from when it is sent, where somebody observes the bus. */
+  #observed: ObservedCall | undefined;
   /** What the reader hears once everything that arrived has been read. */
   #end: CallError | "completed" | undefined;
 
@@ -91,10 +94,10 @@ export class PendingStream
     return DONE;
   }
 
-  receive(event: AnswerEvent): void {
+  receive(event: AnswerEvent, bytes?: number): void {
     if (this.#state !== "open") this.#host.counters.late++;
     else if (event.requestId !== this.requestId) this.#host.counters.forged++;
-    else this.#take(event);
+    else this.#take(event, bytes);
   }
 
   lost(error: CallError): void {
@@ -124,7 +127,10 @@ export class PendingStream
       this.#host.admit(this, this.#operationId);
       if (this.deadline !== Number.POSITIVE_INFINITY) this.#host.deadlines.add(this);
       if (signal !== undefined) addAbortListener(signal, this);
-      const credential = this.#host.credentialFor(identity, this.#operationId);
+      const credential = this.#host.credentialFor(identity, this.#operationId, {
+        requestId: this.requestId,
+        input: this.#input,
+      });
       if (credential instanceof Promise) {
         credential
           .then((token) => this.#state === "open" && this.#send(token))
@@ -143,25 +149,37 @@ export class PendingStream
       credential,
       credit: this.#window,
     });
+    const { observers } = this.#host;
+    if (observers !== undefined && observers.size > 0) {
+      this.#observed = observers.observeRequest(request);
+      this.#observed.sending();
+      // Whoever observes may have given it up.
+      if (this.#isOver) return;
+    }
     const line = this.#host.bus.request(request, this, identity);
-    if (this.#state === "open") this.#line = line;
-    else line.close();
+    if (this.#isOver) line.close();
+    else this.#line = line;
+    this.#observed?.requested(line.bytes);
   }
 
-  #take(event: AnswerEvent): void {
+  get #isOver(): boolean {
+    return this.#state === "over";
+  }
+
+  #take(event: AnswerEvent, bytes: number | undefined): void {
     switch (event.type) {
       case "call.responded":
-        this.#arrive(event);
+        this.#arrive(event, bytes);
         break;
       case "call.completed":
-        if (event.count === this.#next) this.#finish("completed");
+        if (event.count === this.#next) this.#finish("completed", undefined, bytes);
         else this.#gap(event.count);
         break;
       case "call.error":
-        this.#finish(fromErrorPayload(event.error));
+        this.#finish(fromErrorPayload(event.error), undefined, bytes);
         break;
       case "call.aborted":
-        this.#finish(givenUpError(this.#operationId, event.reason));
+        this.#finish(givenUpError(this.#operationId, event.reason), event.reason ?? "aborted", bytes);
         break;
       case "call.progress":
         this.#progress(event.value);
@@ -169,7 +187,7 @@ export class PendingStream
     }
   }
 
-  #arrive({ output, sequence }: CallResponded): void {
+  #arrive({ output, sequence }: CallResponded, bytes: number | undefined): void {
     if (sequence === undefined) {
       this.#host.counters.unexpected++;
     } else if (sequence < this.#next) {
@@ -179,11 +197,12 @@ export class PendingStream
     } else if (this.#granted === 0) {
       this.#host.counters.overLimit++;
       const message = `Whoever runs "${this.#operationId}" sent more than was asked for.`;
-      this.#giveUp(overLimit(message, { limit: "streamBuffer", allowed: this.#window }), "aborted");
+      this.#breakOff(overLimit(message, { limit: "streamBuffer", allowed: this.#window }));
     } else {
       this.#next++;
       this.#granted--;
       this.#hand(output);
+      this.#observed?.responded(output, bytes);
     }
   }
 
@@ -200,7 +219,7 @@ export class PendingStream
     this.#host.counters.gaps++;
     const message = `Part of what "${this.#operationId}" sent was lost on the way.`;
     const details = { expected: this.#next, received };
-    this.#giveUp(new CallError("UNAVAILABLE", message, { details, stack: false }), "aborted");
+    this.#breakOff(new CallError("UNAVAILABLE", message, { details, stack: false }));
   }
 
   #progress(value: unknown): void {
@@ -223,12 +242,23 @@ export class PendingStream
   /** Ends from this side: what has arrived is not delivered any more. */
   #giveUp(end: CallError | "completed", reason: AbortReason): void {
     if (this.#state !== "open") return;
-    this.#arrived = [];
-    this.#line?.send({ type: "call.aborted", requestId: this.requestId, reason });
-    this.#finish(end);
+    this.#stopOther(reason);
+    this.#finish(end, reason);
   }
 
-  #finish(end: CallError | "completed"): void {
+  /** Ends because of what the other side did wrong. */
+  #breakOff(error: CallError): void {
+    this.#stopOther("aborted");
+    this.#finish(error);
+  }
+
+  #stopOther(reason: AbortReason): void {
+    this.#arrived = [];
+    this.#line?.send({ type: "call.aborted", requestId: this.requestId, reason });
+  }
+
+  /** `aborted` says why, where one side gave up. */
+  #finish(end: CallError | "completed", aborted?: AbortReason, bytes?: number): void {
     if (this.#state === "over") return;
     this.#state = "over";
     this.#end = end;
@@ -238,9 +268,17 @@ export class PendingStream
     if (signal !== undefined) removeAbortListener(signal, this);
     this.#line?.close();
     this.#line = undefined;
+    this.#report(end, aborted, bytes);
     const readers = this.#readers;
     this.#readers = [];
     for (const { resolve, reject } of readers) this.#lastStep().then(resolve, reject);
+  }
+
+  #report(end: CallError | "completed", aborted?: AbortReason, bytes?: number): void {
+    const code = end === "completed" ? undefined : end.code;
+    if (aborted !== undefined) this.#observed?.aborted(aborted, code, bytes);
+    else if (code !== undefined) this.#observed?.failed(code, bytes);
+    else this.#observed?.completed(bytes);
   }
 
   /** An error is heard once; whoever asks again is told that it is over. */

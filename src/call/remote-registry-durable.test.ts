@@ -47,6 +47,17 @@ describe("RemoteRegistry and durable operations", () => {
     expect(kept).toHaveLength(1);
   });
 
+  it("Durable: an option that there is not is refused before anything is kept", async () => {
+    const { kept, durable } = keeper();
+    const remote = await connect(createMemoryBus(), { durable });
+    const error = await rejection(remote.execute(DURABLE, {}, { idempotencykey: "k" } as never));
+    expect(error).toEqual(
+      new TypeError('There is no option "idempotencykey"; did you mean "idempotencyKey"?'),
+    );
+    await remote.execute(DURABLE, {}, { idempotencyKey: "k" });
+    expect(kept).toMatchObject([{ options: { idempotencyKey: "k" } }]);
+  });
+
   it("Durable: an operation once seen to be durable stays so after its service has left", async () => {
     const { kept, durable } = keeper();
     const bus = createMemoryBus();

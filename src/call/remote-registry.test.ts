@@ -4,6 +4,7 @@ import { endsInTime } from "../../test/lateness.ts";
 import { collect, query, rejection, stream } from "../../test/make-operation.ts";
 import { connect, ids, pair, serve } from "../../test/remote-pair.ts";
 import { stopClock } from "../../test/stop-clock.ts";
+import { createClient } from "../core/client/client.ts";
 import { localEnvelope, toolError } from "../core/envelope/envelope.ts";
 import { CallError } from "../core/errors/errors.ts";
 import { withCursor } from "../core/operation/with-cursor.ts";
@@ -37,6 +38,22 @@ describe("RemoteRegistry", () => {
       { serviceId: expect.any(String), name: "waybill", operationIds: ["a.add", "a.no", "a.throws"] },
     ]);
     expect([remote.unusable, remote.conflicts, remote.counters.forged]).toEqual([[], [], 0]);
+  });
+
+  it("Call: refuses options that there are not, and takes those of a bus", async () => {
+    const { remote } = await pair([query("a.b", () => 1), stream("a.s", async function* () {})]);
+    const message = 'There is no option "timeout"; did you mean "timeoutMs"?';
+    const wrong = { timeout: 5 } as never;
+    expect(await rejection(remote.execute("a.b", {}, wrong))).toEqual(new TypeError(message));
+    expect(() => remote.subscribe("a.s", {}, wrong)).toThrow(new TypeError(message));
+    const client = createClient(remote, { retry: { attempts: 2 } } as ExecuteOptions);
+    expect(await client.call("a.b", {})).toBe(1);
+    expect(await rejection(client.call("a.b", {}, wrong))).toEqual(new TypeError(message));
+    const local = new OperationRegistry();
+    local.registerAll(remote);
+    expect((await local.execute("a.b", {}, { timeoutMs: 60_000, requestId: "one", metadata: {} })).data).toBe(
+      1,
+    );
   });
 
   it("RE-21 reads a subscription to its end, with its cursors", async () => {

@@ -7,7 +7,12 @@ import type { ChangeListener, Executor, ListOptions, SubscribeOptions } from "..
 import type { Bus } from "./bus.ts";
 import type { CallCounters } from "./call-counters.ts";
 import { type CallLimits, readLimits } from "./call-limits.ts";
-import type { CallOptions, CredentialSource, RetryOptions } from "./call-options.ts";
+import {
+  type CallOptions,
+  type CredentialSource,
+  checkCallOptions,
+  type RetryOptions,
+} from "./call-options.ts";
 import { ExplainedStream, FailedStream } from "./discovery/explained-stream.ts";
 import type { OperationConflict } from "./discovery/offer-table.ts";
 import { type KnownService, OperationDirectory, readNamespaces } from "./discovery/operation-directory.ts";
@@ -174,6 +179,8 @@ export class RemoteRegistry implements Executor {
     if (!this.#mayExist(id)) throw operationNotFound(id);
     const options = this.#retry === undefined ? given : { retry: this.#retry, ...given };
     const durable = this.#isDurable(id, isDurable) ? this.#durable : undefined;
+    // Other calls have theirs checked where they are made.
+    if (durable !== undefined) checkCallOptions(options);
     try {
       return await (durable?.execute(id, input, options) ?? this.#calls.call(id, input, options));
     } catch (thrown) {

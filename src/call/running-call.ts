@@ -5,9 +5,10 @@ import { CallError, isCallError, toCallError } from "../core/errors/errors.ts";
 import { monotonicNow } from "../core/execution/deadline.ts";
 import type { ExecuteOptions } from "../core/registry/executor.ts";
 import type { Answerer, AnswerLine, Delivery } from "./bus.ts";
-import { deadlineError, toErrorPayload, unread } from "./call-errors.ts";
-import type { AnswerEvent, AskerEvent, CallRequested } from "./call-events.ts";
+import { deadlineError, repeated, toErrorPayload, unread } from "./call-errors.ts";
+import type { AbortReason, AnswerEvent, AskerEvent, CallRequested } from "./call-events.ts";
 import type { Authenticate, RunningHost, Stopping } from "./call-handler.ts";
+import type { ObservedCall } from "./call-observer.ts";
 import { CreditGate } from "./credit-gate.ts";
 import type { Timed } from "./deadline-queue.ts";
 import { Linked } from "./linked-set.ts";
@@ -23,16 +24,18 @@ export class RunningCall extends Linked implements Answerer, Timed {
   readonly #line: AnswerLine;
   readonly #stopping: Stopping;
   readonly #credit: CreditGate | undefined;
+  readonly #observed: ObservedCall | undefined;
   #over = false;
   #unsentReports = 0;
 
-  constructor(host: RunningHost, delivery: Delivery, line: AnswerLine) {
+  constructor(host: RunningHost, delivery: Delivery, line: AnswerLine, observed?: ObservedCall) {
     super();
     const { credit, timeLeftMs } = delivery.request;
     const { deadlineMs } = host.limits;
     this.#host = host;
     this.#delivery = delivery;
     this.#line = line;
+    this.#observed = observed;
     this.#stopping = host.createStopping();
     // A caller who is gone without a word must not keep a handler running for ever; streams are watched by the bus, and a caller
     // in this process never goes without a word.
@@ -58,10 +61,35 @@ export class RunningCall extends Linked implements Answerer, Timed {
     };
     try {
       const identity = authenticate(this.#delivery);
-      if (identity instanceof Promise) identity.then((known) => this.#start(known), refuse);
-      else this.#start(identity);
+      if (identity instanceof Promise) identity.then((known) => this.#claim(known), refuse);
+      else this.#claim(identity);
     } catch (thrown) {
       refuse(thrown);
+    }
+  }
+
+  /** A credential is good for one run, of this member or of all that share what they remember. */
+  #claim(identity: Identity | undefined): void {
+    const { operationId, requestId, credential, attempt = 1 } = this.#request;
+    if (this.#over) return;
+    const settle = (isOurs: boolean) => {
+      if (isOurs) this.#start(identity);
+      else {
+        this.#host.counters.duplicate++;
+        this.#fail(repeated(operationId));
+      }
+    };
+    const fail = (cause: unknown) => {
+      const message = "Whether the call has run already cannot be found out; try again later.";
+      this.#fail(new CallError("UNAVAILABLE", message, { cause, stack: false }));
+    };
+    try {
+      const key = [operationId, requestId, attempt, identity?.subject].join(" ");
+      const isOurs = credential === undefined || this.#host.claim(key, attempt);
+      if (typeof isOurs === "boolean") settle(isOurs);
+      else isOurs.then(settle, fail);
+    } catch (thrown) {
+      fail(thrown);
     }
   }
 
@@ -69,18 +97,19 @@ export class RunningCall extends Linked implements Answerer, Timed {
     if (this.#over) this.#host.counters.late++;
     else if (event.requestId !== this.#request.requestId) this.#host.counters.forged++;
     else if (event.type === "call.aborted") {
-      const timed = event.reason === "deadline";
+      const { reason = "aborted" } = event;
       this.#stop(
-        timed
+        reason === "deadline"
           ? deadlineError(this.#request.operationId)
           : new CallError("ABORTED", undefined, { stack: false }),
+        reason,
       );
     } else if (this.#credit === undefined) this.#host.counters.unexpected++;
     else this.#credit.grant(event.credit);
   }
 
   lost(): void {
-    this.#stop(new CallError("ABORTED", "The caller is gone.", { stack: false }));
+    this.#stop(new CallError("ABORTED", "The caller is gone.", { stack: false }), "disconnected");
   }
 
   expire(): void {
@@ -129,6 +158,7 @@ export class RunningCall extends Linked implements Answerer, Timed {
         if (step.done === true) return this.#finish({ type: "call.completed", requestId, count: sequence });
         if (this.#over) return;
         this.#line.reply({ type: "call.responded", requestId, output: step.value, sequence });
+        this.#observed?.responded(step.value, this.#line.sentBytes);
         // However much was granted, no more than this waits to be sent.
         if ((sequence + 1) % this.#host.limits.streamBuffer === 0) await this.#line.flush();
       }
@@ -184,19 +214,23 @@ export class RunningCall extends Linked implements Answerer, Timed {
   /** The last word to the caller; what the bus cannot carry is told as an error. */
   #finish(event: AnswerEvent): void {
     if (this.#over) return;
+    let sent = event;
     try {
       this.#line.reply(event);
     } catch (thrown) {
       const { requestId } = this.#request;
-      this.#line.reply({ type: "call.error", requestId, error: toErrorPayload(toCallError(thrown)) });
+      sent = { type: "call.error", requestId, error: toErrorPayload(toCallError(thrown)) };
+      this.#line.reply(sent);
     }
     this.#end();
+    if (this.#observed !== undefined) reportSent(this.#observed, sent, this.#line.sentBytes);
   }
 
   /** The caller does not wait any more: nothing is sent, and the handler hears why. */
-  #stop(reason: CallError): void {
+  #stop(error: CallError, reason: AbortReason): void {
     this.#end();
-    this.#stopping.abort(reason);
+    this.#observed?.aborted(reason, reason === "left" ? undefined : error.code);
+    this.#stopping.abort(error);
   }
 
   #end(): void {
@@ -206,5 +240,24 @@ export class RunningCall extends Linked implements Answerer, Timed {
     this.#line.close();
     this.#host.done(this);
     this.#credit?.open();
+  }
+}
+
+/** Reports the last word to the caller. */
+function reportSent(observed: ObservedCall, event: AnswerEvent, bytes: number | undefined): void {
+  switch (event.type) {
+    case "call.responded":
+      observed.responded(event.output, bytes);
+      break;
+    case "call.completed":
+      observed.completed(bytes);
+      break;
+    case "call.error":
+      observed.failed(event.error.code, bytes);
+      break;
+    case "call.aborted":
+      observed.aborted(event.reason ?? "aborted", "ABORTED", bytes);
+      break;
+    case "call.progress":
   }
 }

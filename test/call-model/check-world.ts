@@ -34,8 +34,27 @@ export function checkEnd(world: World): void {
     ["listeners", world.controllers.filter((_, signal) => world.listeners(signal) > 0).length],
     ["running calls", world.services.filter(({ handler }) => handler.running > 0).length],
   ] as const;
-  const problems = left.filter(([, count]) => count > 0).map(([what]) => what);
+  const problems: string[] = left.filter(([, count]) => count > 0).map(([what]) => what);
+  problems.push(...observerProblems(world));
   if (problems.length > 0) throw new Error(`Left behind at the end: ${problems.join(", ")}`);
+}
+
+/** Of each end, every request was reported, and one ending for each. */
+function observerProblems({ observed, asking }: World): string[] {
+  const open = new Map<string, number>();
+  for (const { end, requestId, type, outcome } of observed) {
+    const key = `${end} ${requestId}`;
+    const change = type === "requested" ? 1 : outcome === undefined ? 0 : -1;
+    const count = (open.get(key) ?? 0) + change;
+    open.set(key, count);
+    if (count < 0 || (change === 0 && count === 0)) return [`${type} of the ${key}, which was over`];
+  }
+  const ids = new Set(observed.filter(({ end }) => end === "caller").map(({ requestId }) => requestId));
+  const asked = [...asking.calls, ...asking.streams].filter(({ requestId }) => requestId !== undefined);
+  return [
+    ...[...open].filter(([, count]) => count > 0).map(([key]) => `no ending for the ${key}`),
+    ...asked.filter(({ requestId }) => !ids.has(requestId as string)).map(() => "a call nobody reported"),
+  ];
 }
 
 function callProblems(call: ModelCall, real: RealCall, { asking, runs }: World): string[] {

@@ -2,6 +2,7 @@ import { getEventListeners } from "node:events";
 import { vi } from "vitest";
 import type { Bus } from "../../src/call/bus.ts";
 import { CallHandler } from "../../src/call/call-handler.ts";
+import { type CallObservation, CallObservers } from "../../src/call/call-observer.ts";
 import { PendingRequestMap } from "../../src/call/pending-request-map.ts";
 import { isErrorEnvelope, type ResponseEnvelope } from "../../src/core/envelope/envelope.ts";
 import { isCallError } from "../../src/core/errors/errors.ts";
@@ -10,7 +11,7 @@ import { AskingModel, LIMITS } from "./asking-model.ts";
 import { type ControlledRun, controlledRegistry, OPERATIONS } from "./controlled-runs.ts";
 import type { CallPlan, Outcome } from "./model-call.ts";
 import type { Network } from "./network.ts";
-import { watchAnswering, watchAsking } from "./watched-bus.ts";
+import { around, watchAnswering, watchAsking } from "./watched-bus.ts";
 
 /** A defect put between a side and its bus on purpose, where the model does not see it. */
 export interface Plant {
@@ -55,14 +56,18 @@ export class World {
   readonly controllers: AbortController[] = [];
   readonly slots: number[] = [];
   readonly network: Network;
+  /** What both ends reported. */
+  readonly observed: CallObservation[] = [];
   /** Commands that were run. */
   steps = 0;
   readonly #plant: Plant;
+  readonly #observers = new CallObservers();
   readonly #leaving: Promise<void>[] = [];
 
   constructor(network: Network, plant: Plant = {}) {
     this.network = network;
     this.#plant = plant;
+    this.#observers.add((call) => void this.observed.push(call));
     this.asking.now = this.answering.now = performance.now();
     for (let slot = 0; slot < SIGNALS; slot++) this.renewSignal(slot);
     this.#makeMap();
@@ -83,7 +88,7 @@ export class World {
   async join(): Promise<void> {
     const number = this.answering.join();
     const watched = watchAnswering(this.network.answeringBus(number), this.answering, number);
-    const bus = this.#plant.answering?.(watched) ?? watched;
+    const bus = this.#observe(this.#plant.answering?.(watched) ?? watched);
     const options = { announce: false, limits: LIMITS };
     const handler = new CallHandler(controlledRegistry(number, this.runs), bus, options);
     this.services.push({ number, handler });
@@ -204,8 +209,12 @@ export class World {
 
   #makeMap(): void {
     const watched = watchAsking(this.network.askingBus(), this.asking);
-    const bus = this.#plant.asking?.(watched) ?? watched;
+    const bus = this.#observe(this.#plant.asking?.(watched) ?? watched);
     this.maps.push(new PendingRequestMap(bus, { limits: LIMITS }));
+  }
+
+  #observe(bus: Bus): Bus {
+    return around(bus, { observers: this.#observers });
   }
 }
 

@@ -10,6 +10,9 @@ const ada = { subject: "ada", scopes: ["read"], tier: "pro" };
 const rsa = generateKeyPairSync("rsa", { modulusLength: 2_048 });
 const ed = generateKeyPairSync("ed25519");
 
+const CALL = { requestId: "1" };
+const NOTHING = expect.stringMatching(/^[\w-]{43}$/);
+
 const signer = (options: Partial<TokenSignerOptions> = {}) =>
   createTokenSigner({ key: KEY, issuer: "desk", ...options });
 
@@ -25,22 +28,23 @@ describe("a signed token", () => {
   it("Identity: says who, vouched for by whom, for which namespace and for how long, and no more", async () => {
     const resources = { vault: ["v1"], note: "*" as const };
     const claims = { email: "ada@example.com", left: undefined, deep: [{ n: 1 }] };
-    const token = await signer()({ ...ada, resources, claims }, "note.read");
+    const token = await signer()({ ...ada, resources, claims }, "note.read", CALL);
     expect(decodeProtectedHeader(token)).toEqual({ alg: "HS256", typ: "JWT" });
     expect(decodeJwt(token)).toStrictEqual({
       ...{ sub: "ada", scopes: ["read"], tier: "pro", resources, iss: "desk", aud: "waybill:note" },
       claims: { email: "ada@example.com", deep: [{ n: 1 }] },
-      ...{ iat: START / 1_000, exp: START / 1_000 + 60 },
+      ...{ iat: START / 1_000, exp: START / 1_000 + 60, op: "note.read", jti: "1", inp: NOTHING },
     });
-    const bare = decodeJwt(await signer({ lifetimeMs: 1_001 })({ subject: "eve" }, "note.read"));
+    const bare = decodeJwt(await signer({ lifetimeMs: 1_001 })({ subject: "eve" }, "note.read", CALL));
     const iat = START / 1_000;
-    expect(bare).toStrictEqual({ sub: "eve", iss: "desk", aud: "waybill:note", iat, exp: iat + 2 });
+    const call = { op: "note.read", jti: "1", inp: NOTHING };
+    expect(bare).toStrictEqual({ sub: "eve", iss: "desk", aud: "waybill:note", iat, exp: iat + 2, ...call });
   });
 
   it("Identity: names its key where that has a name", async () => {
     const jwk = { ...(await exportJWK(ed.privateKey)), kid: "k1" };
     const kidOf = async (options: Partial<TokenSignerOptions>) =>
-      decodeProtectedHeader(await signer(options)(ada, "a.b"));
+      decodeProtectedHeader(await signer(options)(ada, "a.b", CALL));
     expect(await kidOf({ key: jwk })).toEqual({ alg: "EdDSA", typ: "JWT", kid: "k1" });
     expect(await kidOf({ key: jwk, keyId: "k2" })).toMatchObject({ kid: "k2" });
     expect(await kidOf({ key: rsa.privateKey, algorithm: "PS256" })).toEqual({ alg: "PS256", typ: "JWT" });
@@ -53,18 +57,18 @@ describe("a signed token", () => {
     ["NaN", Number.NaN],
     ["undefined further down", { a: undefined }],
   ])("Identity: is not made of claims that JSON would change: %s", async (_, value) => {
-    const error = await rejection(signer()({ ...ada, claims: { value } }, "a.b"));
+    const error = await rejection(signer()({ ...ada, claims: { value } }, "a.b", CALL));
     expect(error).toEqual(new TypeError("The claims of an identity must be JSON to go into a token."));
   });
 
   it("Identity: keeps a claim called __proto__ a claim", async () => {
     const claims = JSON.parse('{"__proto__":{"admin":true}}');
-    const token = await signer()({ subject: "eve", claims }, "a.b");
+    const token = await signer()({ subject: "eve", claims }, "a.b", CALL);
     expect(JSON.stringify(decodeJwt(token)["claims"])).toBe('{"__proto__":{"admin":true}}');
   });
 
   it("Identity: of 8,192 characters fits an event, a longer one is refused", async () => {
-    const sign = (length: number) => signer()({ subject: "x".repeat(length) }, "a.b");
+    const sign = (length: number) => signer()({ subject: "x".repeat(length) }, "a.b", CALL);
     let length = 5_900;
     while ((await sign(length + 1).catch(() => "")) !== "") length++;
     expect((await sign(length)).length).toBeGreaterThan(8_188);
@@ -75,61 +79,22 @@ describe("a signed token", () => {
   it.each([undefined, null, "ada", { subject: "" }, { subject: "ada", scopes: "read" }])(
     "Identity: is not made of %j",
     async (identity) => {
-      expect(await rejection(signer()(identity as never, "a.b"))).toBeInstanceOf(TypeError);
+      expect(await rejection(signer()(identity as never, "a.b", CALL))).toBeInstanceOf(TypeError);
     },
   );
 });
 
 describe("signing again", () => {
-  it("Identity: waits until less than a third of a token's life is left", async () => {
+  it("Identity: is for every call a token of its own", async () => {
     const sign = signer();
-    const first = await sign(ada, "note.read");
-    vi.setSystemTime(START + 39_999);
-    expect(await sign(ada, "note.write")).toBe(first);
-    vi.setSystemTime(START + 40_000);
-    const second = await sign(ada, "note.read");
-    expect(decodeJwt(second).iat).toBe(START / 1_000 + 40);
-    expect(await sign(ada, "note.read")).toBe(second);
-  });
-
-  it("Identity: does not wait for a clock that was set back", async () => {
-    const sign = signer();
-    await sign(ada, "note.read");
-    vi.setSystemTime(START - 3_600_000);
-    expect(decodeJwt(await sign(ada, "note.read")).iat).toBe(START / 1_000 - 3_600);
-  });
-
-  it("Identity: is for another identity object or namespace a token of its own", async () => {
-    const sign = signer({ key: generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey });
-    const first = await sign(ada, "note.read");
-    expect(await sign({ ...ada }, "note.read")).not.toBe(first);
-    expect(decodeJwt(await sign(ada, "vault.open")).aud).toBe("waybill:vault");
-    expect(await sign(ada, "note.read")).toBe(first);
-  });
-
-  it("Identity: happens once for calls at the same time", async () => {
-    // ECDSA signs differently every time.
-    const sign = signer({ key: generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey });
-    const tokens = await Promise.all(Array.from({ length: 50 }, () => sign(ada, "note.read")));
-    expect(new Set(tokens).size).toBe(1);
-  });
-
-  it("Identity: is tried anew after a failure", async () => {
-    const sign = signer();
-    const broken: { subject: string; claims?: object } = { subject: "ada", claims: { at: new Date(0) } };
-    await rejection(sign(broken as never, "a.b"));
-    delete broken.claims;
-    expect(decodeJwt(await sign(broken as never, "a.b")).sub).toBe("ada");
-  });
-
-  it("Identity: keeps the tokens of 1,000 namespaces, and drops the oldest for one more", async () => {
-    const sign = signer({ key: generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey });
-    const tokens: string[] = [];
-    for (let i = 0; i < 1_000; i++) tokens.push(await sign(ada, `n${i}.read`));
-    expect(await sign(ada, "n0.read")).toBe(tokens[0]);
-    await sign(ada, "more.read");
-    expect(await sign(ada, "n1.read")).toBe(tokens[1]);
-    expect(await sign(ada, "n0.read")).not.toBe(tokens[0]);
+    const first = await sign(ada, "note.read", CALL);
+    const others = [
+      sign(ada, "note.write", CALL),
+      sign(ada, "note.read", { requestId: "2" }),
+      sign(ada, "note.read", { ...CALL, input: 1 }),
+      sign(ada, "note.read", { ...CALL, attempt: 2 }),
+    ];
+    expect(new Set([first, ...(await Promise.all(others))]).size).toBe(5);
   });
 });
 

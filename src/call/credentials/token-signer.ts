@@ -3,6 +3,7 @@ import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import { toWire } from "../../core/wire/wire.ts";
 import { EVENT_LIMITS } from "../call-events.ts";
+import { type BoundCall, bindCall, type CallClaims } from "./bound-call.ts";
 import { audienceOf } from "./token-audience.ts";
 import { holdKey, isJwk, readKey, type TokenAlgorithm, type TokenKey } from "./token-key.ts";
 
@@ -20,58 +21,23 @@ export interface TokenSignerOptions {
   readonly algorithm?: TokenAlgorithm;
 }
 
-/** Says who is asking, in a token that only those who answer the operation's namespace accept. */
-export type TokenSigner = (identity: Identity, operationId: string) => Promise<string>;
+/** Says who is asking, in a token that is good for one call: the operation, the request id, the try and the input are in it. */
+export type TokenSigner = (identity: Identity, operationId: string, call: BoundCall) => Promise<string>;
 
-interface Signed {
-  readonly token: Promise<string>;
-  readonly issuedAt: number;
-  readonly renewAt: number;
-}
-
-/** Tokens kept for one identity; the oldest makes room. */
-const MAX_AUDIENCES = 1_000;
-
-/**
- * Creates what signs the identity of callers for a bus. A token is used again, for the same identity object and namespace,
- * until less than a third of its life is left; so give a changed identity as a new object.
- */
+/** Creates what signs the identity of callers for a bus, anew for each call. */
 export function createTokenSigner(options: TokenSignerOptions): TokenSigner {
   const { lifetimeMs = 60_000 } = options;
   if (!Number.isSafeInteger(lifetimeMs) || lifetimeMs < 1_000) {
     throw new TypeError("lifetimeMs must be a whole number, 1,000 or more.");
   }
   const sign = createSigning(options, Math.ceil(lifetimeMs / 1_000));
-  const kept = new WeakMap<Identity, Map<string, Signed>>();
-  return async (identity, operationId) => {
-    const audience = audienceOf(operationId);
-    const tokens = kept.get(identity) ?? new Map<string, Signed>();
-    const now = Date.now();
-    const last = tokens.get(audience);
-    if (last !== undefined && now >= last.issuedAt && now < last.renewAt) return last.token;
-    const signed: Signed = {
-      token: sign(HeldIdentity.of(identity), audience, now),
-      issuedAt: now,
-      renewAt: now + (lifetimeMs * 2) / 3,
-    };
-    kept.set(identity, keep(tokens, audience, signed));
-    signed.token.catch(() => {
-      if (tokens.get(audience) === signed) tokens.delete(audience);
-    });
-    return signed.token;
+  return async (identity, operationId, call) => {
+    const held = HeldIdentity.of(identity);
+    return sign(held, audienceOf(operationId), await bindCall(operationId, call));
   };
 }
 
-function keep(tokens: Map<string, Signed>, audience: string, signed: Signed): Map<string, Signed> {
-  tokens.delete(audience);
-  for (const oldest of tokens.keys()) {
-    if (tokens.size < MAX_AUDIENCES) break;
-    tokens.delete(oldest);
-  }
-  return tokens.set(audience, signed);
-}
-
-type Signing = (identity: HeldIdentity, audience: string, now: number) => Promise<string>;
+type Signing = (identity: HeldIdentity, audience: string, call: CallClaims) => Promise<string>;
 
 function createSigning(options: TokenSignerOptions, lifetime: number): Signing {
   const { issuer } = options;
@@ -79,9 +45,9 @@ function createSigning(options: TokenSignerOptions, lifetime: number): Signing {
     throw new TypeError("issuer must be a string, not an empty one.");
   const header = { alg: chooseAlgorithm(options), typ: "JWT", ...keyIdOf(options) };
   const key = holdKey(options.key);
-  return async (identity, audience, now) => {
-    const issuedAt = Math.floor(now / 1_000);
-    const token = await new SignJWT(payloadOf(identity))
+  return async (identity, audience, call) => {
+    const issuedAt = Math.floor(Date.now() / 1_000);
+    const token = await new SignJWT({ ...payloadOf(identity), ...call })
       .setProtectedHeader(header)
       .setIssuer(issuer)
       .setSubject(identity.subject)

@@ -45,7 +45,8 @@ describe("a token that is good", () => {
   ])("Identity: of %s gives the identity it was made of, frozen", async (_, key, keys, algorithm) => {
     const token = await createTokenSigner({ key, issuer: "desk", ...(algorithm && { algorithm }) })(
       ada,
-      "note.read",
+      "note.write",
+      { requestId: "1" },
     );
     const verify = verifier({ keys, ...(algorithm && { algorithms: [algorithm] }) });
     const identity = await verify(delivery(token, "note.write"));
@@ -53,14 +54,12 @@ describe("a token that is good", () => {
     expect([identity, identity?.scopes, identity?.resources, identity?.claims].every(Object.isFrozen)).toBe(
       true,
     );
-    expect(await verify(delivery(token))).toBe(identity);
   });
 
-  it("Identity: gives the same object to calls at the same time, and goes as it is into a registry", async () => {
+  it("Identity: gives an identity that goes as it is into a registry", async () => {
     const verify = verifier();
     const token = await sign(GOOD);
-    const [first, second] = await Promise.all([verify(delivery(token)), verify(delivery(token))]);
-    expect(first).toBe(second);
+    const first = await verify(delivery(token));
     const handler = (_: unknown, { identity }: { identity: unknown }) => ({ same: identity === first });
     const spec = { namespace: "a", name: "b", version: "1.0.0", type: "query", description: "" } as const;
     const registry = new OperationRegistry([defineOperation({ ...spec, handler })]);

@@ -4,8 +4,8 @@ import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { Delivery } from "../bus.ts";
 import { EVENT_LIMITS } from "../call-events.ts";
+import { isBound, isBoundTo } from "./bound-call.ts";
 import { audienceOf } from "./token-audience.ts";
-import { TokenCache } from "./token-cache.ts";
 import type { TokenAlgorithm } from "./token-key.ts";
 import { readKeyRing, type VerificationKeys } from "./verification-keys.ts";
 
@@ -21,6 +21,11 @@ export interface TokenVerifierOptions {
   readonly clockToleranceMs?: number;
   /** A token made to live longer is refused, for nobody can take it back. @default 3_600_000 */
   readonly maxLifetimeMs?: number;
+  /**
+   * Believes tokens that do not say which call they are for, as callers of version 0.1.0 send them: whoever sees such a token can make
+   * other calls with it until it expires. @default false
+   */
+  readonly acceptUnbound?: boolean;
 }
 
 /** Reads who is asking from the token of a request; `at` is the time to judge it by, now unless said. */
@@ -29,6 +34,7 @@ export type TokenVerifier = (delivery: Delivery, at?: Date) => Promise<Identity 
 /** What a token says, once its signature has been checked; times are Unix epoch milliseconds. */
 interface Verified {
   readonly identity: Identity;
+  readonly claims: JWTPayload;
   readonly notBefore: number;
   readonly expiresAt: number;
 }
@@ -37,24 +43,25 @@ interface Verified {
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /**
- * Creates what reads signed tokens. A request without one is anonymous; one with a token that is not valid, for whatever
- * reason, is refused as `UNAUTHENTICATED`. A verified token is remembered until it expires, even if its key is withdrawn.
+ * Creates what reads signed tokens. A request without one is anonymous; one with a token that is not valid, or not for this very
+ * call, is refused as `UNAUTHENTICATED`.
  */
 export function createTokenVerifier(options: TokenVerifierOptions): TokenVerifier {
   const verify = createVerification(options);
   const tolerance = readMs("clockToleranceMs", options.clockToleranceMs ?? 5_000);
-  const cache = new TokenCache<Verified>(({ expiresAt }) => Date.now() < expiresAt + tolerance);
-  return async (delivery, at) => {
-    const { credential, operationId } = delivery.request;
+  const { acceptUnbound = false } = options;
+  return async ({ request }, at) => {
+    const { credential, operationId } = request;
     if (credential === undefined) return undefined;
     const now = at?.getTime() ?? Date.now();
     if (Number.isNaN(now)) throw new TypeError("at must be a valid date.");
     if (credential.length > EVENT_LIMITS.credential || !COMPACT.test(credential)) throw refused();
-    const audience = audienceOf(operationId);
-    const make = () => verify(credential, audience);
-    const { identity, notBefore, expiresAt } = await cache.get(`${credential} ${audience}`, make);
+    const { identity, claims, notBefore, expiresAt } = await verify(credential, audienceOf(operationId));
     if (now >= expiresAt + tolerance) throw refused("The token has expired.");
     if (now < notBefore - tolerance) throw refused("The token is not valid yet.");
+    if (isBound(claims)) {
+      if (!(await isBoundTo(claims, operationId, request))) throw refused("The token is for another call.");
+    } else if (!acceptUnbound) throw unbound();
     return identity;
   };
 }
@@ -93,7 +100,7 @@ function readPayload(payload: JWTPayload, maxLifetime: number): Verified {
   const [expiresAt, issuedAt] = [(exp as number) * 1_000, (iat as number) * 1_000];
   if (expiresAt - issuedAt > maxLifetime) throw new TypeError("The token is made to live too long.");
   const notBefore = Math.max(issuedAt, (nbf as number) * 1_000);
-  return { identity: readIdentity(payload), notBefore, expiresAt };
+  return { identity: readIdentity(payload), claims: payload, notBefore, expiresAt };
 }
 
 function readIdentity({ sub, ...rest }: JWTPayload): Identity {
@@ -121,4 +128,11 @@ function refused(cause?: unknown): CallError {
     cause,
     stack: false,
   });
+}
+
+/** Its signature is right, so that the caller may know what to do. */
+function unbound(): CallError {
+  const message =
+    "The credential of the call does not say which call it is for; update the caller, or let the service accept it (acceptUnbound).";
+  return new CallError("UNAUTHENTICATED", message, { stack: false });
 }

@@ -46,8 +46,8 @@ export class OperationDirectory {
   readonly #arriving = new Set<string>();
   readonly #strangers = new Map<string, UnusableOffer>();
   readonly #everOffered = new Set<string>();
-  readonly #listeners = new Listeners<readonly RegistryChange[]>();
-  readonly #serviceListeners = new Listeners<readonly KnownService[]>();
+  readonly #listeners = new Listeners<readonly RegistryChange[]>("a directory");
+  readonly #serviceListeners = new Listeners<readonly KnownService[]>("a directory");
   readonly #watch: ServiceWatch;
   #sawEverything = true;
   #isReady = false;

@@ -1,10 +1,10 @@
 import { connect, type NatsConnection, type NodeConnectionOptions } from "@nats-io/transport-node";
-import type { Bus } from "../bus.ts";
+import type { ObservableBus } from "../bus.ts";
 import { createWireBus, type WireBusOptions } from "../wire/wire-bus.ts";
 import { createNatsTransport } from "./nats-transport.ts";
 
 /** A bus on NATS, and the connection it uses. */
-export interface NatsBus extends Bus {
+export interface NatsBus extends ObservableBus {
   readonly connection: NatsConnection;
 }
 

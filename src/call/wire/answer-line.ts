@@ -2,7 +2,7 @@ import { CallError } from "../../core/errors/errors.ts";
 import { monotonicNow } from "../../core/execution/deadline.ts";
 import type { Answerer, AnswerLine, Delivery, Take } from "../bus.ts";
 import { overLimit, toErrorPayload, tooLarge } from "../call-errors.ts";
-import type { AnswerEvent, AskerEvent } from "../call-events.ts";
+import { type AnswerEvent, type AskerEvent, isUnavailable } from "../call-events.ts";
 import { Assembly, type Chunk, publishWhole } from "./chunk.ts";
 import { type PeerLine, peerAt } from "./peers.ts";
 import { NOBODY } from "./subjects.ts";
@@ -33,34 +33,43 @@ export interface AnswerLineHolder {
 /** One call from the answering end, from the arrival of its request on. */
 export class WireAnswerLine implements AnswerLine, PeerLine {
   readonly replyTo: string;
+  sentBytes: number | undefined;
   readonly #host: WireHost;
   readonly #lines: AnswerLineHolder;
-  /** Whether the caller gives signs of life. */
+  /** Whether the caller gives signs of life, and how often both can. */
   readonly #beats: boolean;
+  readonly #beatMs: number;
   readonly #take: Take;
   #delivery: Delivery;
   #answerer: Answerer | undefined;
   #upload: Assembly | undefined;
   #uploadBytes = 0;
   #openedAt = 0;
-  #idleBeats = 0;
+  #idleSince = 0;
   #isIntroduced = false;
   #isOpen = true;
+  #isLost = false;
 
   constructor(
     host: WireHost,
     lines: AnswerLineHolder,
     replyTo: string,
-    beats: boolean,
+    { beats, beatMs }: Pick<WireMessage, "beats" | "beatMs">,
     delivery: Delivery,
     take: Take,
   ) {
     this.#host = host;
     this.#lines = lines;
     this.replyTo = replyTo;
-    this.#beats = beats;
+    this.#beats = beats === true;
+    this.#beatMs = host.peers.agreeWith(this.#beats ? beatMs : 0);
     this.#delivery = delivery;
     this.#take = take;
+  }
+
+  /** The last word of a subscription was said, or its reader left: what it still grants needs no answer. */
+  get isEndedStream(): boolean {
+    return this.#delivery.request.credit !== undefined && !this.#isLost;
   }
 
   deliver(): void {
@@ -84,6 +93,7 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
       this.refuse(overLimit(message, { limit: "messageBytes", allowed: messageBytes }));
     } else {
       this.#openedAt = monotonicNow();
+      this.#idleSince = this.#openedAt;
       this.#uploadBytes = room;
       this.#upload = new Assembly(bytes);
       this.#introduce("send input");
@@ -95,7 +105,7 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
       this.#host.counters.duplicate++;
       return;
     }
-    this.#idleBeats = 0;
+    this.#idleSince = monotonicNow();
     const input = this.#upload.add(chunk);
     if (input === undefined) return;
     this.#endUpload();
@@ -110,16 +120,23 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
   }
 
   reply(event: AnswerEvent): void {
+    this.sentBytes = undefined;
     if (!this.#isOpen) return;
-    const { transport, messageBytes, replies } = this.#host;
-    const text = toText({ event }, "OUTPUT_INVALID");
-    if (this.#beats && replies.add(this.replyTo, text)) return;
+    const { transport, messageBytes, replies, observers } = this.#host;
+    // The caller may want to leave out a member that cannot do what it is asked.
+    const peer = isUnavailable(event) ? { peer: this.#host.peers.ownAddress } : undefined;
+    const text = toText({ event, ...peer }, "OUTPUT_INVALID");
+    if (this.#beats && replies.add(this.replyTo, text)) {
+      if (observers.size > 0) this.sentBytes = toBytes(toMessageText(text)).length;
+      return;
+    }
     const bytes = toBytes(toMessageText(text));
     if (bytes.length > messageBytes) {
       throw tooLarge(this.#delivery.request.operationId, "result", bytes.length, messageBytes);
     }
     replies.flush();
     publishWhole(transport, this.replyTo, "", bytes);
+    this.sentBytes = bytes.length;
   }
 
   refuse(error: CallError): void {
@@ -140,6 +157,11 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
     if (this.#isIntroduced && this.#beats) this.#host.peers.untrack(this.#caller, this);
   }
 
+  /** Says who runs the call, unless that is known. */
+  introduce(): void {
+    if (!this.#isIntroduced) this.#introduce("running");
+  }
+
   tick(): void {
     if (!this.#isIntroduced) this.#introduce("running");
     else if (this.#upload !== undefined && this.#isUploadOver()) this.#refuseUpload("gaps");
@@ -148,20 +170,21 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
   /** Nobody runs the call yet, so that no deadline ends it. */
   #isUploadOver(): boolean {
     const { timeLeftMs = UPLOAD_MS } = this.#delivery.request;
-    const took = monotonicNow() - this.#openedAt;
-    return ++this.#idleBeats > UPLOAD_BEATS || took > Math.min(timeLeftMs, UPLOAD_MS);
+    const now = monotonicNow();
+    const isIdle = now - this.#idleSince > UPLOAD_BEATS * this.#beatMs;
+    return isIdle || now - this.#openedAt > Math.min(timeLeftMs, UPLOAD_MS);
   }
 
   /** A reader that cannot know what it missed is told to begin again. */
   loseStream(): void {
-    const { credit, requestId } = this.#delivery.request;
-    if (credit === undefined) return;
-    this.reply({ type: "call.aborted", requestId, reason: "disconnected" });
-    this.lost();
+    if (this.#delivery.request.credit !== undefined) this.lost();
   }
 
+  /** The caller gives no sign of life, or this side goes: should the caller still be there, it hears that nobody goes on. */
   lost(): void {
     const answerer = this.#answerer;
+    this.reply({ type: "call.aborted", requestId: this.#delivery.request.requestId, reason: "disconnected" });
+    this.#isLost = true;
     this.close();
     answerer?.lost();
   }
@@ -174,8 +197,9 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
     const { transport, peers, replies } = this.#host;
     this.#isIntroduced = true;
     replies.flush();
-    if (this.#beats) peers.track(this.#caller, this);
-    transport.publish(this.replyTo, encodeMessage({ taken, peer: peers.ownAddress }, "OUTPUT_INVALID"));
+    if (this.#beats) peers.track(this.#caller, this, this.#beatMs);
+    const said = { taken, peer: peers.ownAddress, ...peers.ownBeat };
+    transport.publish(this.replyTo, encodeMessage(said, "OUTPUT_INVALID"));
   }
 
   #deliverWith(bytes: Uint8Array): void {

@@ -5,10 +5,11 @@ import { overLimit, tooLarge } from "../call-errors.ts";
 import type { CallRequested } from "../call-events.ts";
 import { RecentIds } from "../recent-ids.ts";
 import { type AskLineHolder, WireAskLine } from "./ask-line.ts";
+import { Members } from "./members.ts";
 import { BATCH } from "./reply-batches.ts";
 import type { Transport, TransportMessage } from "./transport.ts";
 import type { WireHost } from "./wire-host.ts";
-import { decodeBatch, encodeMessage } from "./wire-message.ts";
+import { decodeBatch, encodeMessage, measureBatch } from "./wire-message.ts";
 
 /** Calls that were given up, whose answers may still come: they are told from forged ones. */
 const GIVEN_UP_LINES = 10_000;
@@ -20,6 +21,7 @@ const ANSWERED_LINES = 1_024;
 export class AskLines implements AskLineHolder {
   readonly #host: WireHost;
   readonly #lines = new Map<string, WireAskLine>();
+  readonly members = new Members();
   readonly #givenUp = new RecentIds(GIVEN_UP_LINES);
   /** Tokens, over and over from the start: remembering must cost nothing, looking is rare. */
   readonly #answered: string[] = [];
@@ -41,21 +43,22 @@ export class AskLines implements AskLineHolder {
   }
 
   request(request: CallRequested, asker: Asker): AskLine {
-    const { transport, subjects } = this.#host;
+    const { transport } = this.#host;
     if (!transport.isConnected) {
       throw new CallError("UNAVAILABLE", "The bus is not connected; nothing was sent.", { stack: false });
     }
     const { messageBytes } = this.#host;
     const line = new WireAskLine(this.#host, this, crypto.randomUUID(), request, asker);
-    const bytes = encodeMessage({ event: request, beats: true }, "VALIDATION_ERROR");
+    const said = { event: request, beats: true as const, ...this.#host.peers.ownBeat };
+    const bytes = encodeMessage(said, "VALIDATION_ERROR");
     if (bytes.length > messageBytes)
       throw tooLarge(request.operationId, "request", bytes.length, messageBytes);
     this.#lines.set(line.token, line);
-    const replyTo = `${transport.inbox}.${line.token}`;
     try {
+      line.bytes = bytes.length;
       const head = bytes.length <= transport.maxMessageBytes ? bytes : line.keepInput();
       if (head.length > transport.maxMessageBytes) throw headTooLarge(request, head, transport);
-      transport.publish(subjects.request(request.operationId), head, replyTo);
+      line.start(head);
     } catch (thrown) {
       this.forget(line);
       throw thrown;
@@ -83,10 +86,15 @@ export class AskLines implements AskLineHolder {
   /** One answer that cannot be read spoils no other. */
   #hearBatch(bytes: Uint8Array): void {
     const batch = decodeBatch(bytes);
-    if (batch === undefined) this.#host.counters.malformed++;
-    for (const entry of batch ?? []) {
+    if (batch === undefined) {
+      this.#host.counters.malformed++;
+      return;
+    }
+    const sizes = this.#host.observers.size > 0 ? measureBatch(bytes, batch) : undefined;
+    for (let at = 0; at < batch.length; at++) {
+      const entry = batch[at];
       if (isPlainObject(entry) && typeof entry["line"] === "string")
-        this.#find(entry["line"])?.hearEntry(entry);
+        this.#find(entry["line"])?.hearEntry(entry, sizes?.[at]);
       else this.#host.counters.malformed++;
     }
   }

@@ -8,6 +8,12 @@ export interface PeerLine {
   lost(error: CallError): void;
 }
 
+/** Milliseconds between signs of life of those who say nothing else, members of version 0.1.0 among them. */
+export const BEAT_MS = 2_000;
+
+/** What a bus may be told, and the most that is believed of another: one that beats less often could never be missed. */
+export const BEAT_RANGE_MS = { least: 10, most: 60_000 } as const;
+
 /** Beats that may be missed before a peer counts as gone. */
 const MISSED_BEATS = 3.5;
 
@@ -19,6 +25,8 @@ const PLAIN_BEAT = new Uint8Array();
 
 interface Peer {
   heardAt: number;
+  /** The slower beat of the two ends. */
+  beatMs: number;
   readonly lines: Set<PeerLine>;
 }
 
@@ -57,10 +65,26 @@ export class Peers {
     (this.#timer as { unref?: () => void }).unref?.();
   }
 
-  /** Tells a line when its peer has not been heard of for too long. */
-  track(address: string, line: PeerLine): void {
-    const peer = this.#tracked.get(address) ?? { heardAt: monotonicNow(), lines: new Set() };
+  /** How often this side beats, for a message that the other end reads; nothing where that is what everybody expects. */
+  get ownBeat(): { readonly beatMs?: number } {
+    return this.#beatMs === BEAT_MS ? {} : { beatMs: this.#beatMs };
+  }
+
+  /** The beat that both ends can keep, by what the other one says: the slower of the two. */
+  agreeWith(saidMs: number = BEAT_MS): number {
+    return Math.max(this.#beatMs, Math.min(saidMs, BEAT_RANGE_MS.most));
+  }
+
+  /** Whether another expects to hear of this side more often than it beats by itself. */
+  isSlowFor(saidMs: number = BEAT_MS): boolean {
+    return saidMs < this.#beatMs;
+  }
+
+  /** Tells a line when its peer has not been heard of for too long, by the beat agreed with it. */
+  track(address: string, line: PeerLine, beatMs: number = this.#beatMs): void {
+    const peer = this.#tracked.get(address) ?? { heardAt: monotonicNow(), beatMs, lines: new Set() };
     this.#tracked.set(address, peer);
+    peer.beatMs = Math.max(peer.beatMs, beatMs);
     peer.lines.add(line);
   }
 
@@ -98,9 +122,8 @@ export class Peers {
         this.isService ? SERVICE_BEAT : PLAIN_BEAT,
       );
     }
-    const silentSince = now - MISSED_BEATS * this.#beatMs;
     for (const [address, peer] of [...this.#tracked]) {
-      if (peer.heardAt > silentSince) continue;
+      if (peer.heardAt > now - MISSED_BEATS * peer.beatMs) continue;
       this.#tracked.delete(address);
       const message = "Whoever was at the other end has not been heard of for too long.";
       for (const line of [...peer.lines]) line.lost(new CallError("UNAVAILABLE", message, { stack: false }));

@@ -1,7 +1,18 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
+import { runs } from "../../../test/runs.ts";
 import { createMemoryTransport, MemoryBroker } from "./memory-transport.ts";
 import { BATCH, ReplyBatches } from "./reply-batches.ts";
-import { decodeBatch, decodeMessage, toBatchText, toBytes, toText } from "./wire-message.ts";
+import {
+  decodeBatch,
+  decodeMessage,
+  measureBatch,
+  toBatchText,
+  toBytes,
+  toMessageText,
+  toText,
+} from "./wire-message.ts";
 
 function open(maxMessageBytes?: number) {
   const broker = new MemoryBroker();
@@ -87,5 +98,34 @@ describe("ReplyBatches", () => {
     expect(decodeBatch(toBytes(text))).toMatchObject([undefined, { line: "good" }]);
     expect(decodeBatch(toBytes('{"v":2,"batch":[]}'))).toBeUndefined();
     expect(decodeBatch(toBytes("nonsense"))).toBeUndefined();
+  });
+
+  it("Call: each answer of a batch has the size that it would have by itself", () => {
+    const json = fc.json().map((text): unknown => JSON.parse(text));
+    const answer = fc.record({
+      token: fc.uuid(),
+      text: json.map((data) => toText({ event: { data, more: "ü\u{1F9FE}" } }, "OUTPUT_INVALID")),
+    });
+    fc.assert(
+      fc.property(fc.uniqueArray(answer, { selector: ({ token }) => token, minLength: 1 }), (batch) => {
+        const bytes = toBytes(toBatchText(batch));
+        const sizes = batch.map(({ text }) => toBytes(toMessageText(text)).length);
+        expect(measureBatch(bytes, decodeBatch(bytes) ?? [])).toEqual(sizes);
+      }),
+      runs(200),
+    );
+  });
+
+  it("Call: measuring looks at every letter a few times at most, whatever a batch holds", () => {
+    for (const entry of ['{ "line":"x"}', "{}", '{"line":1}', '{"line":"x","a":{"line":"x","b":1}}']) {
+      const text = `{"v":1,"batch":[${Array.from({ length: 20_000 }, () => entry).join()}]}`;
+      const bytes = toBytes(text);
+      const batch = decodeBatch(bytes) ?? [];
+      expect(batch).toHaveLength(20_000);
+      const before = cpuMs();
+      measureBatch(bytes, batch);
+      // Looking through all of it for each entry would take many seconds.
+      expect(cpuMs() - before).toBeLessThan(1_000);
+    }
   });
 });

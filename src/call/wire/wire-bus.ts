@@ -3,8 +3,9 @@ import type {
   Announcement,
   Asker,
   AskLine,
-  Bus,
+  MemberFacts,
   Membership,
+  ObservableBus,
   Route,
   ServiceWatch,
   ServiceWatcher,
@@ -13,12 +14,13 @@ import type {
 import { type CallCounters, createCounters } from "../call-counters.ts";
 import type { CallRequested } from "../call-events.ts";
 import { type CallLimits, readLimits } from "../call-limits.ts";
+import { type CallObserver, CallObservers } from "../call-observer.ts";
 import { isOperationId } from "../discovery/operation-id.ts";
 import type { ServiceNotice } from "../discovery/service-notice.ts";
 import { AnswerLines } from "./answer-lines.ts";
 import { AskLines } from "./ask-lines.ts";
 import { flushWhileConnected } from "./flush-while-connected.ts";
-import { Peers } from "./peers.ts";
+import { BEAT_MS, BEAT_RANGE_MS, Peers } from "./peers.ts";
 import { ReplyBatches } from "./reply-batches.ts";
 import { Subjects } from "./subjects.ts";
 import type { Transport } from "./transport.ts";
@@ -31,21 +33,22 @@ export interface WireBusOptions {
   readonly prefix?: string | undefined;
   /** The user the broker's permissions bind this connection to; part of the subject of every request. @default "_" */
   readonly user?: string | undefined;
-  /** Milliseconds between signs of life; whoever gives none for three and a half of them counts as gone. @default 2_000 */
+  /**
+   * Milliseconds between signs of life, from 10 to 60,000; whoever gives none for three and a half of them counts as gone. Two ends
+   * that differ go by the slower beat. @default 2_000
+   */
   readonly beatMs?: number | undefined;
   readonly limits?: Partial<CallLimits> | undefined;
 }
 
-const BEAT_MS = 2_000;
-const LEAST_BEAT_MS = 10;
-
 /** Makes a bus of anything that carries bytes between subjects: everything is written down, checked and counted here. */
-export function createWireBus(transport: Transport, options: WireBusOptions = {}): Bus {
+export function createWireBus(transport: Transport, options: WireBusOptions = {}): ObservableBus {
   return new WireBus(transport, options);
 }
 
-class WireBus implements Bus {
+class WireBus implements ObservableBus {
   readonly carriesIdentity = false;
+  readonly observers = new CallObservers({ isMeasured: true });
   readonly #transport: Transport;
   readonly #counters = createCounters();
   readonly #peers: Peers;
@@ -56,8 +59,9 @@ class WireBus implements Bus {
   #isClosed = false;
 
   constructor(transport: Transport, { prefix, user, beatMs = BEAT_MS, limits }: WireBusOptions) {
-    if (!(Number.isFinite(beatMs) && beatMs >= LEAST_BEAT_MS)) {
-      throw new TypeError(`beatMs must be a number of milliseconds, ${LEAST_BEAT_MS} or more.`);
+    const { least, most } = BEAT_RANGE_MS;
+    if (!(Number.isFinite(beatMs) && beatMs >= least && beatMs <= most)) {
+      throw new TypeError(`beatMs must be a number of milliseconds from ${least} to ${most}.`);
     }
     const { messageBytes, services } = readLimits(limits);
     const subjects = new Subjects(prefix, user);
@@ -70,6 +74,7 @@ class WireBus implements Bus {
       peers: this.#peers,
       replies: this.#replies,
       counters: this.#counters,
+      observers: this.observers,
       messageBytes,
       services,
     };
@@ -95,9 +100,9 @@ class WireBus implements Bus {
     return this.#asking.request(request, asker);
   }
 
-  async join(route: Route, take: Take): Promise<Membership> {
+  async join(route: Route, take: Take, facts?: MemberFacts): Promise<Membership> {
     this.#assertOpen();
-    return this.#answering.join(route, take);
+    return this.#answering.join(route, take, facts);
   }
 
   async announce(notice: ServiceNotice): Promise<Announcement> {
@@ -108,6 +113,10 @@ class WireBus implements Bus {
   watch(watcher: ServiceWatcher): ServiceWatch {
     this.#assertOpen();
     return this.#discovery.watch(watcher);
+  }
+
+  onCall(observer: CallObserver): () => void {
+    return this.observers.add(observer);
   }
 
   flush(): Promise<void> {

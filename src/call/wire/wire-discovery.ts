@@ -9,7 +9,7 @@ import { flushWhileConnected } from "./flush-while-connected.ts";
 import { NOBODY } from "./subjects.ts";
 import type { TransportMessage, TransportSubscription } from "./transport.ts";
 import type { WireHost } from "./wire-host.ts";
-import { decodeMessage, encodeMessage } from "./wire-message.ts";
+import { decodeMessage, encodeMessage, type WireMessage } from "./wire-message.ts";
 
 /** A service that is asked by many answers all of them together, at most once in this time. */
 const ANSWER_EVERY_MS = 100;
@@ -110,7 +110,8 @@ export class WireDiscovery {
   }
 
   #encode(notice: ServiceNotice): Uint8Array {
-    return encodeMessage({ service: notice, peer: this.#host.peers.ownAddress }, "VALIDATION_ERROR");
+    const { ownAddress: peer, ownBeat } = this.#host.peers;
+    return encodeMessage({ service: notice, peer, ...ownBeat }, "VALIDATION_ERROR");
   }
 
   /** For everybody to hear, on the one subject that nobody else may speak on. */
@@ -204,7 +205,7 @@ class Watch implements ServiceWatch {
     if (bytes === undefined) return;
     const decoded = decodeMessage(bytes);
     if (typeof decoded === "string") this.#host.counters[decoded]++;
-    else this.#take(decoded.service, decoded.peer, this.#host.subjects.serviceUser(message.subject));
+    else this.#take(decoded, this.#host.subjects.serviceUser(message.subject));
   }
 
   #assemble(bytes: Uint8Array): Uint8Array | undefined {
@@ -242,31 +243,31 @@ class Watch implements ServiceWatch {
   }
 
   /** `user` is whom the subject speaks for, which permissions are about. */
-  #take(service: unknown, peer: string | undefined, user: string): void {
+  #take({ service, peer, beatMs }: WireMessage, user: string): void {
     if (!isServiceMessage(service)) this.#host.counters.malformed++;
     else if ("gone" in service) this.#forget(fullId(service.serviceId, user));
     else if (peer === undefined) this.#host.counters.malformed++;
     else if (!isOf(peer, user)) this.#host.counters.forged++;
-    else this.#find({ ...service, serviceId: fullId(service.serviceId, user) }, peer);
+    else this.#find({ ...service, serviceId: fullId(service.serviceId, user) }, peer, beatMs);
   }
 
-  #find(service: ServiceNotice, peer: string): void {
+  #find(service: ServiceNotice, peer: string, beatMs: number | undefined): void {
     const { serviceId } = service;
     if (!this.#known.has(serviceId) && this.#known.size >= this.#host.services) {
       this.#host.counters.overLimit++;
     } else {
-      this.#track(serviceId, peer);
+      this.#track(serviceId, peer, beatMs);
       this.#watcher.found(service);
     }
   }
 
-  #track(serviceId: string, peer: string): void {
+  #track(serviceId: string, peer: string, beatMs: number | undefined): void {
     const known = this.#known.get(serviceId);
     if (known?.peer === peer) return;
     if (known !== undefined) this.#host.peers.untrack(known.peer, known);
     const line = { peer, lost: () => this.#forget(serviceId) };
     this.#known.set(serviceId, line);
-    this.#host.peers.track(peer, line);
+    this.#host.peers.track(peer, line, this.#host.peers.agreeWith(beatMs));
   }
 
   #forget(serviceId: string): void {

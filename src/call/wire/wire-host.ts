@@ -1,4 +1,5 @@
 import type { LiveCounters } from "../call-counters.ts";
+import type { CallObservers } from "../call-observer.ts";
 import type { Peers } from "./peers.ts";
 import type { ReplyBatches } from "./reply-batches.ts";
 import type { Subjects } from "./subjects.ts";
@@ -11,6 +12,7 @@ export interface WireHost {
   readonly peers: Peers;
   readonly replies: ReplyBatches;
   readonly counters: LiveCounters;
+  readonly observers: CallObservers;
   /** Bytes of one event at most. */
   readonly messageBytes: number;
   /** Services that are known at a time. */

@@ -26,10 +26,18 @@ export interface WireMessage {
   readonly line?: string;
   /** With a request: whoever asks gives signs of life, under the name its reply path holds. */
   readonly beats?: true;
+  /** How often the sender gives signs of life, in milliseconds; absent where that is every 2,000. */
+  readonly beatMs?: number;
   /** With a request: its input has this many bytes and is sent in chunks to whoever takes it. */
   readonly inputBytes?: number;
   /** From whoever took a request: it runs here, or its input may be sent now. */
   readonly taken?: "running" | "send input";
+  /** Asks every member which one could take the request with this id. */
+  readonly seek?: string;
+  /** From a member: it could take the request, it has run an earlier try of it, or it takes none any more. */
+  readonly ready?: "fresh" | "ran" | "gone";
+  /** With a request that every member hears: the one it is for. */
+  readonly to?: string;
   /** A service and what it offers, or that it is gone. */
   readonly service?: unknown;
 }
@@ -54,10 +62,26 @@ export function toMessageText(text: string): string {
   return OPENING + text.slice(1);
 }
 
+/** Names the member that a written request is for. */
+export function addressTo(request: Uint8Array, member: string): Uint8Array {
+  const opening = toBytes(`${OPENING}"to":"${member}",`);
+  const addressed = new Uint8Array(opening.length + request.length - OPENING.length);
+  addressed.set(opening);
+  addressed.set(request.subarray(OPENING.length), opening.length);
+  return addressed;
+}
+
 /** Makes one message of the texts of several, each with the last part of its reply path. */
 export function toBatchText(batch: readonly { readonly token: string; readonly text: string }[]): string {
-  const entries = batch.map(({ token, text }) => `{"line":"${token}",${text.slice(1)}`);
-  return `${OPENING}"batch":[${entries.join()}]}`;
+  const entries = batch.map(({ token, text }) => entryOpening(token) + text.slice(1));
+  return `${OPENING}"batch":[${entries.join()}${BATCH_CLOSING}`;
+}
+
+const BATCH_CLOSING = "]}";
+
+/** The beginning of what a message to several calls says for one of them. */
+function entryOpening(token: string): string {
+  return `{"line":"${token}",`;
 }
 
 /** Writes any value in the encoding of `toWire`. */
@@ -125,6 +149,27 @@ export function decodeBatch(bytes: Uint8Array): readonly unknown[] | undefined {
   }
 }
 
+/**
+ * Measures each answer in one message, in bytes, as if it had been sent by itself: the last first, up to one that is not written as
+ * `toBatchText` writes it.
+ */
+export function measureBatch(bytes: Uint8Array, batch: readonly unknown[]): readonly (number | undefined)[] {
+  const text = decoder.decode(bytes);
+  const sizes: (number | undefined)[] = batch.map(() => undefined);
+  let end = text.length - BATCH_CLOSING.length;
+  for (let at = batch.length - 1; at >= 0; at--) {
+    const entry = batch[at];
+    if (!isPlainObject(entry) || typeof entry["line"] !== "string") break;
+    const opening = entryOpening(entry["line"]);
+    const start = text.lastIndexOf(opening, end - opening.length);
+    if (start < 0) break;
+    sizes[at] = OPENING.length + toBytes(text.slice(start + opening.length, end)).length;
+    // Without the comma between the two.
+    end = start - 1;
+  }
+  return sizes;
+}
+
 /** One entry that is not in the encoding spoils no other. */
 function fromWireOrNothing(entry: unknown): unknown {
   try {
@@ -145,13 +190,18 @@ export function checkedMessage(value: Record<string, unknown>): WireMessage | Dr
 
 const MAX_NAME = 512;
 
-function hasRightFields({ peer, line, beats, inputBytes, taken }: Record<string, unknown>): boolean {
+function hasRightFields(value: Record<string, unknown>): boolean {
+  const { peer, line, beats, beatMs, inputBytes, taken, seek, ready, to } = value;
   return (
     (beats === undefined || beats === true) &&
+    (beatMs === undefined || (Number.isFinite(beatMs) && (beatMs as number) > 0)) &&
     (peer === undefined || isAddress(peer)) &&
     (line === undefined || isName(line)) &&
     (inputBytes === undefined || (Number.isSafeInteger(inputBytes) && (inputBytes as number) > 0)) &&
-    (taken === undefined || taken === "running" || taken === "send input")
+    (taken === undefined || taken === "running" || taken === "send input") &&
+    (seek === undefined || isRequestId(seek)) &&
+    (ready === undefined || ready === "fresh" || ready === "ran" || ready === "gone") &&
+    (to === undefined || isAddress(to))
   );
 }
 

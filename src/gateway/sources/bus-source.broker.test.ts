@@ -4,6 +4,7 @@ import { query, rejection } from "../../../test/make-operation.ts";
 import { natsSuite, startNats } from "../../../test/nats-server.ts";
 import { handGateway } from "../../../test/served-gateway.ts";
 import { serveCalls } from "../../call/call-handler.ts";
+import type { CallObservation } from "../../call/call-observer.ts";
 import { connectNatsBus } from "../../call/nats/nats-bus.ts";
 import type { Identity } from "../../core/access/identity.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
@@ -15,8 +16,8 @@ async function serve(url: string, name: string, ...operations: AnyOperation[]) {
   const bus = await connectNatsBus({ servers: url, reconnectTimeWait: 20, reconnectJitter: 0 });
   atEnd(() => bus.close());
   const registry = new OperationRegistry(operations);
-  await serveCalls(registry, bus, { name });
-  return registry;
+  const handler = await serveCalls(registry, bus, { name });
+  return Object.assign(registry, { leave: () => handler.drain({ timeoutMs: 0 }), bus });
 }
 
 natsSuite("operations on a bus as a source", () => {
@@ -36,13 +37,19 @@ natsSuite("operations on a bus as a source", () => {
       query("a.x", () => "x"),
     );
     const bus = { nats: broker.url, mount: ["a"], serveAs: "us" };
-    const { source } = makeSource(loadedConfig({ bus }));
+    const observed: CallObservation[] = [];
+    const onBusCall = (call: CallObservation) => void observed.push(call);
+    const { source } = makeSource(loadedConfig({ bus }), { onBusCall });
     await source.start();
     expect(source.state.status).toBe("up");
     expect(source.operations.map(({ id }) => id)).toEqual(["a.x"]);
     const here = new OperationRegistry();
     here.registerAll(source);
     expect((await here.execute("a.x")).data).toBe("x");
+    expect(observed).toMatchObject([
+      { end: "caller", type: "requested", operationId: "a.x", sentBytes: expect.any(Number) },
+      { end: "caller", type: "responded", outcome: "ok", receivedBytes: expect.any(Number) },
+    ]);
     registry.register(query("a.late", () => "late"));
     await vi.waitFor(() => expect(source.operations.map(({ id }) => id)).toEqual(["a.late", "a.x"]), 20_000);
     expect((await here.execute("a.late")).data).toBe("late");
@@ -83,6 +90,53 @@ natsSuite("operations on a bus as a source", () => {
       "down",
       "up",
     ]);
+  });
+
+  it("RE-30 an operation whose last member stopped stays known, answers 503, and the source is down since then", async () => {
+    const broker = await startNats();
+    atEnd(() => broker.stop());
+    const x = query("a.x", () => "x");
+    const [first, second] = [await serve(broker.url, "one", x), await serve(broker.url, "one", x)];
+    const other = await serve(
+      broker.url,
+      "two",
+      query("b.y", () => "y"),
+    );
+    const { source, states } = makeSource(loadedConfig({ bus: { nats: broker.url, mount: true } }));
+    await source.start();
+    await vi.waitFor(() => expect(source.operations).toHaveLength(2), 20_000);
+    const here = new OperationRegistry();
+    here.registerAll(source);
+    const removed: string[] = [];
+    here.onChange((changes) => {
+      for (const { type, operation } of changes) if (type === "removed") removed.push(operation.id);
+    });
+    await first.leave();
+    expect((await here.execute("a.x")).data).toBe("x");
+    await second.leave();
+    await vi.waitFor(() => expect(source.report().notes).toMatchObject([{ name: "a" }]), 20_000);
+    const away = { code: "NO_RESPONDER", httpStatus: 503, retryable: true };
+    expect(await rejection(here.execute("a.x"))).toMatchObject(away);
+    expect([source.state.status, (await here.execute("b.y")).data]).toEqual(["up", "y"]);
+    const before = Date.now();
+    // Without a word, as a process that is killed.
+    await other.bus.close();
+    await vi.waitFor(() => expect(source.state.status).toBe("down"), 20_000);
+    expect(reasonOf(source)).toContain("No service on the bus offers its operations any more");
+    expect(source.state).toMatchObject({ since: expect.any(Number) });
+    expect((source.state as { since: number }).since).toBeGreaterThanOrEqual(before);
+    expect(await rejection(here.execute("b.y"))).toMatchObject(away);
+    expect(source.report()).toMatchObject({ operations: 2, state: { status: "down" } });
+    expect(removed).toEqual([]);
+    await serve(
+      broker.url,
+      "two",
+      query("b.z", () => "z"),
+    );
+    await vi.waitFor(() => expect(source.state.status).toBe("up"), 20_000);
+    await vi.waitFor(() => expect(source.operations.map(({ id }) => id)).toEqual(["a.x", "b.z"]), 20_000);
+    expect(removed).toEqual(["b.y"]);
+    expect(states.filter(({ status }) => status === "down")).not.toEqual([]);
   });
 
   it("RE-30 says who is asking, signed with the secret of the bus, and refuses where there is none", async () => {

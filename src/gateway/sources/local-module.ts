@@ -2,6 +2,7 @@ import { isPlainObject } from "../../core/json/json-value.ts";
 import { toOperation } from "../../core/operation/operation.ts";
 import type { AnyOperation, OperationSpec } from "../../core/operation/operation-types.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
+import { findDistrust } from "../config/file-trust.ts";
 import { loadModule } from "../load-module.ts";
 
 /** Something that holds operations, as `fromMcp` and `fromOpenApi` give it. */
@@ -32,8 +33,10 @@ export class LocalModule {
     this.#sources = new Set(Object.values(exports).filter(isSource));
   }
 
-  /** Rejects with what the module threw. */
+  /** Rejects with what the module threw, or with why it must not run. */
   static async load(file: string): Promise<LocalModule> {
+    const distrust = await findDistrust(file);
+    if (distrust !== undefined) throw new Error(`It ${distrust}.`);
     return new LocalModule(file, await loadModule(file));
   }
 

@@ -1,4 +1,4 @@
-import { existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { loadedConfig, makeFolder, makeSource } from "../../../test/gateway-sources.ts";
@@ -63,6 +63,23 @@ describe("modules of operations as a source", () => {
       expect(await rejection(registry.execute(id, { name: "nobody" }))).toMatchObject({ code: "CONFLICT" });
     }
     expect((await registry.execute("f.count")).data).toBeGreaterThan(2);
+  });
+
+  it("RE-30 runs no module that others can change, and says why", async () => {
+    const { folder, source } = local({
+      "ops/a.mjs": `export const a = ${plain("a.x", "1")};`,
+      "ops/b.mjs": `globalThis.ranUntrusted = true; export const b = ${plain("b.x", "1")};`,
+    });
+    chmodSync(join(folder, "ops/b.mjs"), 0o666);
+    await source.start();
+    expect(source.operations.map(({ id }) => id)).toEqual(["a.x"]);
+    expect(source.report().unusable).toEqual([
+      {
+        name: "ops/b.mjs",
+        reason: expect.stringMatching(/^It cannot be loaded\. It can be changed by other users/),
+      },
+    ]);
+    expect(globalThis).not.toHaveProperty("ranUntrusted");
   });
 
   it("RE-30 reports what cannot be used with its file, and takes the rest", async () => {

@@ -4,6 +4,7 @@ import type { McpConnectionState } from "../../mcp/client/mcp-connection.ts";
 import type { McpSource } from "../../mcp/client/mcp-source.ts";
 import type { ReconnectingConnection } from "../../mcp/client/reconnecting-connection.ts";
 import type { FromMcpOptions } from "../../mcp/index.ts";
+import { findDistrust } from "../config/file-trust.ts";
 import type { McpServerConfig } from "../config/gateway-config.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
 import { stampOf } from "../file-stamps.ts";
@@ -88,6 +89,8 @@ async function toOptions({ name, server, around }: ServerPlan): Promise<FromMcpO
   const { loaded, reconnect } = around;
   const { recoverJson, keepIds } = server;
   const lockFile = lockPath(loaded, server);
+  const distrust = lockFile === undefined ? undefined : await findDistrust(lockFile);
+  if (distrust !== undefined) throw new SourceFault(`The lock file "${lockFile}" ${distrust}`);
   const { createResultReader } = await import("../../formats/index.ts");
   return {
     ...(await toMcpConnection(server, loaded.baseDir)),

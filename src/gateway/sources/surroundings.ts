@@ -1,3 +1,4 @@
+import type { CallObserver } from "../../call/call-observer.ts";
 import type { ReconnectOptions } from "../../mcp/client/connection-options.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
 import { toShownLine } from "./shown-text.ts";
@@ -6,6 +7,8 @@ import { toShownLine } from "./shown-text.ts";
 export interface SourcesOptions {
   /** Hears what is odd, one line each, with the name of the source and without secrets. @default nobody does */
   readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
+  /** Observes calls of operations on the bus. @default nobody does */
+  readonly onBusCall?: CallObserver | undefined;
   /** Times between attempts to reach a source. @default 500 ms, doubled up to 30 s */
   readonly reconnect?: ReconnectOptions | undefined;
 }
@@ -14,6 +17,7 @@ export interface SourcesOptions {
 export interface Surroundings {
   readonly loaded: LoadedConfig;
   readonly reconnect: ReconnectOptions | undefined;
+  readonly onBusCall: CallObserver | undefined;
   /** Makes a line of a text that is fit to be shown. */
   shown(text: string, most?: number): string;
   /** Tells what is odd about one source; never throws. */
@@ -26,6 +30,7 @@ export function toSurroundings(loaded: LoadedConfig, options: SourcesOptions): S
   return {
     loaded,
     reconnect: options.reconnect,
+    onBusCall: options.onBusCall,
     shown,
     warnerOf: (name) => (message, cause) => {
       try {

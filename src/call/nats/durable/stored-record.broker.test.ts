@@ -10,7 +10,7 @@ import { encodeRequest } from "./durable-codec.ts";
 import { requestToken } from "./durable-names.ts";
 
 const MAX_PAYLOAD = 4_096;
-const REQUEST_ID = "00000000-0000-4000-8000-000000000000";
+const REQUEST_ID = "0".repeat(32);
 
 /** Bytes of a request around a text. */
 const request = (input: string) =>

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { PubHeaders, type StoredMsg } from "@nats-io/jetstream";
 import { CallError } from "../../../core/errors/errors.ts";
-import { isRequestId } from "../../../core/execution/request-id.ts";
+import { isRequestId, randomId } from "../../../core/execution/request-id.ts";
 import type { ExecuteOptions } from "../../../core/registry/executor.ts";
 import { unproven } from "../../call-errors.ts";
 import { type CredentialSource, createRequest } from "../../call-options.ts";
+import type { BoundCall } from "../../credentials/bound-call.ts";
 import { encodeRequest } from "./durable-codec.ts";
 import { hashOf, type RequestAddress, requestToken } from "./durable-names.ts";
 import { type DurableStore, NONCE_HEADER } from "./durable-store.ts";
@@ -95,8 +96,11 @@ async function draftCall(
   if (options.requestId !== undefined && !isRequestId(options.requestId)) {
     throw new TypeError("requestId must be 1 to 200 printable ASCII characters without spaces.");
   }
-  const requestId = options.requestId ?? randomUUID();
-  const credential = identity === undefined ? undefined : await prove(credentials, identity, operationId);
+  const requestId = options.requestId ?? randomId();
+  const credential =
+    identity === undefined
+      ? undefined
+      : await prove(credentials, identity, operationId, { requestId, input });
   const request = createRequest({ requestId }, operationId, input, options, { credential });
   const keyed = key !== undefined;
   return {
@@ -121,8 +125,9 @@ function prove(
   credentials: CredentialSource | undefined,
   identity: NonNullable<SubmitOptions["identity"]>,
   operationId: string,
+  call: BoundCall,
 ): string | Promise<string> {
-  if (credentials !== undefined) return credentials(identity, operationId);
+  if (credentials !== undefined) return credentials(identity, operationId, call);
   throw unproven(operationId);
 }
 
