@@ -8,18 +8,17 @@ import { captureLog } from "./capture-log.ts";
 import { COMMANDS } from "./command-table.ts";
 import { createProgram } from "./create-program.ts";
 import type { Io } from "./io.ts";
-import { type KnownNames, recallNames, rememberNames, serverNames } from "./name-cache.ts";
-import { openSession, type SourceFlags } from "./session.ts";
+import { type KnownNames, recallNames } from "./name-cache.ts";
+import type { SourceFlags } from "./session.ts";
 
-/** Milliseconds that sources have to come up; names of later ones are missing. */
-const PATIENCE_MS = 2_000;
-/** Milliseconds for everything. */
-const MOST_MS = 4_000;
 /** Shells expand some words that are offered to them; nothing they would act on is. */
 const SAFE_WORD = /^[\w@%+=:,./~-]+$/;
 const MOST_FILES = 500;
 
-/** Answers a completion script: one line for each word that may follow, and a last line for the script. */
+/**
+ * Answers a completion script: one line for each word that may follow, and a last line for the script. Names of operations and sources
+ * are those that earlier commands have kept: a TAB reads no config, loads no module, starts no server and asks nobody.
+ */
 export async function completeWords(io: Io, words: readonly string[]): Promise<string> {
   const row = COMMANDS.find(({ name, hidden }) => name === words[0] && !hidden);
   const current = words.at(-1) ?? "";
@@ -31,7 +30,7 @@ export async function completeWords(io: Io, words: readonly string[]): Promise<s
     const needsNames =
       !current.startsWith("-") && ["call", "describe", "list", "lock", "check", "inspect"].includes(row.name);
     const names = needsNames
-      ? await knownNames(io, flagsIn(words))
+      ? await recallNames(io, flagsIn(words))
       : { operations: [], sources: [], servers: [] };
     if (command !== undefined) describe(root.command(row.name, row.summary), command, names, { io, current });
   } else if (row !== undefined) root.command(row.name, row.summary);
@@ -121,36 +120,4 @@ function flagsIn(words: readonly string[]): SourceFlags {
     if (name !== undefined && value !== undefined && value !== "") flags[name] = value;
   }
   return flags;
-}
-
-/** The names that were kept, or new ones where they are stale and can be had soon. */
-async function knownNames(io: Io, flags: SourceFlags): Promise<KnownNames> {
-  const kept = await recallNames(io, flags);
-  if (!kept.isStale) return kept;
-  const quiet: Io = { ...io, quiet: true, verbose: false };
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<undefined>((done) => {
-    timer = setTimeout(() => done(undefined), MOST_MS);
-  });
-  const found = freshNames(quiet, flags).catch(() => undefined);
-  return (await Promise.race([found, patience]).finally(() => clearTimeout(timer))) ?? kept;
-}
-
-async function freshNames(io: Io, flags: SourceFlags): Promise<KnownNames> {
-  const session = await openSession(io, flags, { patienceMs: PATIENCE_MS });
-  try {
-    // What is not whole is looked at again the next time.
-    if (session.gateway.sources.every(({ state }) => state.status !== "connecting"))
-      await rememberNames(io, flags, session);
-    return {
-      operations: [...session.gateway.executor.operations].map(({ id, description }) => ({
-        id,
-        about: description,
-      })),
-      sources: session.gateway.sources.map(({ name }) => name),
-      servers: serverNames(session.gateway),
-    };
-  } finally {
-    await session.close();
-  }
 }

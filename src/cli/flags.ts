@@ -53,11 +53,11 @@ const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h:
 /** What a timer can hold. */
 const MOST_MS = 2_147_483_647;
 
-/** Reads a length of time into milliseconds. */
-export function parseDuration(text: string, flag: string): number {
+/** Reads a length of time into milliseconds; `least` is the shortest. */
+export function parseDuration(text: string, flag: string, least = 1): number {
   const [, digits, unit = "ms"] = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h)?$/.exec(text.trim()) ?? [];
   const ms = digits === undefined ? Number.NaN : Math.round(Number(digits) * (UNITS[unit] as number));
-  if (ms >= 1 && ms <= MOST_MS) return ms;
+  if (ms >= least && ms <= MOST_MS) return ms;
   throw new CommandError(`${flag} takes a time such as 500ms, 5s or 2m; it is "${safeLine(text, 40)}".`);
 }
 

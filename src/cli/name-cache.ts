@@ -30,26 +30,19 @@ async function targetKey(io: Io, flags: SourceFlags): Promise<string> {
   return (await findConfig(io.cwd)) ?? "embedded";
 }
 
-interface Place {
-  readonly file: string;
-  /** When the config was last changed; what was kept before that is stale. */
-  readonly changedAt: number;
-}
-
-async function placeOf(io: Io, flags: SourceFlags): Promise<Place> {
-  const key = await targetKey(io, flags);
-  const name = createHash("sha256").update(key).digest("hex").slice(0, 24);
-  const facts = await stat(key).catch(() => undefined);
-  return {
-    file: join(stateFolder({ env: io.env }), "names", `${name}.json`),
-    changedAt: facts?.mtimeMs ?? 0,
-  };
+/** Where the names of what the flags point at are kept. */
+async function fileFor(io: Io, flags: SourceFlags): Promise<string> {
+  const name = createHash("sha256")
+    .update(await targetKey(io, flags))
+    .digest("hex")
+    .slice(0, 24);
+  return join(stateFolder({ env: io.env }), "names", `${name}.json`);
 }
 
 /** Keeps the names of what is mounted, for completion; says nothing where that cannot be done. */
 export async function rememberNames(io: Io, flags: SourceFlags, session: Session): Promise<void> {
   try {
-    const { file, changedAt } = await placeOf(io, flags);
+    const file = await fileFor(io, flags);
     const { gateway } = session;
     const operations = [...gateway.executor.operations]
       .filter(({ visibility }) => visibility !== "internal")
@@ -59,16 +52,16 @@ export async function rememberNames(io: Io, flags: SourceFlags, session: Session
     const servers = serverNames(gateway);
     const beside = `${file}.${process.pid}`;
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    await writeFile(beside, JSON.stringify({ changedAt, operations, sources, servers }), { mode: 0o600 });
+    await writeFile(beside, JSON.stringify({ operations, sources, servers }), { mode: 0o600 });
     await rename(beside, file).catch(() => rm(beside, { force: true }));
     await dropOldest(dirname(file));
   } catch {
-    // A folder that cannot be written to costs completion its speed, and nobody anything else.
+    // A folder that cannot be written to costs completion its names, and nobody anything else.
   }
 }
 
 /** The names of those sources that are MCP servers. */
-export function serverNames({ sources }: Session["gateway"]): readonly string[] {
+function serverNames({ sources }: Session["gateway"]): readonly string[] {
   return sources.filter(({ kind }) => kind === "mcp").map(({ name }) => name);
 }
 
@@ -83,29 +76,24 @@ async function dropOldest(folder: string): Promise<void> {
   await Promise.all(oldest.map(({ name }) => rm(join(folder, name), { force: true })));
 }
 
-/** Finds the names that were kept; `isStale` where the config has changed since, or none were. */
-export async function recallNames(
-  io: Io,
-  flags: SourceFlags,
-): Promise<KnownNames & { readonly isStale: boolean }> {
-  const nothing = { operations: [], sources: [], servers: [], isStale: true };
+/** Finds the names that were kept, and none where there are none; opens nothing but the file they are kept in. */
+export async function recallNames(io: Io, flags: SourceFlags): Promise<KnownNames> {
+  const nothing = { operations: [], sources: [], servers: [] };
   try {
-    const { file, changedAt } = await placeOf(io, flags);
+    const file = await fileFor(io, flags);
     const { size } = await stat(file);
     if (size > MOST_BYTES) return nothing;
     const kept: unknown = JSON.parse(await readFile(file, "utf8"));
-    if (!isKept(kept)) return nothing;
-    return { ...kept, isStale: kept.changedAt !== changedAt };
+    return isKept(kept) ? kept : nothing;
   } catch {
     return nothing;
   }
 }
 
-function isKept(value: unknown): value is KnownNames & { readonly changedAt: number } {
+function isKept(value: unknown): value is KnownNames {
   if (typeof value !== "object" || value === null) return false;
-  const { changedAt, operations, sources, servers } = value as Record<string, unknown>;
+  const { operations, sources, servers } = value as Record<string, unknown>;
   return (
-    typeof changedAt === "number" &&
     areNames(sources) &&
     areNames(servers) &&
     Array.isArray(operations) &&

@@ -23,6 +23,7 @@ describe("what somebody new to the command meets", () => {
   it("completion of lock offers MCP servers alone", async () => {
     const words = async (...args: string[]) =>
       (await project.run(["complete", ...args])).out.split("\n").map((line) => line.split("\t")[0]);
+    await project.run(["list"]);
     expect(await words("--", "lock", "")).toEqual(expect.arrayContaining(["files"]));
     for (const name of ["post", "local"]) expect(await words("--", "lock", "")).not.toContain(name);
     expect(await words("--", "inspect", "")).toEqual(expect.arrayContaining(["files", "post"]));

@@ -15,7 +15,7 @@ export async function runInProcess(args: readonly string[]): Promise<void> {
   listenForFaults((thrown) => process.exit(tellFailure(io, thrown)));
   const code = await runWaybill(io, args);
   process.exitCode = interrupts.exitCode ?? code;
-  await Promise.all([flushed(stdout), flushed(stderr)]);
+  await Promise.all([flushed(stdout), Promise.race([flushed(stderr), untilStuck(stderr)])]);
   // Whatever is left over, such as a socket that stays open, does not keep the command from ending.
   process.exit();
 }
@@ -36,6 +36,24 @@ function watchOutput(interrupts: Interrupts): void {
     interrupts.end(EXIT.toolError);
   });
   process.stderr.on("error", () => {});
+}
+
+/** Milliseconds in which nothing leaves stderr, after which nobody reads it. */
+const STUCK_MS = 1_000;
+
+/** Resolves when nobody reads a stream: what is left in it keeps no process from ending. */
+function untilStuck(stream: NodeJS.WriteStream): Promise<void> {
+  let left = stream.writableLength;
+  return new Promise((resolve) => {
+    const look = setInterval(() => {
+      if (stream.writableLength < left) left = stream.writableLength;
+      else {
+        clearInterval(look);
+        resolve();
+      }
+    }, STUCK_MS);
+    look.unref();
+  });
 }
 
 function flushed(stream: NodeJS.WriteStream): Promise<void> {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { until } from "../../test/make-operation.ts";
+import { withoutConfigLine } from "../../test/run-node.ts";
 import { COMMANDS } from "./command-table.ts";
 import { createProgram } from "./create-program.ts";
 import { createMemoryIo, type MemoryIoOptions } from "./memory-io.ts";
@@ -40,7 +41,7 @@ async function run(args: string[], options: MemoryIoOptions = {}) {
   const io = createMemoryIo({ cwd: folder, env, ...options });
   const code = await runWaybill(io, args);
   await new Promise((resolve) => setImmediate(resolve));
-  return { code, out: io.out(), err: io.err() };
+  return { code, out: io.out(), err: withoutConfigLine(io.err()) };
 }
 
 describe("the command as a whole", () => {
@@ -121,6 +122,22 @@ describe("waybill list", () => {
     ]);
     expect(sources).toMatchObject([{ name: "gone", state: { status: "down" } }, { name: "local" }]);
     expect((await run(["list", "--sources"])).out).toMatch(/\ngone +down +mcp +0 .*\nlocal +up +local +9 /);
+  });
+});
+
+describe("the config of a command", () => {
+  it("RE-30 is named on stderr before it is used, unless the command must be quiet", async () => {
+    const told = async (...args: string[]) => {
+      const io = createMemoryIo({ cwd: folder, env });
+      await runWaybill(io, args);
+      await new Promise((resolve) => setImmediate(resolve));
+      return io.err();
+    };
+    const line = `waybill: using ${join(folder, "waybill.config.json")}\n`;
+    expect(await told("call", "shop.add", "a=1")).toBe(line);
+    expect(await told("call", "shop.add", "a=1", "--json")).toBe(line);
+    expect(await told("describe", "shop.add", "-c", "waybill.config.json")).toBe(line);
+    expect(await told("call", "shop.add", "a=1", "--quiet")).toBe("");
   });
 });
 
@@ -269,6 +286,7 @@ describe("completion", () => {
     expect((await run(["complete", "--", "call", "x", "--format", "ti"])).out).toBe(
       "tiered-envelope\t\n:4\n",
     );
+    await run(["list"]);
     expect(await run(["complete", "--", "call", "shop.a"])).toEqual({
       code: 0,
       out: "shop.add\tAdds numbers.\n:4\n",
@@ -281,6 +299,7 @@ describe("completion", () => {
     const { code, out, err } = await run(["completion", shell]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toContain("waybill complete");
-    if (shell === "bash") expect(out).not.toMatch(/\beval\b|^readonly/m);
+    if (shell === "bash") expect(out).not.toMatch(/^readonly/m);
+    expect(out).not.toMatch(/^[^#\n]*\beval\b(?!-ed)/m);
   });
 });

@@ -56,11 +56,19 @@ export interface SessionOptions {
   readonly patienceMs?: number | undefined;
 }
 
+/** How a target is read. */
+interface ReadTargetOptions {
+  /** Which sources of the embedded default are started. @default all */
+  readonly only?: ((config: GatewayConfig) => (name: string) => boolean) | undefined;
+  /** Whether stderr is told which config is used, before it is; `--quiet` silences it. @default true */
+  readonly isTold?: boolean | undefined;
+}
+
 /** Reads what the flags name: a config file, one target, or the embedded default. */
 export async function readTarget(
   io: Io,
   flags: SourceFlags,
-  only?: (loaded: GatewayConfig) => (name: string) => boolean,
+  { only, isTold = true }: ReadTargetOptions = {},
 ): Promise<ReadTarget> {
   const target = targetConfig(io, flags);
   const { env, cwd } = io;
@@ -74,6 +82,7 @@ export async function readTarget(
   }
   const path = await configPath(io, flags);
   if (path === undefined) return readEmbedded(io, only);
+  if (isTold && !io.quiet) io.stderr.write(`waybill: using ${safeLine(path, 1_000)}\n`);
   const { loadConfig } = await import("../gateway/config/read-config.ts");
   const reload = () => loadConfig(path, { env });
   return { loaded: await reload(), kind: "config", reload, close: async () => {} };
@@ -125,7 +134,7 @@ export async function openSession(
   // That one calls operations of the others, which the embedded default starts only where they are needed.
   const isAlone = forOperation !== undefined && forOperation !== "parcel.plan";
   const choose = isAlone ? (config: GatewayConfig) => sourcesFor(forOperation, config) : undefined;
-  const target = await readTarget(io, flags, choose);
+  const target = await readTarget(io, flags, { only: choose });
   try {
     const { createGateway } = await import("../gateway/gateway.ts");
     const gateway = await createGateway(target.loaded, {

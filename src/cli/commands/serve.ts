@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { addExamples } from "../examples.ts";
-import { addServingFlags, addSourceFlags, parseWholeNumber } from "../flags.ts";
+import { addServingFlags, addSourceFlags, parseDuration, parseWholeNumber } from "../flags.ts";
 import type { Io } from "../io.ts";
 import { action } from "../run-command.ts";
 import type { ServeFlags } from "../serve/run-serve.ts";
@@ -19,7 +19,12 @@ export function addServeCommand(program: Command, io: Io): void {
     .option("--host <host>", "the address to listen at (default: that of the config, else 127.0.0.1)")
     .option("--stdio", "serve MCP over stdin and stdout instead, for hosts that start their servers")
     .option("--inspect", "serve the inspector at /inspect (default: serve.inspect of the config)")
-    .option("--no-inspect", "do not serve the inspector, whatever the config says");
+    .option("--no-inspect", "do not serve the inspector, whatever the config says")
+    .option(
+      "--lame-duck <time>",
+      "how long to go on after SIGTERM while /ready says 503 (default: that of the config, else 5s)",
+      (text) => parseDuration(text, "--lame-duck", 0),
+    );
   addServingFlags(command);
   addSourceFlags(command);
   addExamples(
@@ -32,7 +37,7 @@ export function addServeCommand(program: Command, io: Io): void {
       ["waybill serve --stdio", "as an MCP server of a desktop host or an editor"],
       ["waybill serve --mcp 'npx -y some-mcp-server'", "any MCP server over HTTP"],
     ],
-    "SIGTERM or Ctrl-C lets calls under way end (serve.drainMs of the config) and exits with 0; a second one exits at once.",
+    "SIGTERM or Ctrl-C lets calls under way end (serve.drainMs of the config) and exits with 0; a second one exits at once. After SIGTERM, /ready says 503 for a while first (--lame-duck).",
   );
   command.action(
     action(io, async (flags: ServeFlags) => {

@@ -1,3 +1,4 @@
+import { escapeHidden } from "../../core/text/clean-text.ts";
 import type { GatewayConfig } from "../../gateway/config/gateway-config.ts";
 import type { ConfigFormat } from "./init-answers.ts";
 
@@ -5,7 +6,7 @@ import type { ConfigFormat } from "./init-answers.ts";
 export async function renderConfig(config: GatewayConfig, format: ConfigFormat): Promise<string> {
   switch (format) {
     case "json":
-      return `${JSON.stringify(config, undefined, 2)}\n`;
+      return `${escapeHidden(JSON.stringify(config, undefined, 2))}\n`;
     case "yaml": {
       const { stringify } = await import("yaml");
       const { $schema } = config;
@@ -23,7 +24,7 @@ export async function renderConfig(config: GatewayConfig, format: ConfigFormat):
 function toLiteral(value: unknown, indent: string): string {
   const inner = `${indent}  `;
   if (Array.isArray(value)) return `[${value.map((item) => toLiteral(item, inner)).join(", ")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (typeof value !== "object" || value === null) return escapeHidden(JSON.stringify(value));
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
   if (members.length === 0) return "{}";
   const lines = members.map(([key, member]) => `${inner}${toKey(key)}: ${toLiteral(member, inner)},\n`);
@@ -33,5 +34,5 @@ function toLiteral(value: unknown, indent: string): string {
 function toKey(key: string): string {
   // Written plainly it would be the prototype.
   if (key === "__proto__") return '["__proto__"]';
-  return /^[A-Za-z_$][\w$]*$/.test(key) ? key : JSON.stringify(key);
+  return /^[A-Za-z_$][\w$]*$/.test(key) ? key : escapeHidden(JSON.stringify(key));
 }

@@ -19,13 +19,13 @@ const FIRST_PORT = 4_101;
 /** Serves a target with the inspector, for whoever started it alone, until a signal. */
 export async function runInspect(io: Io, target: string | undefined, flags: InspectFlags): Promise<number> {
   const { port, host, watch, logLevel, logFormat } = flags;
-  const found = await findInspectTarget(io, target, flags);
+  const found = await findInspectTarget({ ...io, quiet: true }, target, flags);
   const token = createOwnerToken();
   const personal = await personalPlace(io, token, flags.open === true);
   const serveFlags = { port, host, watch, logLevel, logFormat, ...found.flags, inspect: true };
   const change = (loaded: LoadedConfig): LoadedConfig =>
     withOwnerToken(found.only === undefined ? loaded : withOnlySource(loaded, found.only), token);
-  const read = async () => changed(await readTarget(io, found.flags), change);
+  const read = async () => changed(await readTarget(io, found.flags, { isTold: false }), change);
   return serveTarget(io, given(serveFlags), { read, personal });
 }
 
@@ -45,10 +45,13 @@ function changed(target: ReadTarget, change: (loaded: LoadedConfig) => LoadedCon
 }
 
 async function personalPlace(io: Io, token: string, isOpened: boolean): Promise<PersonalPlace> {
-  const { INSPECT_SCOPE } = await import("../../inspector/server/inspector.ts");
+  const [{ INSPECT_SCOPE }, { METRICS_SCOPE }] = await Promise.all([
+    import("../../inspector/server/inspector.ts"),
+    import("../../gateway/serve/own-answers.ts"),
+  ]);
   return {
     firstPort: FIRST_PORT,
-    holders: (owned) => new Map([[OWNER_TOKEN, ownerIdentity(owned, [INSPECT_SCOPE])]]),
+    holders: (owned) => new Map([[OWNER_TOKEN, ownerIdentity(owned, [INSPECT_SCOPE, METRICS_SCOPE])]]),
     onListening(url) {
       const page = `${reachable(url)}/inspect/#token=${token}`;
       io.stdout.write(`${page}\n`);

@@ -1,5 +1,6 @@
 import { isCallError } from "../../core/errors/errors.ts";
 import { safeLine } from "../../core/text/safe-text.ts";
+import { findDistrust } from "../../gateway/config/file-trust.ts";
 import { type ToolDifference, toReadableDiff } from "../../gateway/lock/readable-diff.ts";
 import { visibleText } from "../../gateway/lock/visible-text.ts";
 import type { McpConnectionOptions } from "../../mcp/client/connection-options.ts";
@@ -95,6 +96,8 @@ export async function openLocked(
 }
 
 async function readLock(lockFile: string): Promise<ToolLock> {
+  const distrust = await findDistrust(lockFile);
+  if (distrust !== undefined) throw new CommandError(`The lock file "${safeLine(lockFile)}" ${distrust}.`);
   try {
     return (await readLockFile(lockFile)) ?? createToolLock();
   } catch (cause) {

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -59,6 +59,20 @@ const statesOf = async () => {
 };
 
 describe("lock", () => {
+  it("RE-30 refuses a lock file that others can change, in lock and in the gateway", async () => {
+    await run("--approve", "--yes");
+    const lockFile = join(folder, "waybill.lock.json");
+    await chmod(lockFile, 0o666);
+    const refused = await run();
+    expect([refused.code, refused.stdout]).toEqual([2, ""]);
+    expect(refused.stderr).toContain(`"chmod go-w ${lockFile}"`);
+    const listed = await runCommandLine(["list"], { cwd: folder });
+    expect(listed.stderr).toContain("can be changed by other users (mode 666)");
+    expect(listed.stdout).not.toContain("post.a");
+    await chmod(lockFile, 0o644);
+    expect((await runCommandLine(["list"], { cwd: folder })).stdout).toContain("post.a");
+  });
+
   it("shows new tools, approves them, and is content", async () => {
     expect(await statesOf()).toEqual([1, { a: "new", b: "new" }]);
     const approved = await run("--approve");

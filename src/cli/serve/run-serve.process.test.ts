@@ -1,7 +1,10 @@
+import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { ROOT } from "../../../test/run-node.ts";
 import { FOR_EVER_MS, makeFolder, serve, until, writeConfig } from "../../../test/served-folder.ts";
 
 describe("waybill serve", () => {
@@ -26,5 +29,116 @@ describe("waybill serve", () => {
     });
     await until(async () => (await fetch(`${url}/openapi.json`)).status === 401);
     expect(await stop()).toBe(0);
+  });
+});
+
+/** A port of this machine that was free a moment ago. */
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = probe.address() as { port: number };
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** Serves a folder in a process of its own; nobody reads what it writes to stderr unless a test does. */
+async function start(args: readonly string[] = [], serving: object = {}) {
+  const port = await freePort();
+  const folder = makeFolder({ serve: { port, ...serving } });
+  const child = spawn(process.execPath, [join(ROOT, "dist/cli.js"), "serve", ...args], {
+    cwd: folder,
+    env: { ...process.env, NODE_OPTIONS: "", WAYBILL_STATE_DIR: join(folder, "state") },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const ended = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
+  const url = `http://127.0.0.1:${port}`;
+  const statusOf = async (path: string, method = "GET") => {
+    const response = await fetch(url + path, { method });
+    await response.arrayBuffer();
+    return response.status;
+  };
+  return { child, ended, url, statusOf };
+}
+
+function textOf({ stderr }: ChildProcess): () => string {
+  let text = "";
+  stderr?.setEncoding("utf8").on("data", (more: string) => {
+    text += more;
+  });
+  return () => text;
+}
+
+describe("waybill serve on a signal", () => {
+  it("RE-30 serves everything for a while after SIGTERM, says at /ready that it leaves, and ends on a second signal", async () => {
+    const { child, ended, statusOf } = await start(["--log-format", "json"], { lameDuckMs: FOR_EVER_MS });
+    const err = textOf(child);
+    await until(async () => (await statusOf("/ready")) === 200);
+    child.kill("SIGTERM");
+    await until(async () => (await statusOf("/ready")) === 503);
+    expect(await statusOf("/health")).toBe(200);
+    expect(await statusOf("/api/shop/hello", "POST")).toBe(200);
+    expect(err()).toContain('"msg":"leaving"');
+    expect(err()).not.toContain('"msg":"stopping"');
+    child.kill("SIGTERM");
+    expect(await ended).toBe(143);
+  });
+
+  it("RE-30 closes once that time is over, which a flag may make another one", async () => {
+    const { child, ended, statusOf } = await start(["--log-format", "json", "--lame-duck", "50ms"], {
+      lameDuckMs: FOR_EVER_MS,
+    });
+    const err = textOf(child);
+    await until(async () => (await statusOf("/ready")) === 200);
+    child.kill("SIGTERM");
+    expect(await ended).toBe(0);
+    expect(err()).toMatch(/"msg":"leaving"[\s\S]*"msg":"stopping"[\s\S]*"msg":"stopped"/);
+  });
+
+  it.each([
+    ["SIGINT", []],
+    ["SIGHUP", []],
+    ["SIGTERM", ["--stdio", "--port"]],
+    ["SIGTERM", ["--lame-duck", "0"]],
+  ] as const)("RE-30 closes at once on %s with %j", async (signal, flags) => {
+    const port = String(await freePort());
+    const args = flags.at(-1) === "--port" ? [...flags, port] : [...flags];
+    const { child, ended, url } = await start(["--log-format", "json", ...args], {
+      lameDuckMs: FOR_EVER_MS,
+    });
+    const err = textOf(child);
+    const ready = flags.at(-1) === "--port" ? `http://127.0.0.1:${port}/ready` : `${url}/ready`;
+    await until(async () => (await fetch(ready)).status === 200);
+    child.kill(signal);
+    expect(await ended).toBe(0);
+    expect(err()).not.toContain('"msg":"leaving"');
+  });
+});
+
+describe("the log of waybill serve", () => {
+  it.each(["json", "text"])(
+    "RE-30 holds up no call, and not the end, while nobody reads it (%s)",
+    async (format) => {
+      const { child, ended, statusOf } = await start(["--log-format", format, "--lame-duck", "0"]);
+      child.stderr.pause();
+      await until(async () => (await statusOf("/ready")) === 200);
+      for (let calls = 0; calls < 1_500; calls++) expect(await statusOf("/api/shop/hello", "POST")).toBe(200);
+      child.kill("SIGTERM");
+      const exited = new Promise<number | null>((resolve) => child.once("exit", (code) => resolve(code)));
+      expect(await exited).toBe(0);
+      child.stderr.resume();
+      await ended;
+    },
+  );
+
+  it("RE-30 says nothing with --quiet but what went wrong", async () => {
+    const { child, ended, statusOf } = await start(["--quiet", "--lame-duck", "0", "--log-format", "json"]);
+    const err = textOf(child);
+    await until(async () => (await statusOf("/ready")) === 200);
+    expect(await statusOf("/api/shop/hello", "POST")).toBe(200);
+    child.kill("SIGTERM");
+    expect(await ended).toBe(0);
+    expect(err()).toBe("");
   });
 });

@@ -5,7 +5,7 @@ import { unusedPatterns } from "../../gateway/policy/unused-patterns.ts";
 import type { GatewayLogger } from "../../gateway/serve/observe/logger.ts";
 import type { ReadRecord } from "../../gateway/serve/observe/read-record.ts";
 import type { Telemetry } from "../../gateway/serve/observe/telemetry.ts";
-import { DRAIN_MS } from "../../gateway/serve/serve-settings.ts";
+import { DRAIN_MS, LAME_DUCK_MS } from "../../gateway/serve/serve-settings.ts";
 import { takeFaults } from "../faults.ts";
 import { EXIT, type Io } from "../io.ts";
 import { emptyLines } from "../list/source-troubles.ts";
@@ -23,6 +23,8 @@ export interface ServeFlags extends SourceFlags {
   readonly port?: number;
   readonly host?: string;
   readonly stdio?: boolean;
+  /** Milliseconds. @default `serve.lameDuckMs` of the config */
+  readonly lameDuck?: number;
   /** False with `--no-inspect`. @default `serve.inspect` of the config */
   readonly inspect?: boolean;
   /** False with `--no-watch`. */
@@ -51,9 +53,9 @@ interface Serving {
   loaded: LoadedConfig;
 }
 
-/** Runs `waybill serve`, until a signal or the end of stdin. */
+/** Runs `waybill serve`, until a signal or the end of stdin; what it says of itself names the config. */
 export function runServe(io: Io, flags: ServeFlags): Promise<number> {
-  return serveTarget(io, flags, { read: () => readTarget(io, flags) });
+  return serveTarget(io, flags, { read: () => readTarget(io, flags, { isTold: false }) });
 }
 
 /** What is served, and for whom. */
@@ -77,11 +79,12 @@ export async function serveTarget(io: Io, flags: ServeFlags, options: ServeTarge
         throw thrown;
       },
     );
-    const ends = [signals.stopped, serving.places.ended, aborted(io.signal)];
+    const others = [serving.places.ended, aborted(io.signal)];
     const watch = parts && (await follow(serving, parts));
     const introduced = introduce(serving);
     introduced.catch((thrown: unknown) => serving.log.error(messageOf(thrown)));
-    const why = await Promise.race(ends);
+    const why = await Promise.race([signals.stopped, ...others]);
+    if (why === "SIGTERM") await lameDuck(serving, others);
     if (typeof why === "string") serving.log.info("stopping", { signal: why });
     watch?.close();
     await stop(serving);
@@ -111,7 +114,7 @@ async function start(io: Io, flags: ServeFlags, { target, personal }: Started): 
   const { env } = io;
   const isTerminal = io.stderr.isTTY === true;
   const log = await createLogger({
-    config: logConfig(loaded, flags),
+    config: logConfig(loaded, flags, io),
     secrets: loaded.secrets,
     env,
     isTerminal,
@@ -127,7 +130,8 @@ async function start(io: Io, flags: ServeFlags, { target, personal }: Started): 
   const metrics = new Metrics({ sources: () => gateway?.reports() ?? [] });
   const sourceOf = (id: string): string | undefined => gateway?.sourceOf(id);
   const observer = createObserver({ log, metrics, telemetry, sourceOf });
-  gateway = await createGateway(loaded, { observers: [observer], onWarning });
+  const { busCall: onBusCall } = observer;
+  gateway = await createGateway(loaded, { observers: [observer], onBusCall, onWarning });
   const onRead = (record: ReadRecord): void => log.info(record.event, { ...record });
   const { replay: onReplay } = observer;
   const around = { metrics, observer, telemetry, personal, onRead, onReplay, onWarning };
@@ -162,10 +166,13 @@ function faultFields(thrown: unknown): Readonly<Record<string, string>> {
   return { cause: messageOf(thrown), ...(at !== undefined && { at: at.trim().slice("at ".length) }) };
 }
 
-function logConfig({ config }: LoadedConfig, flags: ServeFlags): LogConfig {
+function logConfig({ config }: LoadedConfig, flags: ServeFlags, { quiet }: Pick<Io, "quiet">): LogConfig {
   const { logLevel, logFormat } = flags;
+  const { level = "info" } = config.log ?? {};
+  const isSaidLess = quiet === true && (level === "debug" || level === "info");
   return {
     ...config.log,
+    ...(isSaidLess && { level: "warn" }),
     ...(logLevel !== undefined && { level: logLevel }),
     ...(logFormat !== undefined && { format: logFormat }),
   };
@@ -212,8 +219,8 @@ function warnUnused({ gateway, loaded, log }: Serving): void {
 }
 
 /** Whoever asks for JSON gets nothing else. Where nothing is logged, there is nothing to spoil. */
-function isForPeople({ loaded, flags }: Serving): boolean {
-  const { format, level } = logConfig(loaded, flags);
+function isForPeople({ loaded, flags, io }: Serving): boolean {
+  const { format, level } = logConfig(loaded, flags, io);
   return format !== "json" || level === "silent";
 }
 
@@ -246,7 +253,7 @@ async function reload(serving: Serving, watch: ConfigWatch): Promise<void> {
     log.addSecrets(loaded.secrets);
     // Who may call holds from now on, however long sources take.
     await places.reload(loaded);
-    log.setLevel(logConfig(loaded, flags).level);
+    log.setLevel(logConfig(loaded, flags, serving.io).level);
     serving.loaded = loaded;
     // Not waited for: the next change comes when it comes.
     finishReload(serving, gateway.reload(loaded)).catch((thrown) => tellUnusable(serving, thrown));
@@ -283,6 +290,20 @@ function tellUnusable({ log }: Serving, thrown: unknown): void {
 
 function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** Goes on for a while and says that it will not: whoever sends requests here has time to send them elsewhere. */
+async function lameDuck(serving: Serving, ends: readonly Promise<undefined>[]): Promise<void> {
+  const { flags, loaded, places, isPersonal, log } = serving;
+  const ms = flags.lameDuck ?? loaded.config.serve?.lameDuckMs ?? LAME_DUCK_MS;
+  if (ms === 0 || flags.stdio || isPersonal) return;
+  log.info("leaving", { signal: "SIGTERM", lameDuckMs: ms });
+  places.announceClose();
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms);
+  });
+  await Promise.race([over, ...ends]).finally(() => clearTimeout(timer));
 }
 
 /** Lets calls under way end, and then everything else. */

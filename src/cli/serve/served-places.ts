@@ -162,7 +162,7 @@ export class ServedPlaces {
 
   /** A bus that is the same stays. */
   async #joinBus(bus: BusConfig | undefined): Promise<void> {
-    const { telemetry, onWarning } = this.#options;
+    const { telemetry, observer, onWarning } = this.#options;
     const text = JSON.stringify(bus ?? null);
     if (text === this.#busConfig) return;
     this.#busConfig = text;
@@ -172,7 +172,7 @@ export class ServedPlaces {
       return;
     }
     const { serveBus } = await import("../../gateway/serve/serve-bus.ts");
-    this.#bus = serveBus(this.#gateway, bus, { telemetry, onWarning });
+    this.#bus = serveBus(this.#gateway, bus, { telemetry, onCall: observer.busCall, onWarning });
   }
 
   /** Serves as another config says; one after the other. Where it cannot, nothing has changed but who may call. */
@@ -186,6 +186,11 @@ export class ServedPlaces {
     this.#joining = this.#joining
       .then(() => (this.#isStopping ? undefined : this.#joinBus(loaded.config.bus)))
       .catch((thrown: unknown) => this.#options.onWarning("The bus cannot be joined.", thrown));
+  }
+
+  /** Says at `/ready` that it will close, and serves everything as before. */
+  announceClose(): void {
+    this.#server?.announceClose();
   }
 
   /** Stops listening, lets calls under way end for that time, and then ends them. */

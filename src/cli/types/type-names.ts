@@ -1,20 +1,12 @@
-const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
+import { escapeHidden } from "../../core/text/clean-text.ts";
 
-/** What could end a line or hide in one; JSON itself escapes the rest. */
-const UNSAFE =
-  /[\u007F-\u009F\u00AD\u061C\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uD800-\uF8FF\uFFF9-\uFFFB]/g;
+const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 
 const MAX_NAME = 120;
 
 /** Writes a text as a literal that no line break, control or hidden character stands in. */
 export function quote(text: string): string {
-  return JSON.stringify(text).replace(/[\uD800-\uDBFF][\uDC00-\uDFFF]|./gsu, keepOrEscape);
-}
-
-function keepOrEscape(found: string): string {
-  UNSAFE.lastIndex = 0;
-  if (found.length > 1 || !UNSAFE.test(found)) return found;
-  return `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return escapeHidden(JSON.stringify(text));
 }
 
 /** Writes the name of a property. */

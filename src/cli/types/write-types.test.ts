@@ -12,6 +12,7 @@ import { ROOT } from "../../../test/run-node.ts";
 import { defineOperation } from "../../core/operation/operation.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { AnySchema } from "../../core/schema/any-schema.ts";
+import { cleanText } from "../../core/text/clean-text.ts";
 import { fromOpenApi } from "../../openapi/index.ts";
 import type { Io } from "../io.ts";
 import { emitTypes } from "./run-types.ts";
@@ -138,6 +139,21 @@ describe("writeTypes", () => {
     expect(text).not.toMatch(/^\s*export const evil/m);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
     expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u2028\u202e]/);
+  });
+
+  it("RE-27 writes nothing that hides, wherever it stood, and keeps what it means", () => {
+    const hidden = "\u0085\u009b31m\u202e\u2066\u200b\u2800\ue000\u{E0041}\u{F0000}\ufdd0";
+    const schema = {
+      type: "object",
+      title: hidden,
+      description: `All of ${hidden} it.`,
+      properties: { [`a${hidden}`]: { enum: [`b${hidden}`, { [hidden]: hidden }], default: `c${hidden}` } },
+      required: [`d${hidden}`],
+    };
+    const text = textOf([operation("x.y", schema, { const: hidden }, hidden)]);
+    expect(cleanText(text)).toEqual({ text, findings: [] });
+    expect(compile({ hiding: text })).toEqual([]);
+    expect(text).toContain(String.raw`\udb40\udc41`);
   });
 
   it("RE-27 writes unknown for a schema that cannot be used, and says so", () => {

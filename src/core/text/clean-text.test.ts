@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../test/cpu-ms.ts";
 import { runs } from "../../../test/runs.ts";
-import { cleanText, describeFindings } from "./clean-text.ts";
+import { cleanText, describeFindings, escapeHidden } from "./clean-text.ts";
 
 const tags = (text: string) =>
   Array.from(text, (letter) => String.fromCodePoint(0xe0000 + letter.charCodeAt(0))).join("");
@@ -130,3 +130,46 @@ describe("cleanText", () => {
     },
   );
 });
+
+describe("escapeHidden", () => {
+  it("X-5 shows everything that JSON holds, and means the same", () => {
+    const anything = fc.string({
+      unit: fc.oneof(fc.constantFrom(...HIDING), fc.string({ unit: "binary", size: "small" })),
+    });
+    fc.assert(
+      fc.property(anything, (text) => {
+        const json = escapeHidden(JSON.stringify({ [text]: text }));
+        expect(cleanText(json).text).toBe(json);
+        expect(JSON.parse(json)).toEqual({ [text]: text });
+      }),
+      runs(500),
+    );
+  });
+
+  it("X-5 keeps emoji, and words of scripts with joiners, as they are", () => {
+    for (const text of [
+      "\u{1F469}\u200D\u{1F680}",
+      "\u2764\uFE0F",
+      "\u0645\u06CC\u200C\u062E\u0648\u0627\u0647\u0645",
+    ])
+      expect(escapeHidden(text)).toBe(text);
+    expect(escapeHidden("a\u200Db\u{E0041}")).toBe("a\\u200db\\udb40\\udc41");
+  });
+});
+
+const HIDING = [
+  "\u0085",
+  "\u009b",
+  "\u202e",
+  "\u2066",
+  "\u200b",
+  "\u200d",
+  "\ufe0f",
+  "\u2028",
+  "\u2800",
+  "\ue000",
+  "\u{E0041}",
+  "\u{F0000}",
+  "\ufdd0",
+  "\ud800",
+];

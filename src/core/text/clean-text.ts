@@ -25,6 +25,16 @@ export interface CleanText {
 
 const NOTHING: readonly TextFinding[] = Object.freeze([]);
 
+/** Characters that hide by themselves, besides those that Unicode says may be ignored. */
+const HIDING = [
+  "[\\u0000-\\u0008\\u000B-\\u001F\\u007F-\\u009F\\u2028\\u2029]",
+  // Blank or without a form of their own, though Unicode does not count them as ignorable.
+  "[\\u2800\\uFFF9-\\uFFFB\\u{13430}-\\u{1343F}\\u{16FE4}\\u{1D159}]",
+  "[\\uE000-\\uF8FF\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{10FFFD}]",
+  "\\p{Noncharacter_Code_Point}",
+  "[\\uD800-\\uDFFF]",
+];
+
 /**
  * Everything that has to be looked at, longest first. Each alternative ends where the next escape begins and none can fail half
  * way, so that the time is linear. The flags of England, Scotland and Wales are the tag sequences that people use.
@@ -36,17 +46,14 @@ const SUSPECT = new RegExp(
     "(?:\\u001B\\[|\\u009B)[0-?]*[ -/]*[@-~]?",
     "(?:\\u001B[\\]PX^_]|[\\u0090\\u0098\\u009D-\\u009F])[^\\u0007\\u001B\\u009C\\n]*(?:\\u0007|\\u001B\\\\|\\u009C)?",
     "\\u001B[ -/]*[0-~]?",
-    "[\\u0000-\\u0008\\u000B-\\u001F\\u007F-\\u009F\\u2028\\u2029]",
     // Joiners and the two selectors of emoji are judged afterwards, by what is then left beside them.
     "(?![\\u200C\\u200D\\uFE0E\\uFE0F])\\p{Default_Ignorable_Code_Point}",
-    // Blank or without a form of their own, though Unicode does not count them as ignorable.
-    "[\\u2800\\uFFF9-\\uFFFB\\u{13430}-\\u{1343F}\\u{16FE4}\\u{1D159}]",
-    "[\\uE000-\\uF8FF\\u{F0000}-\\u{FFFFD}\\u{100000}-\\u{10FFFD}]",
-    "\\p{Noncharacter_Code_Point}",
-    "[\\uD800-\\uDFFF]",
+    ...HIDING,
   ].join("|"),
   "gu",
 );
+
+const HIDDEN = new RegExp(["\\p{Default_Ignorable_Code_Point}", ...HIDING].join("|"), "gu");
 
 const CONDITIONAL = /\u200C|\u200D|\uFE0E|\uFE0F/g;
 const JOINED_BEFORE = /^(?:\p{Extended_Pictographic}|\p{Emoji_Modifier}|\uFE0F)$/u;
@@ -65,6 +72,21 @@ export function cleanText(text: string): CleanText {
   const cleaned = judgeConditional(takeOut(text, counts), counts);
   if (counts.size === 0) return { text: cleaned, findings: NOTHING };
   return { text: cleaned, findings: Array.from(counts, ([kind, count]) => ({ kind, count })) };
+}
+
+/**
+ * Writes what `cleanText` would take out of JSON text as `\uXXXX`: the text shows all that is in it, and means the same. Joiners and
+ * selectors stay where they stay there.
+ */
+export function escapeHidden(json: string): string {
+  return json.replace(HIDDEN, (found, offset: number) => {
+    const isConditional = /^(?:\u200C|\u200D|\uFE0E|\uFE0F)$/.test(found);
+    if (isConditional && belongs(found, characterBefore(json, offset), characterAt(json, offset + 1)))
+      return found;
+    return Array.from({ length: found.length }, (_, at) => {
+      return `\\u${found.charCodeAt(at).toString(16).padStart(4, "0")}`;
+    }).join("");
+  });
 }
 
 type Counts = Map<HiddenKind, number>;

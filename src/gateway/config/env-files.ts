@@ -5,6 +5,7 @@ import { type FileStamps, stampOf } from "../file-stamps.ts";
 import type { ConfigIssue } from "./check-shape.ts";
 import { quote } from "./config-path.ts";
 import { MOST_ENV_FILE_BYTES, parseEnvFile } from "./env-file.ts";
+import { findDistrust } from "./file-trust.ts";
 
 /** What the env files of a config hold. */
 export interface EnvFiles {
@@ -35,9 +36,11 @@ export async function readEnvFiles(
     files.set(path, stampOf(path));
     const place = Array.isArray(given) ? (["envFile", index] as const) : (["envFile"] as const);
     const facts = await stat(path).catch(() => undefined);
+    const distrust = await findDistrust(path);
     const report = (list: ConfigIssue[], what: string): unknown =>
       list.push({ path: place, at: "value", message: `The env file ${quote(name)} ${what}.` });
     if (facts === undefined) report(found.warnings, "does not exist");
+    else if (distrust !== undefined) report(found.issues, distrust);
     else if (!facts.isFile()) report(found.issues, "is no file");
     else if (facts.size > MOST_ENV_FILE_BYTES)
       report(found.issues, `has more than ${MOST_ENV_FILE_BYTES} bytes`);

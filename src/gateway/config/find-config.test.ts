@@ -33,6 +33,14 @@ describe("findConfig", () => {
     expect(await findConfig(join(folder, "repo/a/b"))).toBe(join(folder, "repo/a/waybill.config.yaml"));
   });
 
+  it("RE-30 looks in the folder alone where there is no repository", async () => {
+    await mkdir(join(folder, "loose/a"), { recursive: true });
+    await writeFile(join(folder, "loose/waybill.config.json"), "");
+    await writeFile(join(folder, "waybill.config.mjs"), "");
+    expect(await findConfig(join(folder, "loose/a"))).toBeUndefined();
+    expect(await findConfig(join(folder, "loose"))).toBe(join(folder, "loose/waybill.config.json"));
+  });
+
   it("names both where there are two", async () => {
     await writeFile(join(folder, "waybill.config.json"), "");
     await writeFile(join(folder, "waybill.config.ts"), "");

@@ -132,6 +132,11 @@ export interface ServeConfig {
   readonly formats?: readonly FormatName[] | undefined;
   /** Formats by pattern of the name an MCP client gives itself. @default none */
   readonly clients?: Readonly<Record<string, { readonly format: FormatName }>> | undefined;
+  /**
+   * Milliseconds that `waybill serve` goes on serving after SIGTERM while `/ready` says 503, so that load balancers look elsewhere
+   * first. @default 5_000
+   */
+  readonly lameDuckMs?: number | undefined;
   /** Milliseconds that calls have to end when the gateway stops. @default 10_000 */
   readonly drainMs?: number | undefined;
 }

@@ -9,6 +9,7 @@ import { CONFIG_LIMITS } from "./config-limits.ts";
 import { showPath } from "./config-path.ts";
 import { type ConfigText, type Locate, readConfigText } from "./config-text.ts";
 import { readEnvFiles } from "./env-files.ts";
+import { findDistrust } from "./file-trust.ts";
 import type { GatewayConfig } from "./gateway-config.ts";
 import { ConfigError, type LoadedConfig } from "./loaded-config.ts";
 import { locateInModule } from "./locate-in-module.ts";
@@ -34,7 +35,10 @@ export interface LoadObjectOptions extends Pick<LoadOptions, "env"> {
   readonly baseDir: string;
 }
 
-/** Reads, checks and resolves a config file; throws a `ConfigError` that lists every mistake with its place. */
+/**
+ * Reads, checks and resolves a config file; throws a `ConfigError` that lists every mistake with its place. A file that belongs to another
+ * user, or that others can change, is refused before anything of it runs.
+ */
 export async function loadConfig(
   path: string,
   { env = process.env, cwd = process.cwd() }: LoadOptions = {},
@@ -43,6 +47,8 @@ export async function loadConfig(
   const near = relative(cwd, full);
   const name = near.startsWith("..") || isAbsolute(near) ? full : near;
   const own = new Map([[full, stampOf(full)]]);
+  const distrust = await findDistrust(full);
+  if (distrust !== undefined) throw new ConfigError([`${name} ${distrust}.`]);
   const read = /\.(?:json|ya?ml)$/.test(full) ? await readText(full, name) : await runModule(full, name);
   const loaded = await load(read, { baseDir: dirname(full), env });
   return { ...loaded, path: full, files: new Map([...own, ...loaded.files]) };

@@ -86,6 +86,10 @@ const SERVE = {
   ),
   formats: list("Formats that may be asked for. Default: all.", choice("A format.", FORMAT_NAMES)),
   clients: map("Formats by pattern of the name an MCP client gives itself. Default: none.", CLIENT, PATTERN),
+  lameDuckMs: whole(
+    "Milliseconds that waybill serve goes on serving after SIGTERM while /ready says 503. Default: 5000.",
+    0,
+  ),
   drainMs: whole("Milliseconds that calls have to end when the gateway stops. Default: 10000.", 0),
 } satisfies Record<keyof ServeConfig, ConfigSchema>;
 
