@@ -68,7 +68,10 @@ async function startGateway(apiPort) {
     log: { level: "error", format: "text" },
   });
   writeFileSync(join(folder, "petstore.json"), JSON.stringify(PETSTORE));
-  const child = spawn(process.execPath, [CLI, "serve"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(process.execPath, [CLI, "serve", "--lame-duck", "0"], {
+    cwd: folder,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
   process.once("exit", () => child.kill());
   let said = "";
   child.stderr.setEncoding("utf8");

@@ -17,7 +17,10 @@ async function startGateway(inspect) {
     serve: { port: 0, inspect },
     log: { level: "error", format: "text" },
   });
-  const child = spawn(process.execPath, [CLI, "serve"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(process.execPath, [CLI, "serve", "--lame-duck", "0"], {
+    cwd: folder,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
   const kill = () => void child.kill();
   process.once("exit", kill);
   let said = "";

@@ -58,7 +58,16 @@ const config = {
   operations: pathOf("../test/soak/operations.js"),
 };
 writeFileSync(join(folder, "waybill.config.json"), JSON.stringify(config));
-const serve = [CLI, "serve", "--config", join(folder, "waybill.config.json"), "--log-format", "json"];
+const serve = [
+  CLI,
+  "serve",
+  "--config",
+  join(folder, "waybill.config.json"),
+  "--log-format",
+  "json",
+  "--lame-duck",
+  "0",
+];
 const gateway = await start([...serve, "--port", "0"], "stderr", /"url":"(http:[^"]+)","msg":"listening"/);
 try {
   const targets = { http: [`${gateway.url}/mcp`, "--transport", "http"] };

@@ -75,11 +75,15 @@ const VIEWS = {
 /** @param {string} state the folder of its state */
 async function startGateway(state) {
   const env = { ...process.env, WAYBILL_STATE_DIR: state };
-  const child = spawn(process.execPath, [CLI, "serve", "--port", "0", "--log-format", "text"], {
-    cwd: state,
-    env,
-    stdio: ["ignore", "ignore", "pipe"],
-  });
+  const child = spawn(
+    process.execPath,
+    [CLI, "serve", "--port", "0", "--lame-duck", "0", "--log-format", "text"],
+    {
+      cwd: state,
+      env,
+      stdio: ["ignore", "ignore", "pipe"],
+    },
+  );
   let said = "";
   child.stderr.setEncoding("utf8");
   const url = await new Promise((resolve, reject) => {

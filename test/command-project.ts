@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../src/cli/memory-io.ts";
 import { runWaybill } from "../src/cli/run-waybill.ts";
+import { withoutConfigLine } from "./run-node.ts";
 
 /** A folder in which commands are run in this process. */
 export interface CommandProject {
@@ -14,7 +15,7 @@ export interface CommandProject {
   remove(): void;
 }
 
-/** What a command wrote, and how it ended. */
+/** What a command wrote, and how it ended; without the line that says which config it uses. */
 export interface CommandAnswer {
   readonly code: number;
   readonly out: string;
@@ -51,7 +52,7 @@ export function openProject(files: Readonly<Record<string, string | object>>): C
       const io = createMemoryIo({ cwd: folder, env: inFolder(env), ...options });
       const code = await runWaybill(io, args);
       await new Promise((resolve) => setImmediate(resolve));
-      return { code, out: io.out(), err: io.err() };
+      return { code, out: io.out(), err: withoutConfigLine(io.err()) };
     },
     async serve(args = [], env = {}) {
       const controller = new AbortController();

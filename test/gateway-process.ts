@@ -131,11 +131,14 @@ export async function startGateway(
   const folder = writeConfig(config);
   const { flags = [], files = {}, ...rest } = options;
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder.path, name), text);
-  const running = startWaybill(["serve", "--port", "0", "--log-format", "json", ...flags], {
-    ...rest,
-    cwd: folder.path,
-    env: { WAYBILL_STATE_DIR: folder.state, ...rest.env },
-  });
+  const running = startWaybill(
+    ["serve", "--port", "0", "--lame-duck", "0", "--log-format", "json", ...flags],
+    {
+      ...rest,
+      cwd: folder.path,
+      env: { WAYBILL_STATE_DIR: folder.state, ...rest.env },
+    },
+  );
   const endWithTests = (): void => void running.child.kill("SIGKILL");
   process.once("exit", endWithTests);
   running.ended.then(() => {

@@ -2,7 +2,7 @@ import type { AnyOperation } from "../src/core/operation/operation-types.ts";
 import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
 import type { LoadedConfig } from "../src/gateway/config/loaded-config.ts";
 import { createGateway, type Gateway } from "../src/gateway/gateway.ts";
-import { createObserver } from "../src/gateway/serve/observe/observer.ts";
+import { createObserver, type Observer } from "../src/gateway/serve/observe/observer.ts";
 import { serveRoutedGateway } from "../src/gateway/serve/serve-gateway.ts";
 import type { LiveEvent, RunEvent } from "../src/inspector/protocol.ts";
 import { createInspector, type Inspector, type InspectorOptions } from "../src/inspector/server/inspector.ts";
@@ -27,6 +27,7 @@ export interface InspectedGateway {
   readonly port: number;
   readonly gateway: Gateway;
   readonly inspector: Inspector;
+  readonly observer: Observer;
   loaded: LoadedConfig;
   /** Serves as another config says. */
   reload(config: GatewayConfig): Promise<void>;
@@ -76,6 +77,7 @@ export async function inspectGateway(
     port: server.port,
     gateway,
     inspector,
+    observer,
     ask,
     async reload(changed: GatewayConfig) {
       state.loaded = { ...loadedConfig(changed), localOperations: operations };

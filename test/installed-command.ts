@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { inject } from "vitest";
-import { type Finished, HARDENED, HARDENED_FLAGS, runNode } from "./run-node.ts";
+import { type Finished, HARDENED, HARDENED_FLAGS, runNode, withoutConfigLine } from "./run-node.ts";
 
 /** The command as the installed package has it. */
 export const CLI = join(inject("installed"), "node_modules/waybill/dist/cli.js");
@@ -30,9 +30,10 @@ export function openFolder(): { readonly path: string; readonly state: string; r
   };
 }
 
-/** Runs `waybill` to its end. */
-export function waybill(args: readonly string[], options: CommandOptions = {}): Promise<Finished> {
-  return runNode([CLI, ...args], { cwd: inject("installed"), ...options });
+/** Runs `waybill` to its end; what it wrote is without the line that says which config it uses. */
+export async function waybill(args: readonly string[], options: CommandOptions = {}): Promise<Finished> {
+  const ran = await runNode([CLI, ...args], { cwd: inject("installed"), ...options });
+  return { ...ran, stderr: withoutConfigLine(ran.stderr) };
 }
 
 /** A command that goes on, what it has said so far, and how it ended. */

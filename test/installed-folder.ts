@@ -10,7 +10,7 @@ import {
   startWaybill,
   waybill,
 } from "./installed-command.ts";
-import type { Finished } from "./run-node.ts";
+import { type Finished, withoutConfigLine } from "./run-node.ts";
 
 /** A folder in which the installed command is used, with state and a home of its own. */
 export interface UsedFolder {
@@ -74,7 +74,7 @@ export function useFolder({ isBeside = true }: { readonly isBeside?: boolean } =
     },
     shell: (line) => runLine(line, path, env),
     async serve(args = ["--port", "0"]) {
-      const command = stream(["serve", "--log-format", "text", ...args]);
+      const command = stream(["serve", "--lame-duck", "0", "--log-format", "text", ...args]);
       const [, url = ""] = await command.says(
         /MCP +(http:\S+)\/mcp\n[\s\S]*Try in another terminal\n(.+\n)+\n/,
       );
@@ -108,7 +108,7 @@ function finished(child: ChildProcess): Promise<Finished> {
   });
   return new Promise((resolve, reject) => {
     child.once("error", reject);
-    child.once("close", (code) => resolve({ code, stdout, stderr }));
+    child.once("close", (code) => resolve({ code, stdout, stderr: withoutConfigLine(stderr) }));
   });
 }
 

@@ -17,6 +17,11 @@ export interface Finished {
   readonly stderr: string;
 }
 
+/** What a command wrote to stderr, without the line that says which config it uses: every command that reads one begins with it. */
+export function withoutConfigLine(stderr: string): string {
+  return stderr.replace(/^waybill: using [^\r\n]+\r?\n/, "");
+}
+
 /** Settings of `runNode` and `runCommand`. */
 export interface RunOptions {
   /** @default the repository root */

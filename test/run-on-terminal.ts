@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { describe, it } from "vitest";
 import { CLI } from "./installed-command.ts";
-import { HARDENED, HARDENED_FLAGS, ROOT, runCommand } from "./run-node.ts";
+import { HARDENED, HARDENED_FLAGS, ROOT, runCommand, withoutConfigLine } from "./run-node.ts";
 
 /** One thing to wait for, and what to do then. */
 export interface TerminalStep {
@@ -76,8 +76,12 @@ export async function runOnTerminal(
   return JSON.parse(ran.stdout);
 }
 
-/** Runs `waybill` on a terminal of its own, to its end. */
-export function waybillOnTerminal(args: readonly string[], options: TerminalOptions): Promise<TerminalRun> {
+/** Runs `waybill` on a terminal of its own, to its end; what it wrote is without the line that says which config it uses. */
+export async function waybillOnTerminal(
+  args: readonly string[],
+  options: TerminalOptions,
+): Promise<TerminalRun> {
   const flags = HARDENED ? HARDENED_FLAGS : [];
-  return runOnTerminal([process.execPath, ...flags, CLI, ...args], options);
+  const ran = await runOnTerminal([process.execPath, ...flags, CLI, ...args], options);
+  return { ...ran, screen: withoutConfigLine(ran.screen), stderr: withoutConfigLine(ran.stderr) };
 }

@@ -45,6 +45,7 @@ export function handGateway(operations: readonly AnyOperation[], hooks: readonly
       hooks: {},
       admit: (operation) => operation,
       leavesOut: () => false,
+      scopesOf: () => [],
       budgetOf: (id) => budgets.get(id),
       ofSource: () => ({ isEnabled: true, scopes: [] }),
       runOfSource: ({ signal }, run) => run(signal),

@@ -1,10 +1,13 @@
+import type { CallObserver } from "../call/call-observer.ts";
+import type { Identity } from "../core/access/identity.ts";
+import type { CallError } from "../core/errors/errors.ts";
 import type { Hooks } from "../core/execution/hooks.ts";
 import type { AnyOperation } from "../core/operation/operation-types.ts";
 import type { Executor } from "../core/registry/executor.ts";
 import { OperationRegistry } from "../core/registry/registry.ts";
 import type { RegistryWarning } from "../core/registry/registry-host.ts";
 import type { LoadedConfig } from "./config/loaded-config.ts";
-import { explainMissing, hasOneNamespace, isOwner } from "./missing-operation.ts";
+import { explainMissing, hasOneNamespace, isOwner, isSourceVisible } from "./missing-operation.ts";
 import { MountedSource } from "./mounted-source.ts";
 import type { Admit } from "./operation-feed.ts";
 import { createPolicies, type Policies } from "./policy/policies.ts";
@@ -21,6 +24,8 @@ export interface GatewayOptions {
   readonly startNow?: ((name: string) => boolean) | undefined;
   /** Stand around every call, outside of all policies: logs, metrics, traces. @default none */
   readonly observers?: readonly Hooks[] | undefined;
+  /** Observes the calls that go out over the bus, to operations mounted from it. @default nobody does */
+  readonly onBusCall?: CallObserver | undefined;
   /** Hears what is odd; secrets are masked. @default nobody does */
   readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
 }
@@ -81,8 +86,8 @@ class RunningGateway implements Gateway {
     this.#registry = new OperationRegistry([], {
       timing: true,
       onWarning: (warning) => this.#warn(warning),
-      bringMissing: (id) => this.#bring(id),
-      explainMissing: (id) => (this.#isLeftOut(id) ? undefined : explainMissing(id, this.sources)),
+      bringMissing: (id, identity) => this.#bring(id, identity),
+      explainMissing: (id, identity) => this.explainMissing(id, identity),
     });
     this.#mounted = this.#create(loaded);
     this.#reserve(this.#mounted);
@@ -207,11 +212,29 @@ class RunningGateway implements Gateway {
     this.#tell();
   }
 
+  explainMissing(operationId: string, identity: Identity | undefined): CallError | undefined {
+    if (this.#isLeftOut(operationId)) return undefined;
+    return explainMissing(operationId, this.sources, (source) =>
+      isSourceVisible(this, source, identity, operationId),
+    );
+  }
+
   /** Waits for the source of an operation to be there: one that is being connected to for the first time, or was not needed so far. */
-  #bring(operationId: string): Promise<void> | undefined {
+  #bring(operationId: string, identity: Identity | undefined): Promise<void> | undefined {
+    const isVisible = ({ source }: MountedSource): boolean =>
+      isSourceVisible(this, source, identity, operationId);
+    const isConnecting = ({ source }: MountedSource): boolean => source.state.status === "connecting";
     const mounted = this.#mounted.find(({ source }) => isOwner(source, operationId));
-    if (mounted === undefined || mounted.source.state.status !== "connecting") return undefined;
     if (this.#waiting.isFull || this.#isLeftOut(operationId)) return undefined;
+    if (mounted === undefined) {
+      // Modules and the bus may hold any namespace.
+      const open = this.#mounted.filter((one) => one.isStarted && !hasOneNamespace(one.source));
+      const coming = open.filter((one) => isConnecting(one) && isVisible(one));
+      if (coming.length === 0) return undefined;
+      const started = Promise.all(coming.map((one) => one.start())).then(() => {});
+      return this.#waiting.wait(started, () => this.#isLeftOut(operationId));
+    }
+    if (!isConnecting(mounted) || !isVisible(mounted)) return undefined;
     const isFirst = !mounted.isStarted;
     const started = mounted.start();
     if (isFirst) this.#tell();
@@ -225,7 +248,8 @@ class RunningGateway implements Gateway {
 
   /** Sources as the config wants them, none of them started. */
   #create(loaded: LoadedConfig): readonly MountedSource[] {
-    const created = createSources(loaded, { onWarning: this.#options.onWarning });
+    const { onWarning, onBusCall } = this.#options;
+    const created = createSources(loaded, { onWarning, onBusCall });
     return created.map(({ source, settings }) => new MountedSource(source, settings, () => this.#tell()));
   }
 

@@ -1,14 +1,52 @@
+import type { Identity } from "../core/access/identity.ts";
 import { CallError } from "../core/errors/errors.ts";
+import type { AnyOperation } from "../core/operation/operation-types.ts";
+import type { Gateway } from "./gateway.ts";
 import { sourceError } from "./source-error.ts";
 import type { Source } from "./sources/source.ts";
 
-/** Says why an operation is not there when the source it would come from is not up; nothing where that is not the reason. */
-export function explainMissing(operationId: string, sources: readonly Source[]): CallError | undefined {
+/**
+ * Says why an operation is not there when the source it would come from is not up; nothing where that is not the reason, or the source is
+ * one that the caller may not know of.
+ */
+export function explainMissing(
+  operationId: string,
+  sources: readonly Source[],
+  isVisible: (source: Source) => boolean = () => true,
+): CallError | undefined {
   const own = sources.find((source) => isOwner(source, operationId));
-  if (own !== undefined) return sourceFault(own);
+  if (own !== undefined) return seenFault(own, isVisible);
   // Modules and the bus may hold any namespace.
   const down = sources.find((source) => !hasOneNamespace(source) && source.state.status === "down");
-  return down && sourceFault(down);
+  return down && seenFault(down, isVisible);
+}
+
+/** Looks at who asks only where there is something to say. */
+function seenFault(source: Source, isVisible: (source: Source) => boolean): CallError | undefined {
+  const fault = sourceFault(source);
+  return fault !== undefined && isVisible(source) ? fault : undefined;
+}
+
+/** Where it is looked up who may call what. */
+type Known = Pick<Gateway, "executor" | "policies" | "sourceOf">;
+
+/**
+ * Tells whether a caller may call anything of a source: of its operations where they are known, else the one that is asked for, or any, by
+ * what policies say. To all others it is as if there were no such source.
+ */
+export function isSourceVisible(
+  gateway: Known,
+  { name }: Source,
+  identity: Identity | undefined,
+  operationId?: string,
+): boolean {
+  const { executor, policies } = gateway;
+  const isFrom = ({ id }: AnyOperation): boolean => gateway.sourceOf(id) === name;
+  if ([...executor.operations].some(isFrom)) return executor.list({ identity }).some(isFrom);
+  const { isEnabled, scopes } = policies.ofSource(name);
+  if (operationId === undefined && !isEnabled) return false;
+  const needed = operationId === undefined ? scopes : policies.scopesOf(operationId, name);
+  return needed.every((scope) => identity?.scopes?.includes(scope) === true);
 }
 
 /** The part of an id before its first dot. */

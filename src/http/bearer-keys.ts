@@ -79,9 +79,17 @@ function createFinder(keys: BearerKeys): JWTVerifyGetKey {
 /** What is wrong with the published set, as opposed to what a token says. */
 const SET_FAULTS = ["ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID", "ERR_JOSE_GENERIC"];
 
+/** Milliseconds in which published keys that could not be had are not asked for again, whatever tokens come. */
+const FAILURE_MS = 5_000;
+
 function createRemoteFinder(url: URL): JWTVerifyGetKey {
+  let failedAt = Number.NEGATIVE_INFINITY;
+  let isAsked = false;
   const find = createRemoteJWKSet(url, {
     [customFetch]: async (address, init) => {
+      if (performance.now() - failedAt < FAILURE_MS)
+        throw new KeysUnavailableError("The keys could not be had.");
+      isAsked = true;
       try {
         return await fetch(address, init);
       } catch (cause) {
@@ -93,8 +101,12 @@ function createRemoteFinder(url: URL): JWTVerifyGetKey {
     try {
       return await find(header, token);
     } catch (cause) {
-      if (!(cause instanceof errors.JOSEError) || !SET_FAULTS.includes(cause.code)) throw cause;
-      throw new KeysUnavailableError("The keys could not be read.", { cause });
+      const isFault = cause instanceof errors.JOSEError && SET_FAULTS.includes(cause.code);
+      if (!isFault && !(cause instanceof KeysUnavailableError)) throw cause;
+      // Tokens that are turned down meanwhile do not make it longer.
+      if (isAsked) failedAt = performance.now();
+      isAsked = false;
+      throw isFault ? new KeysUnavailableError("The keys could not be read.", { cause }) : cause;
     }
   };
 }

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, generateSecret, SignJWT, UnsecuredJWT } from "jose";
-import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { plainRefusal } from "../../test/plain-refusal.ts";
 import { type BearerAuth, createBearerCheck } from "./bearer.ts";
 
@@ -193,6 +193,38 @@ describe("createBearerCheck", () => {
     answer = { status: 200, body: JSON.stringify({ keys: [jwk] }) };
     expect((await check(token, { keys: url })).status).toBe(200);
     expect((await check(await sign(GOOD, keys.privateKey, { kid: "2" }), { keys: url })).status).toBe(401);
+    await new Promise((resolve) => publisher.close(resolve));
+  });
+
+  it("Http: asks a key server that fails once in five seconds, whatever tokens come, and then again", async () => {
+    let asked = 0;
+    let answer = { status: 500, body: "" };
+    const publisher = createServer((_, response) => {
+      asked += 1;
+      response.writeHead(answer.status).end(answer.body);
+    });
+    await new Promise<void>((resolve) => publisher.listen(0, "127.0.0.1", resolve));
+    const keyUrl = `http://127.0.0.1:${(publisher.address() as AddressInfo).port}/keys`;
+    const bearer = createBearerCheck({ audience: AUDIENCE, keys: keyUrl }, plainRefusal);
+    const statusOf = async (token: string) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const outcome = await bearer.check(new Request("http://localhost/mcp", { headers }));
+      return "identity" in outcome ? 200 : outcome.refusal.status;
+    };
+    const clock = vi.spyOn(performance, "now");
+    onTestFinished(() => clock.mockRestore());
+    clock.mockReturnValue(1_000);
+    const made = (kid: string) => sign(GOOD, others.privateKey, { kid });
+    for (let n = 0; n < 20; n++) expect(await statusOf(await made(`made-up-${n}`))).toBe(503);
+    expect(asked).toBe(1);
+    clock.mockReturnValue(5_999);
+    expect(await statusOf(await made("later"))).toBe(503);
+    expect(asked).toBe(1);
+    const jwk = { ...(await exportJWK(keys.publicKey)), kid: "1" };
+    answer = { status: 200, body: JSON.stringify({ keys: [jwk] }) };
+    clock.mockReturnValue(6_001);
+    expect(await statusOf(await sign(GOOD, keys.privateKey, { kid: "1" }))).toBe(200);
+    expect(asked).toBe(2);
     await new Promise((resolve) => publisher.close(resolve));
   });
 

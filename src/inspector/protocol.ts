@@ -44,6 +44,7 @@ export type {
   ValidateAnswer,
 } from "./protocol/run-event.ts";
 export type {
+  BusTraffic,
   CallStats,
   LockView,
   RetryAnswer,

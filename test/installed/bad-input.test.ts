@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CONFIGS } from "../bad-config-cases.ts";
 import { type BadInput, COMMAND_LINES, INPUTS, SECRET } from "../bad-input-cases.ts";
 import { CLI, openFolder, waybill } from "../installed-command.ts";
-import { HARDENED, HARDENED_FLAGS, runCommand } from "../run-node.ts";
+import { HARDENED, HARDENED_FLAGS, runCommand, withoutConfigLine } from "../run-node.ts";
 
 /** A project whose operations do what is asked, refuse, break, sleep, and say a lot. */
 const MODULE = `
@@ -204,15 +204,11 @@ describe.concurrent("what cannot be reached", () => {
 
 describe.concurrent("a reader that leaves", () => {
   const words = [process.execPath, ...(HARDENED ? HARDENED_FLAGS : []), CLI];
-  const pipe = (args: string, tail: string) =>
-    runCommand(
-      "bash",
-      ["-c", `"$@" ${args} | ${tail}; echo "codes: \${PIPESTATUS[*]}" >&2`, "bash", ...words],
-      {
-        cwd: makeProject(),
-        env,
-      },
-    );
+  const pipe = async (args: string, tail: string) => {
+    const line = `"$@" ${args} | ${tail}; echo "codes: \${PIPESTATUS[*]}" >&2`;
+    const ran = await runCommand("bash", ["-c", line, "bash", ...words], { cwd: makeProject(), env });
+    return { ...ran, stderr: withoutConfigLine(ran.stderr) };
+  };
 
   it.each([
     ["a list", "list", "head -1"],
@@ -246,8 +242,10 @@ describe.concurrent("a reader that leaves", () => {
 
 describe.concurrent("streams that are closed", () => {
   const words = [process.execPath, ...(HARDENED ? HARDENED_FLAGS : []), CLI];
-  const shell = (line: string) =>
-    runCommand("bash", ["-c", line, "bash", ...words], { cwd: makeProject(), env });
+  const shell = async (line: string) => {
+    const ran = await runCommand("bash", ["-c", line, "bash", ...words], { cwd: makeProject(), env });
+    return { ...ran, stderr: withoutConfigLine(ran.stderr) };
+  };
 
   it("stdin: a call that needs none works, one that does says so", async () => {
     const works = await shell('"$@" call shop.order id=1 <&-');

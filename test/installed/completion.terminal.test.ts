@@ -73,6 +73,12 @@ async function complete(line: string, wanted: string, cwd = folder.path): Promis
 }
 
 terminalSuite("completion in an interactive bash", () => {
+  // Names are those that an earlier command has kept.
+  beforeAll(async () => {
+    await waybill(["list"], { cwd: folder.path, env: environment() });
+    await waybill(["list"], { cwd: outside.path, env: environment() });
+  });
+
   it("knows the commands", async () => {
     const screen = await complete("waybill ", "transcode");
     for (const name of [

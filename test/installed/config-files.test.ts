@@ -55,7 +55,8 @@ describe("a config file", () => {
           place.write(name, text);
           place.write("ops/typed.ts", typedModule("typed"));
           place.write("ops/plain.mjs", plainModule("plain"));
-          // Found from below as well.
+          // Found from below as well, within a repository.
+          place.write(".git/HEAD", "");
           place.write("deep/er/empty.txt", "");
           const cwd = join(place.path, "deep/er");
           const called = await Promise.all(

@@ -64,7 +64,7 @@ describe("sources that are broken", () => {
         garbage: { document: "garbage.json" },
         denied: { document: `${depot.url}/openapi.json`, auth: { bearer: "${BEARER}" } },
       },
-      serve: { auth: { tokens: { ann: { token: "${HOLDER}" } } } },
+      serve: { auth: { tokens: { ann: { token: "${HOLDER}", scopes: ["waybill:metrics"] } } } },
     };
   };
 

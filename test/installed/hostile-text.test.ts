@@ -229,11 +229,14 @@ terminalSuite("hostile texts on a terminal", () => {
   });
 
   it("of serve: neither the table nor the log", async () => {
-    const started = waybillOnTerminal(["serve", "--port", "0", "--log-level", "debug", "--no-watch"], {
-      cwd: folder.path,
-      env,
-      steps: [{ seen: "Try in another terminal[\\s\\S]*\\n\\r?\\n", type: "\u0003" }],
-    });
+    const started = waybillOnTerminal(
+      ["serve", "--port", "0", "--lame-duck", "0", "--log-level", "debug", "--no-watch"],
+      {
+        cwd: folder.path,
+        env,
+        steps: [{ seen: "Try in another terminal[\\s\\S]*\\n\\r?\\n", type: "\u0003" }],
+      },
+    );
     const ran = await started;
     expect([ran.code, ran.left], ran.screen).toEqual([0, []]);
     expectNothingActedOn(["serve"], ran.screen, true);
@@ -242,7 +245,18 @@ terminalSuite("hostile texts on a terminal", () => {
 
 describe.concurrent("hostile texts in the log of serve", () => {
   it.each(["json", "text"])("as %s, with a record for every call", async (format) => {
-    const args = ["serve", "--port", "0", "--log-level", "debug", "--log-format", format, "--no-watch"];
+    const args = [
+      "serve",
+      "--port",
+      "0",
+      "--lame-duck",
+      "0",
+      "--log-level",
+      "debug",
+      "--log-format",
+      format,
+      "--no-watch",
+    ];
     const serving = startWaybill(args, { cwd: folder.path, env });
     const [, url] = await serving.says(/(http:\/\/127\.0\.0\.1:\d+)/);
     const calls = HOSTILE_TEXTS.flatMap((_, at) => [

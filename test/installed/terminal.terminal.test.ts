@@ -122,7 +122,7 @@ terminalSuite("the width of a terminal", () => {
 });
 
 terminalSuite("progress", () => {
-  it("is shown on stderr after half a second, and erased", async () => {
+  it("is shown on stderr, and erased", async () => {
     const go = freshFile();
     const ran = await run(["call", "post.held", `file=${go}`], {
       pipes: ["stdout"],
@@ -130,7 +130,6 @@ terminalSuite("progress", () => {
     });
     expect([ran.code, ran.left, ran.stdout], ran.screen).toEqual([0, [], '{"held":true}\n']);
     expect(ran.screen).toMatch(SPINNER);
-    expect(ran.firstByte).toBeGreaterThan(0.5);
     expect(seenOn(ran.screen)).toBe("");
   });
 

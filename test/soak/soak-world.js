@@ -24,7 +24,7 @@ export async function openWorld(cli = fileURLToPath(new URL("../../dist/cli.js",
   const folder = mkdtempSync(join(tmpdir(), "waybill-soak-"));
   const [depot, far] = await Promise.all([openService("http-service.js"), openService("mcp-service.js")]);
   writeFileSync(join(folder, "waybill.config.json"), JSON.stringify(configOf(depot.url, far.url)));
-  const args = ["--expose-gc", cli, "serve", "--port", "0", "--log-format", "json"];
+  const args = ["--expose-gc", cli, "serve", "--port", "0", "--lame-duck", "0", "--log-format", "json"];
   const env = { ...process.env, WAYBILL_STATE_DIR: folder, NODE_OPTIONS: "" };
   const gateway = spawn(process.execPath, args, { cwd: folder, env, stdio: ["pipe", "pipe", "pipe"] });
   // Not before all that it said has been read.

@@ -16,6 +16,8 @@ import { PROMETHEUS_TYPE } from "./observe/prometheus-text.ts";
 import {
   ASKED_TWICE,
   jsonAnswer,
+  METRICS_SCOPE,
+  NO_METRICS,
   NOTHING_HERE,
   ONLY_READ,
   refusalAnswer,
@@ -67,7 +69,7 @@ export class GatewayFront {
   readonly #mcpListener: RequestListener;
   #settings: ServeSettings;
   #guard: HostGuard;
-  #isClosing = false;
+  #state: "starting" | "ok" | "closing" = "starting";
 
   constructor(settings: ServeSettings, options: GatewayFrontOptions) {
     this.#options = options;
@@ -85,12 +87,18 @@ export class GatewayFront {
     this.#settings = settings;
   }
 
-  /** Says from now on that the gateway closes. */
+  /** Says from now on that what is served is mounted. */
+  open(): void {
+    if (this.#state === "starting") this.#state = "ok";
+  }
+
+  /** Says from now on that the gateway closes: `/ready` is 503, and connections are not kept for another request. */
   close(): void {
-    this.#isClosing = true;
+    this.#state = "closing";
   }
 
   readonly onRequest = (message: IncomingMessage, response: ServerResponse): void => {
+    if (this.#state === "closing") response.shouldKeepAlive = false;
     if (hasSeveral(message, "host")) {
       void sendAnswer(refusalAnswer(TWO_HOSTS), message, response);
       return;
@@ -139,10 +147,14 @@ export class GatewayFront {
     if (path === "/") return this.#own(request, () => jsonAnswer(this.#index()));
     if (path === "/metrics") {
       const read = metrics !== undefined && this.#settings.metrics ? metrics : undefined;
-      return this.#own(request, () =>
-        read === undefined ? refusalAnswer(NOTHING_HERE) : textAnswer(read.text(), PROMETHEUS_TYPE),
-      );
+      return this.#own(request, (identity) => {
+        if (read === undefined) return refusalAnswer(NOTHING_HERE);
+        // Metrics name every operation and source, also those that a caller may not know of.
+        if (auth.isOn && identity?.scopes?.includes(METRICS_SCOPE) !== true) return refusalAnswer(NO_METRICS);
+        return textAnswer(read.text(), PROMETHEUS_TYPE);
+      });
     }
+    if (path === "/ready" && this.#state !== "ok") return Promise.resolve(this.#probe(request));
     if (isMetadataPath(path)) {
       const described = auth.describe(headOf(request));
       if (described !== undefined) return this.#described(request, described);
@@ -171,7 +183,10 @@ export class GatewayFront {
   }
 
   /** Answers what can only be read, by whoever may use the gateway. */
-  async #own(request: HttpRequest, answer: () => HttpAnswer): Promise<HttpAnswer> {
+  async #own(
+    request: HttpRequest,
+    answer: (identity: Identity | undefined) => HttpAnswer,
+  ): Promise<HttpAnswer> {
     const preflight = request.method === "OPTIONS" ? this.#guard.preflight(headOf(request)) : undefined;
     if (preflight !== undefined) {
       return { status: 204, headers: Object.fromEntries(preflight.headers), body: undefined };
@@ -179,7 +194,7 @@ export class GatewayFront {
     const admitted = await this.#admit(request);
     if ("refusal" in admitted) return this.#mark(request, admitted.refusal);
     const isRead = request.method === "GET" || request.method === "HEAD";
-    return this.#mark(request, isRead ? answer() : refusalAnswer(ONLY_READ));
+    return this.#mark(request, isRead ? answer(admitted.identity) : refusalAnswer(ONLY_READ));
   }
 
   /** Lets a page of an allowed origin read an answer. */
@@ -213,8 +228,8 @@ export class GatewayFront {
 
   #probe({ path, method }: HttpRequest): HttpAnswer {
     if (method !== "GET" && method !== "HEAD") return refusalAnswer(ONLY_READ);
-    const isUp = path === "/health" || !this.#isClosing;
-    return jsonAnswer({ status: isUp ? "ok" : "closing" }, isUp ? 200 : 503);
+    const status = path === "/health" ? "ok" : this.#state;
+    return jsonAnswer({ status }, status === "ok" ? 200 : 503);
   }
 
   #index(): Readonly<Record<string, unknown>> {

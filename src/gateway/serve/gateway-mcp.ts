@@ -1,3 +1,4 @@
+import type { Identity } from "../../core/access/identity.ts";
 import type { CallError } from "../../core/errors/errors.ts";
 import type { ResultStore } from "../../formats/index.ts";
 import type { McpServer } from "../../mcp/server/mcp-server.ts";
@@ -5,8 +6,9 @@ import { toMcpServer } from "../../mcp/server/to-mcp-server.ts";
 import type { ServeMcpConfig } from "../config/gateway-config.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
 import type { Gateway } from "../gateway.ts";
-import { sourceFault } from "../missing-operation.ts";
+import { hasOneNamespace, isSourceVisible, sourceFault } from "../missing-operation.ts";
 import { forCallers } from "../source-error.ts";
+import type { Source } from "../sources/source.ts";
 import type { GatewayFormats } from "./gateway-formats.ts";
 import { liveProviders } from "./live-providers.ts";
 import type { ServedGateway } from "./observe/entry.ts";
@@ -14,7 +16,7 @@ import type { ReadRecord } from "./observe/read-record.ts";
 
 /** What an MCP server of a gateway is made of. */
 export interface GatewayMcpOptions {
-  readonly gateway: Pick<Gateway, "sources" | "onSources" | "policies">;
+  readonly gateway: Pick<Gateway, "executor" | "sources" | "sourceOf" | "onSources" | "policies">;
   /** What calls run on. */
   readonly executor: ServedGateway;
   readonly formats: GatewayFormats;
@@ -48,16 +50,29 @@ export function createGatewayMcp(
     inlineCharactersOf: formats.inlineCharactersOf,
     store,
     providers: liveProviders(gateway, onRead),
-    explainMissing: (toolName) => explainMissingTool(toolName, gateway),
+    explainMissing: (toolName, identity) => explainMissingTool(toolName, identity, gateway),
     onWarning,
   });
 }
 
-/** Names of tools begin with that of their source; one that is not up has tools nobody may have heard of yet. */
-function explainMissingTool(toolName: string, { sources }: Pick<Gateway, "sources">): CallError | undefined {
-  const fitting = sources
-    .filter(({ kind }) => kind !== "local" && kind !== "bus")
+/**
+ * Names of tools begin with that of their source; one that is not up has tools nobody may have heard of yet, and so may modules and the bus
+ * while they are loaded.
+ */
+function explainMissingTool(
+  toolName: string,
+  identity: Identity | undefined,
+  gateway: GatewayMcpOptions["gateway"],
+): CallError | undefined {
+  const fitting = gateway.sources
+    .filter(hasOneNamespace)
     .filter(({ name }) => toolName.startsWith(`${name}_`) || toolName.startsWith(`${name}.`))
     .sort((a, b) => b.name.length - a.name.length);
-  return fitting[0] && forCallers(sourceFault(fitting[0]));
+  const [source = gateway.sources.find(isComing)] = fitting;
+  if (source === undefined || !isSourceVisible(gateway, source, identity)) return undefined;
+  return forCallers(sourceFault(source));
+}
+
+function isComing(source: Source): boolean {
+  return !hasOneNamespace(source) && source.state.status === "connecting";
 }

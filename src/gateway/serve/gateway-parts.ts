@@ -6,7 +6,7 @@ import { createHttpHandler, type HttpHandler } from "../../openapi/server/http-h
 import type { ReplayedCall } from "../../openapi/server/replayed-call.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
 import type { Gateway } from "../gateway.ts";
-import { explainMissing } from "../missing-operation.ts";
+import { explainMissing, isSourceVisible } from "../missing-operation.ts";
 import { forCallers } from "../source-error.ts";
 import type { GatewayAuth } from "./gateway-auth.ts";
 import { GatewayFormats } from "./gateway-formats.ts";
@@ -158,7 +158,10 @@ export class GatewayParts {
       docs,
       formats: formats.map((format) => createResultFormat(format)),
       formatOf: this.formats.ofCaller,
-      explainMissing: (id) => forCallers(explainMissing(id, gateway.sources)),
+      explainMissing: (id, identity) =>
+        forCallers(
+          explainMissing(id, gateway.sources, (source) => isSourceVisible(gateway, source, identity, id)),
+        ),
       hosts,
       origins,
       limits: bounds,

@@ -39,6 +39,16 @@ export const NOTHING_HERE: Refusal = {
   headers: {},
 };
 
+/** The scope that shows metrics, where callers are asked who they are. */
+export const METRICS_SCOPE = "waybill:metrics";
+
+/** The refusal of metrics to a caller without their scope. */
+export const NO_METRICS: Refusal = {
+  status: 403,
+  message: `Metrics need a token with the scope "${METRICS_SCOPE}".`,
+  headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${METRICS_SCOPE}"` },
+};
+
 /** The refusal of a request that says twice who is asking: whoever stands in front may have looked at the other one. */
 export const ASKED_TWICE: Refusal = {
   status: 401,

@@ -9,6 +9,12 @@ import { Metrics } from "./observe/metrics.ts";
 import { createObserver } from "./observe/observer.ts";
 import { serveGateway } from "./serve-gateway.ts";
 
+const MODERN = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+
 describe("a gateway made from a config", () => {
   it("RE-30 is served whole, with what policies did in the record of each call", async () => {
     const observer = createObserver();
@@ -52,6 +58,62 @@ describe("a gateway made from a config", () => {
       { operation: "desk.greet", cached: true },
       { operation: "files.read", outcome: "call_error", code: "UNAVAILABLE" },
     ]);
+  });
+
+  it("RE-30 says nothing of a source to callers who may call nothing of it, up or down", async () => {
+    const tokens = {
+      ann: { token: "the-token-of-ann-1", scopes: ["files"] },
+      bob: { token: "the-token-of-bob-1" },
+    };
+    const loaded = {
+      ...loadedConfig({
+        serve: { auth: { tokens } },
+        mcpServers: { files: { command: "/nowhere/at/all", policy: { scopes: ["files"] } } },
+      }),
+      localOperations: [query("desk.greet", () => 1)],
+    };
+    const gateway = await createGateway(loaded);
+    await gateway.ready;
+    const server = await serveGateway(gateway, loaded);
+    const ask = async (who: string, path: string, body?: object, name = "") => {
+      const headers = {
+        authorization: `Bearer the-token-of-${who}-1`,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        ...(path === "/mcp" && {
+          "mcp-protocol-version": "2026-07-28",
+          "mcp-method": "tools/call",
+          "mcp-name": name,
+        }),
+      };
+      const init = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
+      const response = await fetch(server.url + path, init);
+      const text = await response.text();
+      // What differs between any two requests.
+      const told = text
+        .replace(/"(?:instance|requestId|x-request-id)":"[^"]*"/g, "")
+        .replaceAll("nowhere", "files");
+      return [response.status, told];
+    };
+    const call = (name: string) => ({
+      ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
+      params: { name, arguments: {}, _meta: MODERN },
+    });
+    try {
+      for (const to of [
+        (who: string, source: string) => ask(who, "/call", { operation: `${source}.read`, input: {} }),
+        (who: string, source: string) => ask(who, `/api/${source}/read`),
+        (who: string, source: string) => ask(who, "/batch", [{ operation: `${source}.read`, input: {} }]),
+        (who: string, source: string) => ask(who, "/mcp", call(`${source}_read`), `${source}_read`),
+      ]) {
+        expect(await to("bob", "files")).toEqual(await to("bob", "nowhere"));
+        expect((await to("ann", "files"))[1]).toContain("The source");
+        expect((await to("bob", "files"))[1]).not.toContain("The source");
+      }
+    } finally {
+      await server.close({ timeoutMs: 0 });
+      await gateway.close();
+    }
   });
 
   it("RE-30 records a repetition over HTTP as one, with how the first call ended, and runs nothing again", async () => {

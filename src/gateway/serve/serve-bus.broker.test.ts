@@ -4,7 +4,7 @@ import { endsInTime } from "../../../test/lateness.ts";
 import { query, until } from "../../../test/make-operation.ts";
 import { natsSuite, startNats } from "../../../test/nats-server.ts";
 import { handGateway } from "../../../test/served-gateway.ts";
-import { createRemoteRegistry } from "../../call/index.ts";
+import { type CallObservation, createRemoteRegistry } from "../../call/index.ts";
 import { connectNatsBus } from "../../call/nats/index.ts";
 import type { CallRecord } from "./observe/call-record.ts";
 import { createObserver } from "./observe/observer.ts";
@@ -25,10 +25,11 @@ natsSuite("serveBus", () => {
     observer.listen({ end: (record) => void records.push(record) });
     const gateway = handGateway([query("desk.ask", () => ({ yes: true }))], [observer]);
     const warnings: string[] = [];
+    const observed: CallObservation[] = [];
     const served = serveBus(
       gateway,
       { nats: broker.url, serveAs: "desk" },
-      { onWarning: (message) => warnings.push(message) },
+      { onCall: (call) => void observed.push(call), onWarning: (message) => warnings.push(message) },
     );
     if (served === undefined) throw new Error("not served");
     open.push(() => served.close({ timeoutMs: 0 }));
@@ -43,6 +44,10 @@ natsSuite("serveBus", () => {
     await until(() => remote.get("desk.ask") !== undefined);
     expect((await remote.execute("desk.ask")).data).toEqual({ yes: true });
     expect(records).toMatchObject([{ operation: "desk.ask", entry: "bus" }]);
+    expect(observed).toMatchObject([
+      { end: "handler", type: "requested", operationId: "desk.ask", receivedBytes: expect.any(Number) },
+      { end: "handler", type: "responded", outcome: "ok", sentBytes: expect.any(Number) },
+    ]);
     await served.close({ timeoutMs: 60_000 });
     expect(served.state).toBe("closed");
     await until(() => remote.get("desk.ask") === undefined);

@@ -1,4 +1,4 @@
-import type { CallHandler } from "../../call/index.ts";
+import type { CallHandler, CallObserver } from "../../call/index.ts";
 import type { NatsBus } from "../../call/nats/index.ts";
 import type { BusConfig } from "../config/gateway-config.ts";
 import type { Gateway } from "../gateway.ts";
@@ -10,6 +10,8 @@ import { withEntry } from "./observe/entry.ts";
 export interface ServeBusOptions {
   /** Begins the spans of calls. @default nobody does */
   readonly telemetry?: CallTelemetry | undefined;
+  /** Observes the calls that come in over the bus. @default nobody does */
+  readonly onCall?: CallObserver | undefined;
   /** Hears that the broker is away, and why; it must mask secrets. @default nobody does */
   readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
 }
@@ -83,8 +85,10 @@ class ServedBus implements GatewayBus {
     const { serveCalls } = await import("../../call/index.ts");
     const trusted = await createBusVerifier(this.#config);
     const bus = await connectBus(this.#config, this.#stopping.signal);
+    const { telemetry, onCall } = this.#options;
+    if (onCall !== undefined) bus.onCall(onCall);
     try {
-      const executor = withEntry(this.#gateway.executor, "bus", this.#options.telemetry);
+      const executor = withEntry(this.#gateway.executor, "bus", telemetry);
       return { bus, handler: await serveCalls(executor, bus, { name: this.#config.serveAs, ...trusted }) };
     } catch (thrown) {
       await bus.close();

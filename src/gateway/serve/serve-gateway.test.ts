@@ -7,6 +7,7 @@ import { StreamableHTTPClientTransport as FirstTransport } from "@modelcontextpr
 import { afterEach, describe, expect, it } from "vitest";
 import { query, sleep, until } from "../../../test/make-operation.ts";
 import { handGateway, handSource, loadedConfig } from "../../../test/served-gateway.ts";
+import { type CallToolResult, decodeToolResult, RESULT_META_KEY } from "../../formats/index.ts";
 import { LocalProvider } from "../../mcp/server/local-provider.ts";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { ConfigError } from "../config/loaded-config.ts";
@@ -27,6 +28,8 @@ let finish: (value: unknown) => void = () => {};
 /** Calls of it that have begun. */
 let begun = 0;
 
+const ROWS = Array.from({ length: 500 }, (_, i) => i);
+
 const NOTHING = { type: "object", properties: {}, additionalProperties: false } as const;
 
 function operations() {
@@ -39,6 +42,17 @@ function operations() {
       access: { scopes: { allOf: ["read"] } },
     }),
     query("office.long", () => ({ text: "x".repeat(1_000) })),
+    query("office.rows", () => ({ rows: ROWS }), {
+      inputSchema: NOTHING,
+      outputSchema: { type: "object", properties: { rows: { type: "array" } }, required: ["rows"] },
+    }),
+    query("office.fixed", () => ({ rows: ROWS }), {
+      outputSchema: {
+        type: "object",
+        properties: { rows: { type: "array", items: { type: "integer" }, minItems: ROWS.length } },
+        required: ["rows"],
+      },
+    }),
     query(
       "office.wait",
       () =>
@@ -191,8 +205,53 @@ describe("serveGateway", () => {
         expect([path, await statusWith(path, both)]).toEqual([path, 401]);
       }
     }
-    expect(await statusWith("/metrics", [good])).toBe(200);
+    expect(await statusWith("/openapi.json", [good])).toBe(200);
   });
+
+  it("RE-30 shows metrics to the scope for them alone, where there are tokens", async () => {
+    const tokens = {
+      ada: { token: TOKEN, scopes: ["office"] },
+      prometheus: { token: "the-token-of-prometheus", scopes: ["waybill:metrics"] },
+    };
+    const { server } = await start({ serve: { auth: { tokens } } });
+    const refused = await fetch(`${server.url}/metrics`, bearer);
+    expect([refused.status, refused.headers.get("www-authenticate")]).toEqual([
+      403,
+      'Bearer error="insufficient_scope", scope="waybill:metrics"',
+    ]);
+    expect(await refused.text()).not.toContain("office.greet");
+    const asked = { headers: { authorization: "Bearer the-token-of-prometheus" } };
+    expect(await statusOf(`${server.url}/metrics`, asked)).toBe(200);
+    expect(await statusOf(`${server.url}/metrics`)).toBe(401);
+  });
+
+  it.each([true, false])(
+    "RE-30 is ready once its sources were tried, and not any more when it says so (http: %s)",
+    async (http) => {
+      const gateway = handGateway(operations());
+      let mounted = (): void => {};
+      const ready = new Promise<void>((resolve) => {
+        mounted = resolve;
+      });
+      const server = await serveRoutedGateway({ ...gateway, ready }, loadedConfig({ serve: { http } }), {});
+      open.push(() => server.close({ timeoutMs: 0 }));
+      const probe = async (path: string) => {
+        const response = await fetch(server.url + path);
+        return [response.status, ((await response.json()) as { status: string }).status];
+      };
+      expect(await probe("/ready")).toEqual([503, "starting"]);
+      expect(await probe("/health")).toEqual([200, "ok"]);
+      mounted();
+      await ready;
+      expect(await probe("/ready")).toEqual([200, "ok"]);
+      server.announceClose();
+      expect(await probe("/ready")).toEqual([503, "closing"]);
+      expect(await probe("/health")).toEqual([200, "ok"]);
+      const served = await fetch(`${server.url}/`);
+      expect([served.status, served.headers.get("connection")]).toEqual([200, "close"]);
+      if (http) expect(await statusOf(`${server.url}/openapi.json`)).toBe(200);
+    },
+  );
 
   it("RE-30 lets pages of allowed origins read what the gateway says of itself", async () => {
     const { server } = await start({ serve: { origins: ["https://app.example"] } });
@@ -220,7 +279,7 @@ describe("serveGateway", () => {
       expect([path, await statusOf(server.url + path, wrong)]).toEqual([path, 401]);
     }
     for (const path of ["/health", "/ready", "/docs"]) expect(await statusOf(server.url + path)).toBe(200);
-    for (const path of ["/", "/metrics", "/openapi.json"]) {
+    for (const path of ["/", "/openapi.json"]) {
       expect(await statusOf(server.url + path, bearer)).toBe(200);
     }
     const greet = `${server.url}/api/office/greet`;
@@ -452,6 +511,33 @@ describe("serveGateway", () => {
       expect(JSON.stringify(whole)).toContain("x".repeat(1_000));
       expect(await links({ "dev.waybill/format": "status-envelope" })).toHaveLength(1);
     });
+
+    it.each(["mcp", "tool-envelope", "tiered-envelope", "status-envelope"] as const)(
+      "X-10 holds the budget of an operation in the format %s over MCP, and sends all over HTTP",
+      async (format) => {
+        const { server, gateway } = await start();
+        const client = await connect(kind, server);
+        await client.listTools({ _meta: { "dev.waybill/format": format } });
+        const rowsOf = (result: unknown) => (decodeToolResult(result).data as { rows: number[] }).rows;
+        const call = async (name: string) =>
+          (await callTool(client, name, { "dev.waybill/format": format })) as CallToolResult;
+        gateway.budgets.set("office.rows", 100).set("office.fixed", 100);
+        const cut = await call("office_rows");
+        const kept = rowsOf(cut).length;
+        expect(kept).toBeGreaterThan(20);
+        expect(JSON.stringify({ rows: rowsOf(cut) }).length).toBeLessThanOrEqual(100);
+        expect(cut._meta?.[RESULT_META_KEY]).toMatchObject({
+          cuts: [{ pointer: "/rows", kind: "items", kept, total: 500 }],
+        });
+        const whole = await call("office_fixed");
+        expect(rowsOf(whole)).toEqual(ROWS);
+        expect(whole._meta?.[RESULT_META_KEY]).toMatchObject({ uncut: { budget: 100 } });
+        const accept = `application/vnd.waybill.${format}+json`;
+        const response = await fetch(`${server.url}/api/office/rows`, { headers: { accept } });
+        expect(rowsOf(await response.json())).toEqual(ROWS);
+        expect(await (await fetch(`${server.url}/api/office/rows`)).json()).toEqual({ rows: ROWS });
+      },
+    );
 
     it("RE-30 says that a source is down to whoever calls a tool of it that nobody knows yet", async () => {
       const { server, gateway } = await start();

@@ -32,6 +32,9 @@ interface RoutedGatewayOptions extends ServeGatewayOptions {
   readonly holders?: TokenHolders | undefined;
 }
 
+/** Milliseconds after which a gateway counts as ready, though sources are still being tried for the first time. */
+const READY_MS = 30_000;
+
 /** A gateway that listens. */
 export interface GatewayServer {
   /** Scheme, address and port. */
@@ -42,6 +45,8 @@ export interface GatewayServer {
    * everything stays as it was but for who may call: tokens that are gone are refused all the same.
    */
   reload(loaded: LoadedConfig): Promise<void>;
+  /** Says 503 at `/ready` from now on, so that load balancers look elsewhere, and serves everything as before until `close`. */
+  announceClose(): void;
   /** Stops listening, waits for what runs, and ends it after `timeoutMs`. */
   close(options?: { /** @default `serve.drainMs` */ readonly timeoutMs?: number | undefined }): Promise<void>;
 }
@@ -100,6 +105,12 @@ class ListeningGateway implements GatewayServer {
     this.#front = asConfig(
       () => new GatewayFront(this.#settings, { parts, auth, metrics, telemetry, routes, onWarning }),
     );
+    // A source that takes for ever keeps nobody from using the others.
+    const patience = setTimeout(() => this.#front.open(), READY_MS).unref();
+    void gateway.ready.then(() => {
+      clearTimeout(patience);
+      this.#front.open();
+    });
   }
 
   get url(): string {
@@ -137,6 +148,10 @@ class ListeningGateway implements GatewayServer {
   } = {}): Promise<void> {
     this.#closing ??= this.#close(timeoutMs);
     return this.#closing;
+  }
+
+  announceClose(): void {
+    this.#front.close();
   }
 
   async #reload(loaded: LoadedConfig): Promise<void> {

@@ -31,6 +31,8 @@ export interface ServeSettings {
 export const DEFAULT_PORT = 4_100;
 /** Milliseconds that calls have to end unless the config says otherwise. */
 export const DRAIN_MS = 10_000;
+/** Milliseconds that `waybill serve` goes on after SIGTERM unless it is told otherwise. */
+export const LAME_DUCK_MS = 5_000;
 const WILDCARDS = new Set(["0.0.0.0", "::", ""]);
 
 /** Reads settings; throws a `ConfigError` where everybody would be let in. */

@@ -1,6 +1,21 @@
 /** The sources of the gateway, in the order of its config. */
 export interface SourcesAnswer {
   readonly sources: readonly SourceView[];
+  /** What crossed the bus, by the end that the gateway had; for operators, once something did. */
+  readonly bus?: readonly BusTraffic[];
+}
+
+/** Calls on the bus at one end of it, since the inspector is there. */
+export interface BusTraffic {
+  /** The gateway asked others, or answered them. */
+  readonly end: "caller" | "handler";
+  /** Calls that have ended. */
+  readonly calls: number;
+  readonly errors: number;
+  /** Values of subscriptions. */
+  readonly values: number;
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
 }
 
 /** One source; who is no operator is told neither `target` nor what was left out, and a reason in our words. */

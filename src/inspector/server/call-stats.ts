@@ -1,4 +1,5 @@
-import type { CallStats } from "../protocol.ts";
+import type { Observer } from "../../gateway/serve/observe/observer.ts";
+import type { BusTraffic, CallStats } from "../protocol.ts";
 import type { CallLog } from "./call-log.ts";
 import { maySee, type Viewer } from "./viewer.ts";
 
@@ -21,11 +22,38 @@ export function statsBySource(log: CallLog, viewer: Viewer): ReadonlyMap<string,
     const tally = tallies.get(source) ?? { count: 0, errors: 0, durations: [] };
     tallies.set(source, tally);
     tally.count += 1;
-    // One that its caller gave up did not fail; a tool may call its own errors so.
-    if (outcome === "tool_error" || (outcome === "call_error" && code !== "ABORTED")) tally.errors += 1;
+    if (isFailure(outcome, code)) tally.errors += 1;
     if (type !== "subscription") tally.durations.push(durationMs ?? 0);
   }
   return new Map(Array.from(tallies, ([source, tally]) => [source, toStats(tally)] as const));
+}
+
+/** What crossed the bus since it was created, by the end that the gateway had of each call. */
+export class BusTally {
+  readonly #ends = new Map<string, { -readonly [Field in keyof BusTraffic]: BusTraffic[Field] }>();
+
+  take(call: Parameters<Observer["busCall"]>[0]): void {
+    const { end, type, outcome, code, sentBytes = 0, receivedBytes = 0 } = call;
+    const none = { end, calls: 0, errors: 0, values: 0, sentBytes: 0, receivedBytes: 0 };
+    const tally = this.#ends.get(end) ?? none;
+    this.#ends.set(end, tally);
+    tally.sentBytes += sentBytes;
+    tally.receivedBytes += receivedBytes;
+    if (type === "responded" && outcome === undefined) tally.values += 1;
+    if (outcome === undefined) return;
+    tally.calls += 1;
+    if (isFailure(outcome, code)) tally.errors += 1;
+  }
+
+  /** Copies of what is counted, of the ends that there were calls at. */
+  traffic(): readonly BusTraffic[] {
+    return Array.from(this.#ends.values(), (tally) => ({ ...tally }));
+  }
+}
+
+/** One that its caller gave up did not fail; a tool may call its own errors so. */
+function isFailure(outcome: string, code: string | undefined): boolean {
+  return outcome === "tool_error" || (outcome === "call_error" && code !== "ABORTED");
 }
 
 function toStats({ count, errors, durations }: Tally): CallStats {

@@ -4,9 +4,10 @@ import { CallError } from "../../core/errors/errors.ts";
 import { SecretMask } from "../../gateway/config/secret-mask.ts";
 import { callerKey } from "../../gateway/serve/caller-key.ts";
 import { NodeRequest } from "../../openapi/server/node-exchange.ts";
-import type { AnswerAsk, CallView, RetryAnswer, RetryAsk } from "../protocol.ts";
+import type { AnswerAsk, CallView, RetryAnswer, RetryAsk, SourcesAnswer } from "../protocol.ts";
 import type { LookAsk } from "./answer-look.ts";
 import { CallLog } from "./call-log.ts";
+import { BusTally } from "./call-stats.ts";
 import { badRequest, noLongerLetIn } from "./failure-of.ts";
 import { findVisible } from "./find-visible.ts";
 import { helloOf } from "./hello-of.ts";
@@ -56,6 +57,8 @@ type PostedAnswer = (posted: Posted, request: PageRequest) => PageAnswer | Promi
 export class InspectorApi {
   readonly #options: InspectorOptions;
   readonly #log: CallLog;
+  readonly #bus = new BusTally();
+  readonly #stopObserving: () => void;
   readonly #rows: OperationRows;
   readonly #feeds: LiveFeeds;
   readonly #questions = new OpenQuestions();
@@ -83,6 +86,7 @@ export class InspectorApi {
     });
     this.#options = options;
     this.#log = log;
+    this.#stopObserving = observer.listen({ bus: (call) => this.#bus.take(call) });
     this.#feeds = new LiveFeeds({
       log,
       gateway,
@@ -130,6 +134,7 @@ export class InspectorApi {
     try {
       await this.#runs.close(timeoutMs);
     } finally {
+      this.#stopObserving();
       this.#log.close();
       await this.#thread.close();
     }
@@ -156,10 +161,7 @@ export class InspectorApi {
     return new Map<string, Get>([
       ["hello", ({ viewer }) => ({ value: helloOf(loaded(), command, viewer) })],
       ["live", (request) => this.#follow(request)],
-      [
-        "sources",
-        ({ viewer }) => ({ value: { sources: viewsOfSources({ gateway, log: this.#log }, viewer) } }),
-      ],
+      ["sources", ({ viewer }) => ({ value: this.#sources(viewer) })],
       ["operations", ({ viewer }) => ({ json: this.#rows.jsonFor(viewer.identity) })],
       [
         "operation",
@@ -197,6 +199,13 @@ export class InspectorApi {
       ["formats", looked("formats")],
       ["decode", looked("decode")],
     ]);
+  }
+
+  /** Traffic on the bus is everybody's, so that only operators are told. */
+  #sources(viewer: Viewer): SourcesAnswer {
+    const sources = viewsOfSources({ gateway: this.#options.gateway, log: this.#log }, viewer);
+    const bus = viewer.isOperator ? this.#bus.traffic() : [];
+    return bus.length === 0 ? { sources } : { sources, bus };
   }
 
   #follow({ message, response, viewer }: PageRequest): PageAnswer {

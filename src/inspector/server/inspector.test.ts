@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { as, type InspectedGateway, inspectGateway, TOKENS } from "../../../test/inspected-gateway.ts";
-import { query, stream } from "../../../test/make-operation.ts";
+import { query, rejection, stream } from "../../../test/make-operation.ts";
+import { createMemoryBus } from "../../call/memory-bus.ts";
+import { PendingRequestMap } from "../../call/pending-request-map.ts";
 import type { GatewayConfig } from "../../gateway/config/gateway-config.ts";
 import { SecretMask } from "../../gateway/config/secret-mask.ts";
 import type {
@@ -148,6 +150,20 @@ describe("the inspector's API", () => {
     expect(await right.json()).toEqual({ issues: [] });
     const denied = await validate({ operation: "desk.private", input: {} });
     expect(await failureOf(denied)).toEqual([404, "OPERATION_NOT_FOUND"]);
+  });
+
+  it("RE-17 shows what crossed the bus to operators alone, once something did", async () => {
+    const inspected = await start(AUTH);
+    const bus = async (name: keyof typeof TOKENS) =>
+      (await inspected.get<SourcesAnswer>("sources", { headers: as(name) })).bus;
+    expect(await bus("olga")).toBeUndefined();
+    const memory = createMemoryBus();
+    memory.onCall(inspected.observer.busCall);
+    await rejection(new PendingRequestMap(memory).call("desk.nobody"));
+    expect(await bus("olga")).toEqual([
+      { end: "caller", calls: 1, errors: 1, values: 0, sentBytes: 0, receivedBytes: 0 },
+    ]);
+    expect(await bus("bob")).toBeUndefined();
   });
 
   it("shows sources whole to operators alone, and keeps retries to them", async () => {

@@ -1,3 +1,4 @@
+import { Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { CallError } from "../../../core/errors/errors.ts";
 import type { LogConfig } from "../../config/gateway-config.ts";
@@ -110,5 +111,41 @@ describe("lines of the log", () => {
     const plain = await create({}, { isTerminal: true, env: { NO_COLOR: "1" } });
     plain.log.info("hello", { a: "b c", n: 1 });
     expect(plain.lines[0]).toMatch(/^\d\d:\d\d:\d\d\.\d{3} INFO {2}hello a="b c" n=1\n$/);
+  });
+});
+
+describe.each(["json", "text"] as const)("a log that nobody reads, %s", (format) => {
+  it("RE-30 holds up nobody, keeps a mebibyte, and counts what it dropped once it is read again", async () => {
+    const seen: string[] = [];
+    const waiting: (() => void)[] = [];
+    let isRead = false;
+    const stream = new Writable({
+      write(chunk: Buffer, _, done) {
+        seen.push(chunk.toString());
+        if (isRead) done();
+        else waiting.push(done);
+      },
+    });
+    const log = await createLogger({
+      config: { format },
+      secrets: new SecretMask(),
+      env: {},
+      isTerminal: false,
+      stream,
+    });
+    const line = "x".repeat(1_000);
+    for (let n = 0; n < 5_000; n++) log.info(line);
+    expect(stream.writableLength).toBeGreaterThan(1_048_576);
+    expect(stream.writableLength).toBeLessThan(1_048_576 + 4_096);
+    isRead = true;
+    for (const done of waiting.splice(0)) done();
+    await new Promise((resolve) => setImmediate(resolve));
+    const kept = seen.length;
+    log.info("after");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(seen[kept]).toContain("lines of the log were dropped");
+    expect(seen[kept]).toMatch(new RegExp(`dropped"?[=:]${5_000 - kept}\\b`));
+    expect(seen[kept + 1]).toContain("after");
+    stream.emit("error", new Error("EPIPE"));
   });
 });

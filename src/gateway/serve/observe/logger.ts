@@ -1,3 +1,4 @@
+import type { Writable } from "node:stream";
 import type { LogConfig } from "../../config/gateway-config.ts";
 import type { SecretMask } from "../../config/secret-mask.ts";
 import { toLogFields } from "./log-fields.ts";
@@ -34,9 +35,14 @@ export interface LoggerOptions {
   readonly env?: NodeJS.ProcessEnv | undefined;
   /** Whether people read along. @default whether stderr is a terminal */
   readonly isTerminal?: boolean | undefined;
-  /** Gets whole lines. @default stderr, at once, so that nothing is lost when the process ends */
+  /** Gets whole lines. @default they go to `stream` */
   readonly write?: ((line: string) => void) | undefined;
+  /** Where lines go. One that nobody reads keeps a mebibyte of them; more are dropped, and counted once it is read again. @default stderr */
+  readonly stream?: Pick<Writable, "write" | "writableLength" | "on" | "listeners"> | undefined;
 }
+
+/** Bytes that wait for whoever reads the log; a line that comes then is dropped. */
+const MOST_WAITING = 1_048_576;
 
 /** Masks of earlier configs that still count. */
 const MOST_MASKS = 16;
@@ -47,10 +53,31 @@ type Write = (level: GatewayLogLevel, message: string, fields: LogFields) => voi
 export async function createLogger(options: LoggerOptions): Promise<GatewayLogger> {
   const { config = {}, env = process.env, isTerminal = process.stderr.isTTY === true } = options;
   const isText = (config.format ?? (isTerminal ? "text" : "json")) === "text";
+  const { stream = process.stderr } = options;
+  // A reader that has left is no reason to end.
+  if (options.write === undefined && !stream.listeners("error").includes(ignore)) stream.on("error", ignore);
+  const writeLine = options.write ?? ((line: string): void => void stream.write(line));
   const write = isText
-    ? await createTextWrite(options.write ?? writeStderr, wantsColours(env, isTerminal))
-    : await createJsonWrite(options.write);
-  return new MaskingLogger(write, options.secrets, config.level);
+    ? await createTextWrite(writeLine, wantsColours(env, isTerminal))
+    : await createJsonWrite(writeLine);
+  const isFull = (): boolean => options.write === undefined && stream.writableLength > MOST_WAITING;
+  return new MaskingLogger(dropping(write, isFull), options.secrets, config.level);
+}
+
+function ignore(): void {}
+
+/** Drops lines while nobody reads those before them: a log must not hold up what it tells of. How many were is told when there is room again. */
+function dropping(write: Write, isFull: () => boolean): Write {
+  let dropped = 0;
+  return (level, message, fields) => {
+    if (isFull()) {
+      dropped += 1;
+      return;
+    }
+    if (dropped > 0) write("warn", "lines of the log were dropped: nobody read them", { dropped });
+    dropped = 0;
+    write(level, message, fields);
+  };
 }
 
 class MaskingLogger implements GatewayLogger {
@@ -97,11 +124,8 @@ async function createTextWrite(write: (line: string) => void, isColoured: boolea
     write(writeTextLine({ level, message, fields, colours, now: new Date() }));
 }
 
-async function createJsonWrite(write: ((line: string) => void) | undefined): Promise<Write> {
+async function createJsonWrite(write: (line: string) => void): Promise<Write> {
   const { pino } = await import("pino");
-  const destination = write === undefined ? pino.destination({ fd: 2, sync: true }) : { write };
-  // A reader that has left is no reason to end.
-  if ("on" in destination) destination.on("error", () => {});
   const logger = pino(
     {
       level: "debug",
@@ -110,11 +134,7 @@ async function createJsonWrite(write: ((line: string) => void) | undefined): Pro
       formatters: { level: (label) => ({ level: label }) },
       serializers: {},
     },
-    destination,
+    { write },
   );
   return (level, message, fields) => logger[level](fields, message);
-}
-
-function writeStderr(line: string): void {
-  process.stderr.write(line);
 }

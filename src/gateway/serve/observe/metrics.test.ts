@@ -1,7 +1,15 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
+import { collect, query, rejection, stream } from "../../../../test/make-operation.ts";
+import { serveCalls } from "../../../call/call-handler.ts";
+import { PendingRequestMap } from "../../../call/pending-request-map.ts";
+import { createMemoryTransport } from "../../../call/wire/memory-transport.ts";
+import { createWireBus } from "../../../call/wire/wire-bus.ts";
+import { toolError } from "../../../core/envelope/envelope.ts";
+import { OperationRegistry } from "../../../core/registry/registry.ts";
 import type { CallRecord } from "./call-record.ts";
 import { Metrics, type MetricsOptions } from "./metrics.ts";
+import { createObserver } from "./observer.ts";
 import { writeMetric } from "./prometheus-text.ts";
 
 const open: Metrics[] = [];
@@ -150,6 +158,43 @@ describe("Metrics", () => {
     expect(named(metrics, "process_resident_memory_bytes")[0]?.value).toBeGreaterThan(1e6);
     expect(named(metrics, "process_uptime_seconds")[0]?.value).toBeGreaterThan(0);
     expect(named(metrics, "nodejs_eventloop_lag_max_seconds")[0]?.value).toBeGreaterThanOrEqual(0);
+  });
+
+  it("RE-17 counts calls on a bus by end, outcome and code, with durations, values and bytes", async () => {
+    const metrics = create();
+    expect(metrics.text()).not.toContain("waybill_bus");
+    const bus = createWireBus(createMemoryTransport());
+    bus.onCall(createObserver({ metrics }).busCall);
+    const operations = [
+      query("desk.say", (input) => input),
+      query("desk.no", () => toolError(0, { code: "MADE_UP" })),
+      query("desk.hang", () => new Promise(() => {})),
+      stream("desk.two", async function* () {
+        yield* [1, 2];
+      }),
+    ];
+    await serveCalls(new OperationRegistry(operations), bus);
+    const map = new PendingRequestMap(bus);
+    await map.call("desk.say", "x".repeat(1_000));
+    await map.call("desk.no");
+    await collect(map.subscribe("desk.two"));
+    await rejection(map.call("desk.nobody"));
+    const hanging = rejection(map.call("desk.hang"));
+    const at = (name: string, labels: Record<string, string>) =>
+      named(metrics, name).find((one) => JSON.stringify(one.labels) === JSON.stringify(labels))?.value;
+    const caller = { end: "caller" };
+    expect(at("waybill_bus_calls_total", { ...caller, outcome: "ok", code: "" })).toBe(2);
+    expect(at("waybill_bus_calls_total", { ...caller, outcome: "tool_error", code: "other" })).toBe(1);
+    expect(at("waybill_bus_calls_total", { ...caller, outcome: "call_error", code: "NO_RESPONDER" })).toBe(1);
+    expect(at("waybill_bus_calls_total", { end: "handler", outcome: "ok", code: "" })).toBe(2);
+    expect(at("waybill_bus_call_duration_seconds_count", { ...caller, outcome: "ok" })).toBe(2);
+    expect(at("waybill_bus_calls_in_flight", caller)).toBe(1);
+    expect(at("waybill_bus_values_total", caller)).toBe(2);
+    expect(at("waybill_bus_bytes_total", { ...caller, direction: "received" })).toBeGreaterThan(1_000);
+    expect(metrics.text()).not.toContain("MADE_UP");
+    await bus.close();
+    await hanging;
+    expect(at("waybill_bus_calls_in_flight", caller)).toBe(0);
   });
 
   it("RE-30 X-6 writes any label so that it is read back, but for characters that are none", () => {

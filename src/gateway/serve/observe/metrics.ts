@@ -1,4 +1,5 @@
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
+import type { CallObservation } from "../../../call/call-observer.ts";
 import { isErrorCode } from "../../../core/errors/error-codes.ts";
 import type { SourceReport } from "../../sources/source.ts";
 import type { CallRecord } from "./call-record.ts";
@@ -39,6 +40,7 @@ export class Metrics {
   readonly #calls = new Map<string, Counted>();
   readonly #durations = new Map<string, Durations>();
   readonly #sources = new Set<string>();
+  readonly #bus = new BusCounts();
   readonly #lag: IntervalHistogram = monitorEventLoopDelay({ resolution: 20 });
   #running = 0;
   #cacheHits = 0;
@@ -61,6 +63,11 @@ export class Metrics {
     this.#time(record);
   }
 
+  /** A step of a call on the bus. */
+  busCall(call: CallObservation): void {
+    this.#bus.take(call);
+  }
+
   /** All of it in the text format of Prometheus, version 0.0.4. */
   text(): string {
     return [
@@ -69,12 +76,13 @@ export class Metrics {
         "waybill_call_duration_seconds",
         "histogram",
         "How long calls took, waiting included.",
-        this.#durationSamples(),
+        samplesOf(this.#durations.values()),
       ),
       writeMetric("waybill_calls_in_flight", "gauge", "Calls that run now.", [{ value: this.#running }]),
       writeMetric("waybill_cache_hits_total", "counter", "Calls answered from the cache.", [
         { value: this.#cacheHits },
       ]),
+      ...this.#bus.metrics(),
       ...this.#sourceMetrics(),
       ...this.#processMetrics(),
     ].join("");
@@ -87,53 +95,18 @@ export class Metrics {
 
   #count({ operation, source = "", isKnown, outcome, code: said = "" }: CallRecord): void {
     const { series = 10_000 } = this.#options;
-    // Tools make up codes of their own.
-    const code = said === "" || isErrorCode(said) ? said : OTHER;
+    const code = countedCode(said);
     const known = isKnown
       ? { operation, source, outcome, code }
       : { operation: OTHER, source: OTHER, outcome, code };
     const key = keyOf(known);
-    const found = this.#calls.get(key);
-    if (found !== undefined) {
-      found.value += 1;
-      return;
-    }
-    const isFull = this.#calls.size >= series;
-    const labels = isFull ? { operation: OTHER, source: OTHER, outcome, code } : known;
-    const other = isFull ? this.#calls.get(keyOf(labels)) : undefined;
-    if (other !== undefined) other.value += 1;
-    else this.#calls.set(keyOf(labels), { labels, value: 1 });
+    const isFull = this.#calls.size >= series && !this.#calls.has(key);
+    addTo(this.#calls, isFull ? { operation: OTHER, source: OTHER, outcome, code } : known, 1);
   }
 
   #time({ source = OTHER, outcome, durationMs }: CallRecord): void {
     if (!this.#sources.has(source) && this.#sources.size < MOST_SOURCES) this.#sources.add(source);
-    const labels = { source: this.#sources.has(source) ? source : OTHER, outcome };
-    const key = keyOf(labels);
-    const durations = this.#durations.get(key) ?? {
-      labels,
-      buckets: BUCKETS.map(() => 0),
-      sum: 0,
-      count: 0,
-    };
-    this.#durations.set(key, durations);
-    const seconds = durationMs / 1_000;
-    durations.sum += seconds;
-    durations.count += 1;
-    const at = BUCKETS.findIndex((bound) => seconds <= bound);
-    if (at !== -1) durations.buckets[at] = (durations.buckets[at] as number) + 1;
-  }
-
-  *#durationSamples(): Generator<Sample> {
-    for (const { labels, buckets, sum, count } of this.#durations.values()) {
-      let below = 0;
-      for (const [i, bound] of BUCKETS.entries()) {
-        below += buckets[i] as number;
-        yield { suffix: "_bucket", labels: { ...labels, le: String(bound) }, value: below };
-      }
-      yield { suffix: "_bucket", labels: { ...labels, le: "+Inf" }, value: count };
-      yield { suffix: "_sum", labels, value: sum };
-      yield { suffix: "_count", labels, value: count };
-    }
+    timeInto(this.#durations, { source: this.#sources.has(source) ? source : OTHER, outcome }, durationMs);
   }
 
   #sourceMetrics(): readonly string[] {
@@ -176,6 +149,80 @@ export class Metrics {
       gauge("nodejs_eventloop_lag_mean_seconds", "Delay of timers since the last look.", lag.mean || 0),
       gauge("nodejs_eventloop_lag_max_seconds", "The longest of those delays.", lag.max || 0),
     ];
+  }
+}
+
+/** What is counted of calls on the bus, by the end of the gateway: few series, whatever is called. */
+class BusCounts {
+  readonly #calls = new Map<string, Counted>();
+  readonly #durations = new Map<string, Durations>();
+  readonly #running = new Map<string, Counted>();
+  readonly #values = new Map<string, Counted>();
+  readonly #bytes = new Map<string, Counted>();
+
+  take(call: CallObservation): void {
+    const { end, type, sentBytes, receivedBytes } = call;
+    if (sentBytes !== undefined) addTo(this.#bytes, { end, direction: "sent" }, sentBytes);
+    if (receivedBytes !== undefined) addTo(this.#bytes, { end, direction: "received" }, receivedBytes);
+    if (type === "requested") addTo(this.#running, { end }, 1);
+    else if (call.outcome === undefined) addTo(this.#values, { end }, 1);
+    else this.#end(call);
+  }
+
+  /** Nothing before the first call: most gateways have no bus. */
+  metrics(): readonly string[] {
+    if (this.#running.size === 0) return [];
+    const durations = samplesOf(this.#durations.values());
+    return [
+      writeMetric("waybill_bus_calls_total", "counter", "Bus calls that have ended.", this.#calls.values()),
+      writeMetric("waybill_bus_call_duration_seconds", "histogram", "How long bus calls took.", durations),
+      writeMetric("waybill_bus_calls_in_flight", "gauge", "Bus calls that run now.", this.#running.values()),
+      writeMetric("waybill_bus_values_total", "counter", "Values of subscriptions.", this.#values.values()),
+      writeMetric("waybill_bus_bytes_total", "counter", "Requests and answers.", this.#bytes.values()),
+    ];
+  }
+
+  #end(call: Extract<CallObservation, { readonly outcome: string }>): void {
+    const { end, outcome, code = "", durationMs } = call;
+    addTo(this.#running, { end }, -1);
+    addTo(this.#calls, { end, outcome, code: countedCode(code) }, 1);
+    timeInto(this.#durations, { end, outcome }, durationMs);
+  }
+}
+
+/** Tools make up codes of their own. */
+function countedCode(code: string): string {
+  return code === "" || isErrorCode(code) ? code : OTHER;
+}
+
+function addTo(counts: Map<string, Counted>, labels: Counted["labels"], amount: number): void {
+  const key = keyOf(labels);
+  const found = counts.get(key);
+  if (found === undefined) counts.set(key, { labels, value: amount });
+  else found.value += amount;
+}
+
+function timeInto(all: Map<string, Durations>, labels: Durations["labels"], durationMs: number): void {
+  const key = keyOf(labels);
+  const durations = all.get(key) ?? { labels, buckets: BUCKETS.map(() => 0), sum: 0, count: 0 };
+  all.set(key, durations);
+  const seconds = durationMs / 1_000;
+  durations.sum += seconds;
+  durations.count += 1;
+  const at = BUCKETS.findIndex((bound) => seconds <= bound);
+  if (at !== -1) durations.buckets[at] = (durations.buckets[at] as number) + 1;
+}
+
+function* samplesOf(all: Iterable<Durations>): Generator<Sample> {
+  for (const { labels, buckets, sum, count } of all) {
+    let below = 0;
+    for (const [i, bound] of BUCKETS.entries()) {
+      below += buckets[i] as number;
+      yield { suffix: "_bucket", labels: { ...labels, le: String(bound) }, value: below };
+    }
+    yield { suffix: "_bucket", labels: { ...labels, le: "+Inf" }, value: count };
+    yield { suffix: "_sum", labels, value: sum };
+    yield { suffix: "_count", labels, value: count };
   }
 }
 

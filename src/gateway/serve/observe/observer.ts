@@ -1,3 +1,4 @@
+import type { CallObservation } from "../../../call/call-observer.ts";
 import { isErrorEnvelope, type ResponseEnvelope } from "../../../core/envelope/envelope.ts";
 import { type CallError, toCallError } from "../../../core/errors/errors.ts";
 import type { CallHook, HookedCall, Hooks, SubscribeHook } from "../../../core/execution/hooks.ts";
@@ -33,6 +34,8 @@ export interface CallListener {
   value?(envelope: ResponseEnvelope, call: HookedCall): void;
   /** Hears how a call ended; what came back is for those who show it, and is in no record. */
   end?(record: CallRecord, call: HookedCall, ended: CallEnd): void;
+  /** Hears each step of a call on the bus, as the gateway's end of it saw it. */
+  bus?(call: CallObservation): void;
 }
 
 /** What a call came to: an envelope, an error, or neither for a subscription that was read or left. */
@@ -47,6 +50,8 @@ export interface Observer extends Hooks {
   readonly subscribe: SubscribeHook;
   /** Tells of a call that was not run: it was answered as the first one of its idempotency key. */
   readonly replay: (call: ReplayedCall) => void;
+  /** Tells of a step of a call on the bus: an observer for `onCall` of a bus. */
+  readonly busCall: (call: CallObservation) => void;
   /** Calls that run now. */
   readonly running: number;
   /** Tells someone of calls from now on; at most 100 may listen. Returns how to stop. */
@@ -113,6 +118,13 @@ class CallObserver implements Observer {
     const call = { operationId: operation.id, operation, input, context };
     const observed = this.#begin(call, performance.now() - durationMs);
     observed.end({ outcome, ...(code !== undefined && { code }) }, {});
+  };
+
+  readonly busCall = (call: CallObservation): void => {
+    const { metrics, telemetry } = this.#options;
+    metrics?.busCall(call);
+    telemetry?.busCall(call);
+    this.#tell((listener) => listener.bus?.(call));
   };
 
   async *#watch(

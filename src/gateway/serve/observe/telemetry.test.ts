@@ -2,8 +2,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { context, metrics, propagation, trace } from "@opentelemetry/api";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { query, until } from "../../../../test/make-operation.ts";
+import { query, rejection, until } from "../../../../test/make-operation.ts";
 import { handGateway, loadedConfig } from "../../../../test/served-gateway.ts";
+import { serveCalls } from "../../../call/call-handler.ts";
+import { createMemoryBus } from "../../../call/memory-bus.ts";
+import { PendingRequestMap } from "../../../call/pending-request-map.ts";
 import { toolError } from "../../../core/envelope/envelope.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { OperationRegistry } from "../../../core/registry/registry.ts";
@@ -24,6 +27,7 @@ interface SentSpan {
   readonly attributes: readonly { readonly key: string; readonly value: Record<string, unknown> }[];
 }
 
+const OBSERVED = { type: "requested", operationId: "desk.say", requestId: "r" } as const;
 const SERVER = 2;
 const INTERNAL = 1;
 
@@ -155,6 +159,20 @@ describe("createTelemetry", () => {
     expect(sent).toMatch(/"service\.name","value":\{"stringValue":"waybill"\}/);
     expect(sent).not.toContain("planted");
     expect(sent).not.toContain("process.command");
+  });
+
+  it("RE-17 sends what crosses a bus as metrics, by end and outcome", async () => {
+    const bus = createMemoryBus();
+    bus.onCall(createObserver({ telemetry }).busCall);
+    await serveCalls(new OperationRegistry([query("desk.say", () => "planted-output")]), bus);
+    const map = new PendingRequestMap(bus);
+    await map.call("desk.say", "planted-input");
+    await rejection(map.call("planted.operation"));
+    telemetry?.busCall({ ...OBSERVED, end: "caller", sentBytes: 7 });
+    telemetry?.busCall({ ...OBSERVED, end: "caller", receivedBytes: 8 });
+    const names = ["waybill.bus.calls", "waybill.bus.call.duration", "waybill.bus.bytes", "NO_RESPONDER"];
+    await until(() => bodies.some((body) => names.every((name) => body.includes(name))));
+    expect(bodies.join("\n")).not.toContain("planted");
   });
 
   it("RE-30 uses what the process has registered itself", async () => {

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Context, Counter, Histogram, Span, Tracer } from "@opentelemetry/api";
+import type { CallObservation } from "../../../call/call-observer.ts";
 import { isErrorCode } from "../../../core/errors/error-codes.ts";
 import type { HookedCall } from "../../../core/execution/hooks.ts";
 import type { Metadata } from "../../../core/operation/operation-context.ts";
@@ -59,6 +60,9 @@ export class Telemetry implements CallTelemetry {
   readonly #tracer: Tracer;
   readonly #calls: Counter;
   readonly #durations: Histogram;
+  readonly #busCalls: Counter;
+  readonly #busDurations: Histogram;
+  readonly #busBytes: Counter;
   /** What the request that is being answered says about the trace it belongs to. */
   readonly #remote = new AsyncLocalStorage<Metadata>();
 
@@ -71,6 +75,17 @@ export class Telemetry implements CallTelemetry {
     this.#durations = meter.createHistogram("waybill.call.duration", {
       unit: "s",
       description: "How long calls took, waiting included.",
+    });
+    this.#busCalls = meter.createCounter("waybill.bus.calls", {
+      description: "Calls on the bus that have ended.",
+    });
+    this.#busDurations = meter.createHistogram("waybill.bus.call.duration", {
+      unit: "s",
+      description: "How long calls on the bus took.",
+    });
+    this.#busBytes = meter.createCounter("waybill.bus.bytes", {
+      unit: "By",
+      description: "Bytes of requests and answers on the bus.",
     });
   }
 
@@ -110,6 +125,24 @@ export class Telemetry implements CallTelemetry {
       within: (run) => context.with(active, run),
       end: (record) => this.#end(span, active, record),
     };
+  }
+
+  /** Counts and measures a step of a call on the bus; calls have their spans where they run. */
+  busCall(call: CallObservation): void {
+    const { end, sentBytes, receivedBytes } = call;
+    const ofEnd = { "waybill.bus.end": end };
+    if (sentBytes !== undefined) this.#busBytes.add(sentBytes, { ...ofEnd, "waybill.bus.direction": "sent" });
+    if (receivedBytes !== undefined)
+      this.#busBytes.add(receivedBytes, { ...ofEnd, "waybill.bus.direction": "received" });
+    if (call.outcome === undefined) return;
+    const { outcome, code, durationMs } = call;
+    const labels = {
+      ...ofEnd,
+      "waybill.outcome": outcome,
+      ...(code !== undefined && { "error.type": isErrorCode(code) ? code : "other" }),
+    };
+    this.#busCalls.add(1, labels);
+    this.#busDurations.record(durationMs / 1_000, labels);
   }
 
   /** Sends what is left, for two seconds at most. */

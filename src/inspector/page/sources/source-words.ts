@@ -1,8 +1,14 @@
-import type { SourceView } from "../../protocol.ts";
+import type { BusTraffic, SourceView } from "../../protocol.ts";
 import type { Tone } from "../parts/badge.tsx";
 import { counted, showFor } from "../parts/show.ts";
 
 type State = SourceView["state"];
+
+/** Which way calls on the bus go. */
+export const BUS_END_WORDS: Readonly<Record<BusTraffic["end"], string>> = {
+  caller: "Calls to others",
+  handler: "Calls from others",
+};
 
 /** What kind of place operations come from. */
 export const KIND_WORDS: Readonly<Record<SourceView["kind"], string>> = {

@@ -1,12 +1,14 @@
 import { useEffect } from "preact/hooks";
-import type { SourceView } from "../../protocol.ts";
+import type { BusTraffic, SourceView } from "../../protocol.ts";
+import { Facts } from "../parts/facts.tsx";
 import { MoreList } from "../parts/more-list.tsx";
 import { Empty, Pending } from "../parts/notice.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
+import { showBytes } from "../parts/show.ts";
 import { toHash } from "../router.ts";
 import { useSession } from "../session.ts";
 import { SourceCard } from "./source-card.tsx";
-import { summaryOf } from "./source-words.ts";
+import { BUS_END_WORDS, errorWords, summaryOf } from "./source-words.ts";
 import { useSources } from "./use-sources.ts";
 import "./sources.css";
 
@@ -54,7 +56,33 @@ export function SourcesView({ chosen }: { readonly chosen: string | undefined })
           />
         </>
       )}
+      {value?.bus !== undefined && <BusCard traffic={value.bus} />}
     </div>
+  );
+}
+
+/** What crossed the bus, each way. */
+function BusCard({ traffic }: { readonly traffic: readonly BusTraffic[] }) {
+  return (
+    <article class="card stack" aria-labelledby="bus-traffic">
+      <h3 id="bus-traffic">Bus traffic</h3>
+      <div class="sides">
+        {traffic.map(({ end, calls, errors, values, sentBytes, receivedBytes }) => (
+          <section key={end} aria-label={BUS_END_WORDS[end]}>
+            <p class="soft small">{BUS_END_WORDS[end]}</p>
+            <Facts
+              facts={[
+                ["Calls", calls.toLocaleString("en")],
+                ["Errors", errorWords({ count: calls, errors })],
+                ["Stream values", values.toLocaleString("en")],
+                ["Sent", showBytes(sentBytes)],
+                ["Received", showBytes(receivedBytes)],
+              ]}
+            />
+          </section>
+        ))}
+      </div>
+    </article>
   );
 }
 
