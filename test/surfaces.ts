@@ -2,7 +2,7 @@ import { serveCalls } from "../src/call/call-handler.ts";
 import { createMemoryBus } from "../src/call/memory-bus.ts";
 import { createRemoteRegistry } from "../src/call/remote-registry.ts";
 import type { Identity } from "../src/core/access/identity.ts";
-import type { Executor } from "../src/core/registry/executor.ts";
+import type { Executor, OperationSource } from "../src/core/registry/executor.ts";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { type CallToolResult, createResultFormat, createToolCaller } from "../src/formats/index.ts";
 import { fromMcp } from "../src/mcp/client/from-mcp.ts";
@@ -23,14 +23,21 @@ async function overMcp(registry: OperationRegistry, protocol: "2025" | "2026"): 
   const server = toMcpServer(registry);
   const http = await serveMcpHttp(server);
   const source = await fromMcp({ url: http.url, namespace: "imported", keepIds: true, protocol });
+  return imported(source, http, server);
+}
+
+interface Closing {
+  close(): Promise<void>;
+}
+
+/** A registry of what was imported; closing it closes the source, and then what served it. */
+function imported(source: OperationSource & Closing, ...servers: readonly Closing[]): Surface {
   const executor = new OperationRegistry();
   executor.registerAll(source);
   return {
     executor,
     close: async () => {
-      await source.close();
-      await http.close();
-      await server.close();
+      for (const each of [source, ...servers]) await each.close();
     },
   };
 }
@@ -53,16 +60,10 @@ export const SURFACES: Readonly<Record<string, (registry: OperationRegistry) => 
   },
   HTTP: async (registry) => {
     const http = await serveHttp(registry);
-    const source = await fromOpenApi(`${http.url}/openapi.json`, { namespace: "imported", keepIds: true });
-    const executor = new OperationRegistry();
-    executor.registerAll(source);
-    return {
-      executor,
-      close: async () => {
-        await source.close();
-        await http.close();
-      },
-    };
+    return imported(
+      await fromOpenApi(`${http.url}/openapi.json`, { namespace: "imported", keepIds: true }),
+      http,
+    );
   },
   "MCP 2025": (registry) => overMcp(registry, "2025"),
   "MCP 2026": (registry) => overMcp(registry, "2026"),

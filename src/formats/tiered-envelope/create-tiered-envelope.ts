@@ -6,7 +6,12 @@ import { nearestName } from "../../core/options/check-options.ts";
 import { markResult } from "../authored.ts";
 import { isEmpty } from "../carrier.ts";
 import type { Decoded } from "../codec.ts";
-import { ENVELOPE_CAPABILITY, parseTieredEnvelope, type TieredEnvelope } from "./tiered-envelope.ts";
+import {
+  parseTieredEnvelope,
+  TIERED_FIELDS,
+  type TieredEnvelope,
+  withEnvelopeCapability,
+} from "./tiered-envelope.ts";
 import { tieredEnvelopeCodec } from "./tiered-envelope-codec.ts";
 
 /** What `tieredEnvelope` is told; everything may be left out. */
@@ -35,20 +40,6 @@ export interface TieredFields<T = unknown> {
   readonly duration_ms?: number | undefined;
 }
 
-const FIELDS = [
-  ...[
-    "tier",
-    "tool_version",
-    "tool_id",
-    "request_id",
-    "capabilities",
-    "duration_ms",
-    "error",
-    "upgrade_hints",
-  ],
-  "data",
-];
-
 /**
  * Makes a tiered envelope, its nine fields in their order. A handler may return it: its error is the operation's, its data is checked
  * like any other, and tier, tool, request and duration are those of the call.
@@ -65,9 +56,7 @@ export function tieredEnvelope<T = null>(
     tool_version,
     tool_id,
     request_id,
-    capabilities: capabilities.includes(ENVELOPE_CAPABILITY)
-      ? capabilities
-      : [ENVELOPE_CAPABILITY, ...capabilities],
+    capabilities: withEnvelopeCapability(capabilities),
     duration_ms,
     error:
       error === undefined || error === null ? null : { ...error, error_details: error.error_details ?? null },
@@ -95,9 +84,9 @@ function readAuthored(envelope: TieredEnvelope): Decoded {
 function assertKnown(fields: object): void {
   if (!isPlainObject(fields))
     throw new TypeError("tieredEnvelope() takes an object with the envelope's fields.");
-  const unknown = Object.keys(fields).find((name) => !FIELDS.includes(name));
+  const unknown = Object.keys(fields).find((name) => !TIERED_FIELDS.includes(name));
   if (unknown === undefined) return;
-  const near = nearestName(unknown.slice(0, 80), FIELDS);
-  const hint = near === undefined ? `its fields are ${FIELDS.join(", ")}.` : `did you mean "${near}"?`;
+  const near = nearestName(unknown.slice(0, 80), TIERED_FIELDS);
+  const hint = near === undefined ? `its fields are ${TIERED_FIELDS.join(", ")}.` : `did you mean "${near}"?`;
   throw new TypeError(`A tiered envelope has no field "${unknown.slice(0, 80)}"; ${hint}`);
 }

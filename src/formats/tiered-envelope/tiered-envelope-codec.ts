@@ -16,22 +16,13 @@ import { toJsonText } from "../json-text.ts";
 import {
   ENVELOPE_CAPABILITY,
   isTieredEnvelope,
+  TIERED_FIELDS,
   type TieredEnvelope,
   type TieredError,
+  withEnvelopeCapability,
 } from "./tiered-envelope.ts";
 
 const NAME = "tiered-envelope";
-const KNOWN = [
-  "tier",
-  "tool_version",
-  "tool_id",
-  "request_id",
-  "capabilities",
-  "duration_ms",
-  "error",
-  "upgrade_hints",
-  "data",
-];
 
 /** The tiered response envelope: as structured content, and its JSON as the first text block. */
 export const tieredEnvelopeCodec = createCodec<CallToolResult>({
@@ -76,7 +67,7 @@ function toTieredEnvelope(result: ToolResult): TieredEnvelope {
     tool_version: isSemanticVersion(toolVersion) ? toolVersion : "0.0.0",
     tool_id: tool,
     request_id: requestId,
-    capabilities: toCapabilities(result),
+    capabilities: withEnvelopeCapability(result.capabilities ?? []),
     ...(extra["omitsDuration"] !== true && { duration_ms: durationMs ?? 0 }),
     error: result.isError ? toTieredError(result, extra) : null,
     upgrade_hints: result.upgradeHints ?? [],
@@ -86,10 +77,6 @@ function toTieredEnvelope(result: ToolResult): TieredEnvelope {
 }
 
 type Extra = Readonly<Record<string, unknown>>;
-
-function toCapabilities({ capabilities = [] }: ToolResult): readonly string[] {
-  return capabilities.includes(ENVELOPE_CAPABILITY) ? capabilities : [ENVELOPE_CAPABILITY, ...capabilities];
-}
 
 function toTieredError(result: ToolResult, extra: Extra): TieredError {
   const { message = result.summary ?? "The tool failed.", code, category, details } = result.error ?? {};
@@ -152,7 +139,7 @@ function jsonOf(block: unknown): unknown {
 /** What `toTieredEnvelope` would write otherwise. */
 function unusualFields(envelope: TieredEnvelope): Extra {
   const { duration_ms, error } = envelope;
-  const unknown = Object.entries(envelope).filter(([key]) => !KNOWN.includes(key));
+  const unknown = Object.entries(envelope).filter(([key]) => !TIERED_FIELDS.includes(key));
   const code = error?.error_code;
   return {
     ...(unknown.length > 0 && { envelope: Object.fromEntries(unknown) }),

@@ -25,6 +25,17 @@ export const TIERED_ERROR_CODES = [
 /** What every envelope of this version says it can do. */
 export const ENVELOPE_CAPABILITY = "envelope-v1";
 
+/** The fields of the envelope, in their order. */
+export const TIERED_FIELDS: readonly string[] = [
+  ...["tier", "tool_version", "tool_id", "request_id", "capabilities", "duration_ms"],
+  ...["error", "upgrade_hints", "data"],
+];
+
+/** Lists capabilities, the one that every envelope has among them. */
+export function withEnvelopeCapability(capabilities: readonly string[]): readonly string[] {
+  return capabilities.includes(ENVELOPE_CAPABILITY) ? capabilities : [ENVELOPE_CAPABILITY, ...capabilities];
+}
+
 /** Why a tool of a tiered product failed. */
 export interface TieredError {
   readonly error: string;

@@ -12,6 +12,7 @@ import {
   textOf,
 } from "../../core/result/call-tool-result.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
+import { linksFrom } from "../../core/result/human-text.ts";
 import type { ResultStore, StoredResult } from "../../core/result/result-store.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
 import { cutText } from "../../core/text/cut-text.ts";
@@ -315,7 +316,7 @@ function withBlocks(
   told: readonly Told[],
   linked: readonly Told[] = told,
 ): CallToolResult {
-  const firstLink = linksFrom(blocks);
+  const firstLink = linksFrom(blocks.map(({ block }) => block));
   const notes = told.length === 0 ? [] : [textBlock(told.map(({ note }) => note).join("\n"))];
   const content = [
     ...blocks.slice(0, firstLink).map(({ block }) => block),
@@ -330,11 +331,6 @@ function withBlocks(
     own.includes(from) ? [at < firstLink ? at : at + notes.length] : [],
   );
   return withFacts({ ...result, content }, { blocks: places });
-}
-
-/** Where the links begin that end a list of blocks. */
-function linksFrom(blocks: readonly Placed[]): number {
-  return blocks.findLastIndex(({ block }) => block.type !== "resource_link") + 1;
 }
 
 function charactersOf(blocks: readonly ContentBlock[]): number {
