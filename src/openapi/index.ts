@@ -1,5 +1,6 @@
 export type { BearerAuth, ResourceMetadata } from "../http/bearer.ts";
 export type { BearerKeys } from "../http/bearer-keys.ts";
+export type { AnswerHeaders, HttpAnswer, HttpRequest } from "../http/exchange.ts";
 export type { ListenOptions } from "../http/listen.ts";
 export type {
   AuthOptions,
@@ -24,7 +25,6 @@ export type { OpenApiSource, OperationNote } from "./client/openapi-source.ts";
 export type { UnusableOperation } from "./client/plan.ts";
 export type { ApiKeyAuth } from "./server/api-keys.ts";
 export type { OpenApiDocument } from "./server/document/openapi-document.ts";
-export type { AnswerHeaders, HttpAnswer, HttpRequest } from "./server/http-exchange.ts";
 export { createHttpHandler, type HttpCloseOptions, type HttpHandler } from "./server/http-handler.ts";
 export type {
   ApiInfo,

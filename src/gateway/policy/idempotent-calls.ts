@@ -4,8 +4,8 @@ import { LONGEST_DELAY } from "../../core/execution/deadline.ts";
 import type { HookedCall } from "../../core/execution/hooks.ts";
 import { isTurnedDown, turnDown } from "../../core/execution/turned-down.ts";
 import { decodeEnvelope } from "../../core/wire/wire.ts";
+import type { HttpAnswer } from "../../http/exchange.ts";
 import { digestOf, ownerOf } from "../../openapi/server/caller-digest.ts";
-import type { HttpAnswer } from "../../openapi/server/http-exchange.ts";
 import {
   type Ending,
   type IdempotencyLimits,

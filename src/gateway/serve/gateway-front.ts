@@ -2,12 +2,12 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { getRequestListener } from "@hono/node-server";
 import type { Identity } from "../../core/access/identity.ts";
 import { isMetadataPath } from "../../http/bearer.ts";
+import type { HttpAnswer, HttpRequest } from "../../http/exchange.ts";
 import { createHostGuard, type HostGuard } from "../../http/host-guard.ts";
+import { NodeRequest, sendAnswer } from "../../http/node-exchange.ts";
 import type { RequestHead } from "../../http/refusal.ts";
 import { MCP_CORS } from "../../mcp/server/http-cors.ts";
 import { createRefusal } from "../../mcp/server/http-refusal.ts";
-import type { HttpAnswer, HttpRequest } from "../../openapi/server/http-exchange.ts";
-import { NodeRequest, sendAnswer } from "../../openapi/server/node-exchange.ts";
 import type { GatewayAuth } from "./gateway-auth.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import type { CallTelemetry } from "./observe/call-telemetry.ts";

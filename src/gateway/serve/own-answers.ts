@@ -1,7 +1,7 @@
 import { CallError } from "../../core/errors/errors.ts";
 import { randomId } from "../../core/execution/request-id.ts";
+import type { HttpAnswer } from "../../http/exchange.ts";
 import { REFUSAL_CODES } from "../../openapi/server/admission.ts";
-import type { HttpAnswer } from "../../openapi/server/http-exchange.ts";
 import { problemAnswer } from "../../openapi/server/problem-answer.ts";
 import type { Refusal } from "./gateway-auth.ts";
 

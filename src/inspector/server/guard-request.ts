@@ -1,5 +1,5 @@
 import { CallError } from "../../core/errors/errors.ts";
-import type { HttpRequest } from "../../openapi/server/http-exchange.ts";
+import type { HttpRequest } from "../../http/exchange.ts";
 
 /** Throws unless a request of the API comes from the inspector's own page, or from no page at all. */
 export function assertOwnPage(request: Pick<HttpRequest, "header">): void {

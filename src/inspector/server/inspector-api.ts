@@ -3,7 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { CallError } from "../../core/errors/errors.ts";
 import { SecretMask } from "../../gateway/config/secret-mask.ts";
 import { callerKey } from "../../gateway/serve/caller-key.ts";
-import { NodeRequest } from "../../openapi/server/node-exchange.ts";
+import { NodeRequest } from "../../http/node-exchange.ts";
 import type { AnswerAsk, CallView, RetryAnswer, RetryAsk, SourcesAnswer } from "../protocol.ts";
 import type { LookAsk } from "./answer-look.ts";
 import { CallLog } from "./call-log.ts";

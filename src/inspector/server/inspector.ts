@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type CallError, isCallError, toCallError } from "../../core/errors/errors.ts";
 import type { GatewayRoute } from "../../gateway/serve/gateway-front.ts";
-import { NodeRequest, sendAnswer } from "../../openapi/server/node-exchange.ts";
+import { NodeRequest, sendAnswer } from "../../http/node-exchange.ts";
 import type { Failure } from "../protocol.ts";
 import { JSON_HEADERS } from "./answer-headers.ts";
 import { failureOf } from "./failure-of.ts";

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { CallError } from "../../core/errors/errors.ts";
-import { sendAnswer } from "../../openapi/server/node-exchange.ts";
+import { sendAnswer } from "../../http/node-exchange.ts";
 import { SAFE_HEADERS } from "./answer-headers.ts";
 import { badRequest } from "./failure-of.ts";
 import { findPageFolder, type PageFile, type PageFiles, readPageFiles } from "./page-files.ts";

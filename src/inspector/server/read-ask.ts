@@ -1,7 +1,7 @@
 import { countOpenings } from "../../core/json/json-depth.ts";
 import { JsonTextError, parseJsonText } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import type { HttpRequest } from "../../openapi/server/http-exchange.ts";
+import type { HttpRequest } from "../../http/exchange.ts";
 import type { RunAsk } from "../protocol.ts";
 import { countJsonValues } from "./count-json-values.ts";
 import { badRequest } from "./failure-of.ts";

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { drained } from "../../openapi/server/node-exchange.ts";
+import { drained } from "../../http/node-exchange.ts";
 import type { RunEvent } from "../protocol.ts";
 import { KEPT_CHARACTERS_EACH, MOST_WAITING_BYTES } from "./inspector-limits.ts";
 import { writtenJson } from "./written-json.ts";

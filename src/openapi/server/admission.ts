@@ -2,10 +2,10 @@ import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
 import type { ErrorCode } from "../../core/errors/error-codes.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { type BearerCheck, createBearerCheck } from "../../http/bearer.ts";
+import type { AnswerHeaders, HttpAnswer, HttpRequest } from "../../http/exchange.ts";
 import { type CorsRules, createHostGuard, type HostGuard } from "../../http/host-guard.ts";
 import type { Refuse, RequestHead } from "../../http/refusal.ts";
 import { type ApiKeyCheck, createApiKeyCheck } from "./api-keys.ts";
-import type { AnswerHeaders, HttpAnswer, HttpRequest } from "./http-exchange.ts";
 import type { HttpHandlerOptions } from "./http-handler-options.ts";
 import { problemAnswer } from "./problem-answer.ts";
 

@@ -2,9 +2,9 @@ import { toCallError } from "../../core/errors/errors.ts";
 import { isRequestId, randomId } from "../../core/execution/request-id.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { toWire } from "../../core/wire/wire.ts";
+import type { AuthenticatedRequest, HttpAnswer } from "../../http/exchange.ts";
 import type { Representation } from "./accept.ts";
 import type { CallRunner } from "./call-runner.ts";
-import type { AuthenticatedRequest, HttpAnswer } from "./http-exchange.ts";
 import { fingerprint } from "./idempotency.ts";
 import { problemAnswer, requestError } from "./problem-answer.ts";
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { query } from "../../../test/make-operation.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
+import type { HttpAnswer } from "../../http/exchange.ts";
 import { createDocsPage, type DocsPage } from "./docs-page.ts";
-import type { HttpAnswer } from "./http-exchange.ts";
 import { createHttpHandler } from "./http-handler.ts";
 import { toOpenApi } from "./to-openapi.ts";
 

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import type { HttpAnswer } from "../../http/exchange.ts";
 import { PLAIN_STYLES, plainPage, SIGN_IN_STYLES, swaggerPage } from "./docs-page-html.ts";
 import { type PageCredential, swaggerScript } from "./docs-page-script.ts";
 import type { OpenApiDocument } from "./document/openapi-document.ts";
-import type { HttpAnswer } from "./http-exchange.ts";
 import type { HttpHandlerOptions } from "./http-handler-options.ts";
 
 /** What the API page shows, and with what. */

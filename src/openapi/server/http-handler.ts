@@ -1,12 +1,12 @@
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { isRequestId, randomId } from "../../core/execution/request-id.ts";
 import type { Executor } from "../../core/registry/executor.ts";
+import type { AnswerHeaders, HttpAnswer, HttpRequest } from "../../http/exchange.ts";
+import { FetchRequest, toResponse } from "../../http/fetch-exchange.ts";
 import { Admission } from "./admission.ts";
 import { ApiRoutes } from "./api-routes.ts";
 import { checkExecutor } from "./check-document-options.ts";
 import { checkHandlerOptions } from "./check-handler-options.ts";
-import { FetchRequest, toResponse } from "./fetch-exchange.ts";
-import type { AnswerHeaders, HttpAnswer, HttpRequest } from "./http-exchange.ts";
 import type { HttpHandlerOptions } from "./http-handler-options.ts";
 import { problemAnswer, refuseMethod, requestError } from "./problem-answer.ts";
 import { readTrace, type TraceContext } from "./trace-context.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { CallError } from "../../core/errors/errors.ts";
 import { addAbortListener, removeAbortListener } from "../../core/execution/abort-listeners.ts";
-import type { HttpAnswer } from "./http-exchange.ts";
+import type { HttpAnswer } from "../../http/exchange.ts";
 import { requestError } from "./problem-answer.ts";
 import type { CallEnding } from "./replayed-call.ts";
 

@@ -1,7 +1,7 @@
 import { CallError } from "../../core/errors/errors.ts";
 import { nearestName } from "../../core/options/check-options.ts";
 import type { Executor } from "../../core/registry/executor.ts";
-import type { AuthenticatedRequest } from "./http-exchange.ts";
+import type { AuthenticatedRequest } from "../../http/exchange.ts";
 import { operationPath } from "./input-place.ts";
 import { requestError } from "./problem-answer.ts";
 

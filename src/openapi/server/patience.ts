@@ -1,4 +1,4 @@
-import type { HttpRequest } from "./http-exchange.ts";
+import type { HttpRequest } from "../../http/exchange.ts";
 import { requestError } from "./problem-answer.ts";
 
 /** Reads how long the caller of a request will wait, in milliseconds. */

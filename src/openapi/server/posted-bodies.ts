@@ -1,7 +1,7 @@
 import type { Identity } from "../../core/access/identity.ts";
+import type { AuthenticatedRequest } from "../../http/exchange.ts";
 import type { CallSlots } from "./call-slots.ts";
 import { ownerOf } from "./caller-digest.ts";
-import type { AuthenticatedRequest } from "./http-exchange.ts";
 import { noLongerLetIn } from "./no-longer-let-in.ts";
 import { type PostedInput, readPosted } from "./read-input.ts";
 

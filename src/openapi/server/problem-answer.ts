@@ -7,7 +7,7 @@ import { isPlainObject } from "../../core/json/json-value.ts";
 import { textOf } from "../../core/result/call-tool-result.ts";
 import { cutText } from "../../core/text/cut-text.ts";
 import { toWire } from "../../core/wire/wire.ts";
-import type { AnswerHeaders, HttpAnswer } from "./http-exchange.ts";
+import type { AnswerHeaders, HttpAnswer } from "../../http/exchange.ts";
 
 /** The media type of problems (RFC 9457). */
 export const PROBLEM_TYPE = "application/problem+json";

@@ -3,8 +3,8 @@ import { isTextTooDeep, MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
 import { findJsonFault } from "../../core/json/json-fault.ts";
 import { parseJsonText } from "../../core/json/json-text.ts";
 import { fromWire } from "../../core/wire/wire.ts";
+import type { HttpRequest } from "../../http/exchange.ts";
 import { DATA_TYPE } from "../media-types.ts";
-import type { HttpRequest } from "./http-exchange.ts";
 import { requestError } from "./problem-answer.ts";
 
 /** What a body says, and its bytes. */

@@ -1,12 +1,12 @@
 import { checkOption } from "../../core/options/check-options.ts";
 import type { Executor } from "../../core/registry/executor.ts";
 import { checkListenOptions, LISTEN_OPTIONS, type ListenOptions, listenHttp } from "../../http/listen.ts";
+import { NodeRequest, sendAnswer } from "../../http/node-exchange.ts";
 import { checkExecutor } from "./check-document-options.ts";
 import { checkHandlerOptions } from "./check-handler-options.ts";
 import { drainOnSignal } from "./drain-on-signal.ts";
 import { createHttpHandler } from "./http-handler.ts";
 import type { HttpHandlerOptions } from "./http-handler-options.ts";
-import { NodeRequest, sendAnswer } from "./node-exchange.ts";
 import { createWarn } from "./warnings.ts";
 
 /** Where and how an HTTP API listens. */

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Identity } from "../../core/access/identity.ts";
 import type { Executor } from "../../core/registry/executor.ts";
+import type { HttpAnswer } from "../../http/exchange.ts";
 import type { OpenApiDocument } from "./document/openapi-document.ts";
 import { writeJson } from "./document/write-json.ts";
-import type { HttpAnswer } from "./http-exchange.ts";
 import type { HttpHandlerOptions } from "./http-handler-options.ts";
 import { type Steps, takeStepsInSlices } from "./take-steps.ts";
 import { type DescribeApiOptions, describeApi } from "./to-openapi.ts";

@@ -1,11 +1,11 @@
 import type { CallError } from "../../core/errors/errors.ts";
 import type { Executor } from "../../core/registry/executor.ts";
+import type { AuthenticatedRequest, HttpAnswer, HttpRequest } from "../../http/exchange.ts";
 import type { Negotiation } from "./accept.ts";
 import { accessRefusal } from "./access-first.ts";
 import type { GenericCall } from "./batch.ts";
 import type { CallRunner } from "./call-runner.ts";
 import { EventStreams, type EventStreamsOptions, headOfStream } from "./event-streams.ts";
-import type { AuthenticatedRequest, HttpAnswer, HttpRequest } from "./http-exchange.ts";
 import { readQuery } from "./input-place.ts";
 import { readPatience } from "./patience.ts";
 import type { PostedBodies } from "./posted-bodies.ts";

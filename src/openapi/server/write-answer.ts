@@ -5,9 +5,9 @@ import { MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
 import { toJsonTextOrNone } from "../../core/json/json-text.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
 import { encodeEnvelope, toWire } from "../../core/wire/wire.ts";
+import type { AnswerHeaders, HttpAnswer } from "../../http/exchange.ts";
 import { DATA_TYPE, ENVELOPE_TYPE } from "../media-types.ts";
 import { formatType, type Representation } from "./accept.ts";
-import type { AnswerHeaders, HttpAnswer } from "./http-exchange.ts";
 import { problemAnswer, toolErrorAnswer, toolErrorStatus } from "./problem-answer.ts";
 
 /** How an answer is written. */

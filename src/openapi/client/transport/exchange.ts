@@ -6,7 +6,7 @@ import {
   removeAbortListener,
 } from "../../../core/execution/abort-listeners.ts";
 import { type Expiring, monotonicNow, startTimer } from "../../../core/execution/deadline.ts";
-import { BodyBytes } from "../../body-bytes.ts";
+import { BodyBytes } from "../../../http/body-bytes.ts";
 import type { ResponseHead, StreamedResponse, WholeResponse } from "../http-message.ts";
 import { ContentDecoder, type DecoderSink, toEncodings } from "./content-decoder.ts";
 import type { ExchangePlan } from "./exchange-plan.ts";

@@ -1,4 +1,4 @@
-import type { Identity } from "../../core/access/identity.ts";
+import type { Identity } from "../core/access/identity.ts";
 
 /** A request as every server of ours sees it, whatever it came in through. */
 export interface HttpRequest {

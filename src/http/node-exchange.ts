@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { CallError } from "../../core/errors/errors.ts";
-import { LightSignal } from "../../core/execution/abort-listeners.ts";
-import { parseUrl } from "../../core/text/parse-url.ts";
-import { BodyBytes } from "../body-bytes.ts";
+import { CallError } from "../core/errors/errors.ts";
+import { LightSignal } from "../core/execution/abort-listeners.ts";
+import { parseUrl } from "../core/text/parse-url.ts";
+import { BodyBytes } from "./body-bytes.ts";
+import type { HttpAnswer, HttpRequest } from "./exchange.ts";
 import { checkLength, tooLarge, unreadable } from "./fetch-exchange.ts";
-import type { HttpAnswer, HttpRequest } from "./http-exchange.ts";
 
 const HOST = /^[a-z0-9._~[\]:-]{1,300}$/i;
 const NOTHING = Promise.resolve(new Uint8Array());

@@ -1,7 +1,6 @@
-import { CallError } from "../../core/errors/errors.ts";
-import { BodyBytes } from "../body-bytes.ts";
-import type { HttpAnswer, HttpRequest } from "./http-exchange.ts";
-import { requestError } from "./problem-answer.ts";
+import { CallError } from "../core/errors/errors.ts";
+import { BodyBytes } from "./body-bytes.ts";
+import type { HttpAnswer, HttpRequest } from "./exchange.ts";
 
 /** Sees a `Request` as every server of ours does. */
 export class FetchRequest implements HttpRequest {
@@ -74,7 +73,7 @@ export function checkLength(contentLength: string | undefined, limit: number): v
 /** The error for a body that is longer than allowed. */
 export function tooLarge(limit: number): CallError {
   const message = `The body of the request is longer than ${limit} bytes.`;
-  return requestError("TOO_LARGE", message, { details: { limit } });
+  return new CallError("TOO_LARGE", message, { details: { limit }, stack: false });
 }
 
 /** The error for a body that ended early, or whose client left. */
