@@ -33,16 +33,19 @@ export async function findOperation(
   for (const operation of (await recallNames(io, flags)).operations) known.add(operation.id);
   const shown = safeLine(id, 120);
   // It was there when names were last kept, for somebody.
-  if (known.delete(id)) throw new CommandError(describeHidden(shown, flags), EXIT.callError);
   const paste = createPastedCommand(io, flags);
-  const missing = describeMissing(shown, nearestNames(id, known), safeLine(paste("list"), 1_000));
-  throw new CommandError([missing, ...modulesToMend(session, paste)].join("\n  "), EXIT.callError);
+  const missing = known.delete(id)
+    ? describeHidden(shown, flags)
+    : describeMissing(shown, nearestNames(id, known), safeLine(paste("list"), 1_000));
+  throw new CommandError([missing, ...troublesOf(session, namespace, paste)].join("\n  "), EXIT.callError);
 }
 
-/** What may be the reason: modules and the bus hold any namespace, and those that are broken do not say which. */
-function modulesToMend({ gateway }: Session, paste: PastedCommand): readonly string[] {
-  const open = gateway.reports().filter(({ kind }) => kind === "local" || kind === "bus");
-  return troubleLines(open, paste).map((line) => safeLine(line, 1_000));
+/** What may be the reason: tools of its source that nobody approved, and modules and the bus, which hold any namespace. */
+function troublesOf({ gateway, kind }: Session, namespace: string, paste: PastedCommand): readonly string[] {
+  const reports = gateway.reports();
+  const isOpen = (report: (typeof reports)[number]): boolean =>
+    kind === "target" || report.name === namespace || report.kind === "local" || report.kind === "bus";
+  return troubleLines(reports.filter(isOpen), paste).map((line) => safeLine(line, 1_000));
 }
 
 function describeHidden(id: string, { url }: SourceFlags): string {

@@ -43,7 +43,7 @@ export interface Gateway {
   reports(): readonly SourceReport[];
   /** Resolves when the first attempt to start each source has ended, whichever way. */
   readonly ready: Promise<void>;
-  /** Hears when sources were added, removed, or changed their state; returns how to stop. */
+  /** Hears when sources were added, removed, or changed their state or what they report; returns how to stop. */
   onSources(listener: () => void): () => void;
   /** Mounts what is new or different, drops what is gone, keeps the rest as it is; calls under way go on. */
   reload(loaded: LoadedConfig): Promise<void>;

@@ -1,5 +1,4 @@
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
-import type { ChangedTool } from "../../gateway/lock/changed-tools.ts";
 import type { SourceReport } from "../../gateway/sources/source.ts";
 import type { PastedCommand } from "../pasted-command.ts";
 import { counted } from "../terminal/counted.ts";
@@ -19,19 +18,10 @@ export function refusedLine({ name, changed = [] }: SourceReport, paste: PastedC
   return `${counted(changed.length, "tool")} of "${name}" ${are} refused until ${they} approved: ${which}. "${paste(`lock ${server}`)}" shows why, "${paste(`lock --approve ${server}`)}" approves ${them}.`;
 }
 
-/** Why calls of an operation are refused, where its source is locked and its tool is not as approved. */
-export function refusedKind(
-  report: SourceReport | undefined,
-  operation: AnyOperation,
-): ChangedTool["kind"] | undefined {
+/** Whether calls of an operation are refused because its tool changed since it was approved. */
+export function isRefused(report: SourceReport | undefined, operation: AnyOperation): boolean {
   const { id, name } = operation;
   // A gateway whose ids are kept serves them under names without dots.
   const names = [name, id, id.replaceAll(".", "_")];
-  return report?.changed?.find(({ tool }) => names.includes(tool))?.kind;
+  return report?.changed?.some(({ tool, kind }) => kind === "changed" && names.includes(tool)) === true;
 }
-
-/** Words for that, to stand before a description. */
-export const REFUSED_WORDS: Readonly<Record<ChangedTool["kind"], string>> = {
-  new: "[refused: not approved]",
-  changed: "[refused: changed since it was approved]",
-};

@@ -9,7 +9,7 @@ import { openSession, type Session, type SourceFlags } from "../session.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
 import { createStyle } from "../terminal/style.ts";
 import { renderTable } from "../terminal/table.ts";
-import { REFUSED_WORDS, refusedKind } from "./refused-tools.ts";
+import { isRefused } from "./refused-tools.ts";
 import { sourceTable } from "./source-table.ts";
 import { downLines, troubleLines } from "./source-troubles.ts";
 
@@ -51,9 +51,9 @@ async function listJson(session: Session, filter: string | undefined, flags: Lis
   const found = await filtered(session, filter);
   return {
     operations: found.map((operation) => {
-      const refused = refusedKind(reportOf(session, sources, operation), operation);
       const known = operationJson(operation, sourceName(session, operation));
-      return refused === undefined ? known : { ...known, refused };
+      const refused = isRefused(reportOf(session, sources, operation), operation);
+      return refused ? { ...known, refused: "changed" } : known;
     }),
     sources: sources.map(({ name, kind, state, operations }) => ({ name, kind, state, operations })),
   };
@@ -101,8 +101,8 @@ async function operationList(io: Io, session: Session, filter: string | undefine
   const style = createStyle(io.stdout, io.env);
   const reports = session.gateway.reports();
   const rows = inOrderOfSources(session, found).map((operation) => {
-    const refused = refusedKind(reportOf(session, reports, operation), operation);
-    const mark = refused === undefined ? "" : `${REFUSED_WORDS[refused]} `;
+    const refused = isRefused(reportOf(session, reports, operation), operation);
+    const mark = refused ? "[refused: changed since it was approved] " : "";
     const { id, type, description } = operation;
     const source = sourceName(session, operation);
     return [{ text: id, paint: style.cyan }, type, source, `${mark}${firstSentence(description)}`];

@@ -18,7 +18,8 @@ describe("tools that are not as approved", () => {
     const line =
       '1 tool of "files" is refused until it is approved: read (changed). "waybill lock files" shows why, "waybill lock --approve files" approves it.';
     const { out, err } = await project.run(["list"]);
-    expect(out).toContain("[refused: changed since it was approved] Reads more");
+    expect(out).toContain("[refused: changed since it was approved] Reads.");
+    expect(out).not.toContain("Reads more");
     expect(err).toBe(`waybill: ${line}\n`);
     const { operations } = JSON.parse((await project.run(["list", "--json"])).out);
     expect(operations).toMatchObject([{ id: "files.read", refused: "changed" }]);
@@ -32,7 +33,11 @@ describe("tools that are not as approved", () => {
       "server.mjs": refusingServer("Reads."),
       "waybill.config.json": { mcpServers: { files: server }, lock: true },
     });
-    expect((await project.run(["list"])).out).toContain("[refused: not approved] Reads.");
+    const line =
+      '1 tool of "files" is refused until it is approved: read (new). "waybill lock files" shows why, "waybill lock --approve files" approves it.';
+    expect(await project.run(["list"])).toMatchObject({ out: "", err: expect.stringContaining(line) });
+    const missing = await project.run(["call", "files.read"]);
+    expect([missing.code, missing.err.includes(line)]).toEqual([3, true]);
     project.write({ "waybill.config.json": { mcpServers: { files: server } } });
     const { out, err } = await project.run(["list"]);
     expect([out.includes("refused"), err]).toEqual([false, ""]);

@@ -9,7 +9,7 @@ export type BackingFacts = Pick<SourceReport, "unusable" | "notes"> &
 export interface Backing {
   readonly operations: readonly AnyOperation[];
   facts(): BackingFacts;
-  /** Hears that `operations` may be others now. */
+  /** Hears that `operations` or facts may be others now. */
   onChange(listener: () => void): void;
   /** Lists again; rejects where that cannot be, and everything stays as it was. */
   refresh(): Promise<void>;

@@ -335,7 +335,7 @@ describe("an MCP server as a source", () => {
     );
     await source.start();
     const { changed } = source.report();
-    expect(changed?.map(({ tool }) => tool).sort()).toEqual(source.operations.map(({ name }) => name).sort());
+    expect([changed?.length === 0, source.operations]).toEqual([false, []]);
     expect(changed?.every(({ kind }) => kind === "new")).toBe(true);
     expect(changed?.find(({ tool }) => tool === "greet")?.diff).toContainEqual({
       path: "/inputSchema",
@@ -343,7 +343,7 @@ describe("an MCP server as a source", () => {
     });
     const registry = new OperationRegistry();
     registry.registerAll(source);
-    expect(await rejection(registry.execute("up.greet", {}))).toMatchObject({ code: "DEFINITION_CHANGED" });
+    expect(await rejection(registry.execute("up.greet", {}))).toMatchObject({ code: "OPERATION_NOT_FOUND" });
     const { command = "", args = [], env = {} } = options;
     const pin = { lockFile: join(folder, "other.lock.json") };
     const approving = await fromMcp({ command, args, env, namespace: "up", pin });
@@ -351,6 +351,7 @@ describe("an MCP server as a source", () => {
     await approving.close();
     await source.retry();
     expect(source.report().changed).toEqual([]);
+    expect(registry.get("up.greet")).toBeDefined();
     const unlocked = mcp({ ...options, lock: false });
     await unlocked.source.start();
     expect(unlocked.source.report().changed).toBeUndefined();

@@ -219,7 +219,8 @@ export class RetriedSource implements Source {
     this.#backing = backing;
     this.#stale = undefined;
     backing.onChange(() => {
-      if (this.#backing === backing) this.#follow(backing);
+      // Where operations are the same, what is reported of them is not.
+      if (this.#backing === backing && !this.#follow(backing)) this.#states.tell(this.#state);
     });
     this.#follow(backing);
   }
@@ -238,13 +239,14 @@ export class RetriedSource implements Source {
     this.#plan.warn(this.#stale, thrown);
   }
 
-  /** Tells what is other than before; operations that are the same stay the same. */
-  #follow(backing: Backing): void {
+  /** Tells what is other than before, and gives whether anything is; operations that are the same stay the same. */
+  #follow(backing: Backing): boolean {
     const before = this.#known;
     const now = new Map(backing.operations.map((given) => [given.id as string, this.#calls.count(given)]));
     this.#known = now;
     const changes = operationChanges(before, now);
     if (changes.length > 0) this.#changes.tell(changes);
+    return changes.length > 0;
   }
 
   #fail(thrown: unknown): void {

@@ -67,7 +67,7 @@ export interface Source {
   report(): SourceReport;
   /** Hears of changes to `operations`; returns how to stop. */
   onChange(listener: ChangeListener): () => void;
-  /** Hears of every change of `state`; returns how to stop. */
+  /** Hears of every change of `state`, and of what is reported while operations stay the same; returns how to stop. */
   onState(listener: (state: SourceState) => void): () => void;
   /** Lets calls under way end, for up to `timeoutMs`, then ends what stands behind it; no process stays behind. */
   close(options?: { /** @default 0 */ readonly timeoutMs?: number }): Promise<void>;

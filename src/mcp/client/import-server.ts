@@ -80,7 +80,9 @@ function checkPin(pin: unknown): void {
 
 /** A misspelt name would leave a tool without its schema or pager, and nobody the wiser. */
 function warnOfUnlisted({ now }: ToolSet, options: ImportOptions, warn: (message: string) => void): void {
-  const listed = new Set([...now.tools.keys(), ...now.filtered, ...now.unusable.map(({ tool }) => tool)]);
+  const { tools, unapproved, filtered, unusable } = now;
+  const names = unusable.map(({ tool }) => tool);
+  const listed = new Set([...tools.keys(), ...unapproved.keys(), ...filtered, ...names]);
   for (const option of ["schemas", "pagers"] as const) {
     for (const name of Object.keys(options[option] ?? {})) {
       if (!listed.has(name)) warn(`${option} names the tool "${name}", which the server does not list.`);

@@ -10,7 +10,9 @@ import { toOperationName } from "../names.ts";
 import type { WrapsInput } from "./call-tool.ts";
 import { findHeaderFault } from "./header-fault.ts";
 import type { ImportLimits, ImportOptions } from "./import-options.ts";
+import type { DefinitionChange } from "./lock/definition-diff.ts";
 import { canonicalJson, type ToolDefinition, toDefinition } from "./lock/definition-hash.ts";
+import type { ToolPin } from "./lock/tool-pin.ts";
 import type { ResultReading } from "./read-tool-result.ts";
 import { type OperationFacts, readOperationFacts, type ServedFacts } from "./tool-facts.ts";
 import { type ToolSchemas, toToolSchemas } from "./tool-schemas.ts";
@@ -22,9 +24,11 @@ export interface ImportedTool {
   readonly name: string;
   readonly operation: AnyOperation;
   readonly plan: ToolPlan;
-  /** What a pin looks at. */
+  /** What a pin looks at: as the server says it now. */
   readonly definition: ToolDefinition;
-  /** All the server says of it, so that changes show. */
+  /** Why a pin refuses it; nothing where it is as approved, or nothing is pinned. One that changed is an operation as it was approved. */
+  readonly change: DefinitionChange | undefined;
+  /** All the server says of it and what was approved in its place, so that changes show. */
   readonly fingerprint: string;
   /** What could not be taken over, one sentence each. */
   readonly notes: readonly string[];
@@ -36,6 +40,7 @@ export interface ToolPlan {
   readonly inputSchema: Readonly<Record<string, unknown>> | undefined;
   readonly wrapsInput: WrapsInput;
   readonly reading: ResultReading;
+  /** As the server says it now, whatever the operation shows. */
   readonly definition: ToolDefinition;
   readonly streams: boolean;
 }
@@ -48,6 +53,8 @@ export interface ToolImport {
   readonly version: unknown;
   /** Whether arguments go along in headers, as the tool's `x-mcp-header` members say; these have to be right then. @default false */
   readonly mirrorsParams?: boolean | undefined;
+  /** What was approved. @default nothing is pinned */
+  readonly pin?: ToolPin | undefined;
   /** Tools imported before, by name: one that is the same stays the same. @default none */
   readonly known?: ReadonlyMap<string, ImportedTool> | undefined;
   /** Ends the import of a list. @default nothing does */
@@ -72,18 +79,42 @@ export function importTool(tool: unknown, importing: ToolImport): ImportedTool {
   assertSize(tool, limits.definitionBytes);
   const fault = importing.mirrorsParams === true ? findHeaderFault(tool["inputSchema"]) : undefined;
   if (fault !== undefined) throw new ToolRefusal(fault);
-  const fingerprint = fingerprintOf(tool, importing);
+  const isKept = options.keepIds === true && readOperationFacts(tool["_meta"]) !== undefined;
+  const definition = toDefinition(tool, isKept ? factsOf(tool) : undefined);
+  const change = importing.pin?.changeOf(definition);
+  const approved = change?.kind === "changed" ? importing.pin?.approvedOf(name) : undefined;
+  const fingerprint = `${change?.kind ?? ""} ${approved?.hash ?? ""} ${fingerprintOf(tool, importing)}`;
   const known = importing.known?.get(name);
   if (known?.fingerprint === fingerprint) return known;
+  const listed = approved === undefined ? tool : asApproved(approved.definition, tool, options);
+  return { name, definition, change, fingerprint, ...importListed(listed, name, definition, importing) };
+}
+
+/** Makes the operation of a tool that callers see; `definition` is what the tool is now. */
+function importListed(
+  tool: Readonly<Record<string, unknown>>,
+  name: string,
+  definition: ToolDefinition,
+  importing: ToolImport,
+): Pick<ImportedTool, "operation" | "plan" | "notes"> {
+  const { options } = importing;
   const told = readOperationFacts(tool["_meta"]);
   const facts = options.keepIds === true ? told : undefined;
   const schemas = toToolSchemas(tool, { name, facts, served: told?.served, options });
   const shown = cleanTexts(tool);
-  const definition = toDefinition(tool, facts && factsOf(tool));
   const plan = toPlan(name, schemas, facts, definition, options);
   const operation = toImported(tool, { facts, schemas, shown, importing, plan });
-  const notes = [...schemas.notes, ...shown.notes];
-  return { name, operation, plan, definition, fingerprint, notes };
+  return { operation, plan, notes: [...schemas.notes, ...shown.notes] };
+}
+
+/** A tool as it was approved. How Waybill serves it is no part of that where ids are not kept, and is taken from what it is now. */
+function asApproved(
+  { operation, ...approved }: ToolDefinition,
+  now: Readonly<Record<string, unknown>>,
+  { keepIds }: ImportOptions,
+): Readonly<Record<string, unknown>> {
+  const facts = keepIds === true ? operation : isPlainObject(now["_meta"]) && factsOf(now);
+  return isPlainObject(facts) ? { ...approved, _meta: { [OPERATION_META_KEY]: facts } } : approved;
 }
 
 function assertSize(tool: Record<string, unknown>, limit: number): void {

@@ -20,8 +20,10 @@ export interface ToolNote {
 
 /** What a list of tools came to. */
 export interface ImportedTools {
-  /** By exact name. */
+  /** By exact name; one that changed since it was approved is there as it was approved. */
   readonly tools: ReadonlyMap<string, ImportedTool>;
+  /** Those that a pin never approved: no operations, and for whoever approves tools alone. */
+  readonly unapproved: ReadonlyMap<string, ImportedTool>;
   /** Names that the filter left out. */
   readonly filtered: ReadonlySet<string>;
   readonly unusable: readonly UnusableTool[];
@@ -49,6 +51,7 @@ export async function importTools(listed: readonly unknown[], importing: ToolImp
 /** Tools as they are imported one after the other. */
 class ToolList implements ImportedTools {
   readonly tools = new Map<string, ImportedTool>();
+  readonly unapproved = new Map<string, ImportedTool>();
   readonly filtered = new Set<string>();
   readonly unusable: UnusableTool[] = [];
   readonly notes: ToolNote[] = [];
@@ -65,17 +68,18 @@ class ToolList implements ImportedTools {
     try {
       this.#makeRoom(entry);
       const imported = importTool(entry, this.#importing);
-      const { name, operation } = imported;
-      if (this.tools.has(name) || this.filtered.has(name))
+      const { name, operation, change } = imported;
+      if (this.tools.has(name) || this.unapproved.has(name) || this.filtered.has(name))
         throw new TypeError("Another tool before it has the same name.");
-      if (this.#ids.has(operation.id))
+      const isApproved = change?.kind !== "new";
+      if (isApproved && this.#ids.has(operation.id))
         throw new TypeError(`Another tool before it is operation "${operation.id}" already.`);
       if (this.#importing.options.filter?.(name, operation) === false) {
         this.filtered.add(name);
         return;
       }
-      this.#ids.add(operation.id);
-      this.tools.set(name, imported);
+      if (isApproved) this.#ids.add(operation.id);
+      (isApproved ? this.tools : this.unapproved).set(name, imported);
       for (const note of imported.notes) this.notes.push({ tool, note });
     } catch (cause) {
       this.unusable.push({ tool, reason: cause instanceof Error ? cause.message : String(cause) });

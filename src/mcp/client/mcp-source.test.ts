@@ -67,12 +67,17 @@ describe("McpSource", () => {
       onDefinitionChange: throwing("onDefinitionChange"),
       onWarning: throwing("onWarning"),
     } as Extra);
+    source.onChange(() => {
+      throw new Error("so has this one");
+    });
+    await source.approve();
+    expect(registry.list().map(({ id }) => id)).toEqual(["raw.old"]);
     name = "new";
     await source.refresh();
-    expect(registry.list().map(({ id }) => id)).toEqual(["raw.new"]);
-    name = "newer";
+    expect(registry.list()).toEqual([]);
+    name = "old";
     server.notify(CHANGED);
-    await expect.poll(() => registry.list().map(({ id }) => id), { timeout: 20_000 }).toEqual(["raw.newer"]);
+    await expect.poll(() => registry.list().map(({ id }) => id), { timeout: 20_000 }).toEqual(["raw.old"]);
     expect(said.mock.calls.flat()).toEqual([
       "[waybill] onWarning threw, which is told once: onWarning has a bug",
       "[waybill] onDefinitionChange threw, which is told once: onDefinitionChange has a bug",

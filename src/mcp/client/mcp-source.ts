@@ -35,6 +35,8 @@ import type { McpCallOptions, ToolSet } from "./tool-set.ts";
 /** What a tool answers is always from MCP. */
 type ToolEnvelope = ResponseEnvelope & { readonly meta: MCPResponseMeta };
 
+const STALE = "The tools could not be listed again; they stay as they were.";
+
 /** What a source is made of; `fromMcp` puts it together. */
 export interface McpSourceParts {
   readonly connection: McpConnection;
@@ -63,12 +65,12 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
     this.#oddities = new Oddities((message) => parts.warn(message));
     this.#turns = new ListingTurns(
       () => this.#refresh(),
-      (cause) => parts.warn("The tools could not be listed again; they stay as they were.", cause),
+      (cause) => parts.warn(STALE, cause),
     );
     this.#stopListening = parts.connection.onEvent((event) => this.#hear(event));
   }
 
-  /** Every tool that can be called, as listed last, sorted by id. */
+  /** Every tool that can be called, as listed last, sorted by id; with a pin, those that were approved, as they were approved. */
   get operations(): readonly AnyOperation[] {
     const operations = Array.from(this.#parts.tools.now.tools.values(), ({ operation }) => operation);
     return operations.sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -91,8 +93,7 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
   /** Tools as listed last that the pin refuses, and why; nothing without a pin. */
   get refused(): readonly DefinitionChange[] | undefined {
     const { pin, tools } = this.#parts;
-    if (pin === undefined) return undefined;
-    return Array.from(tools.now.tools.values()).flatMap(({ definition }) => pin.changeOf(definition) ?? []);
+    return pin && tools.refused.flatMap(({ change }) => change ?? []);
   }
 
   /** How often the server did what nobody understands: noise, answers nobody asked for. Each kind is a warning once. */
@@ -117,6 +118,7 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
     return this.#parts.provider.capabilities;
   }
 
+  /** Hears of changes of `operations`, and, with no change, that `refused` is other than before; returns how to stop. */
   onChange(listener: ChangeListener): () => void {
     const added: ChangeListener = (changes) => listener(changes);
     this.#listeners.add(added);
@@ -135,7 +137,7 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
     return pin === undefined ? this.#turns.now() : pin.reread().then(() => this.#turns.now());
   }
 
-  /** Approves tools as they are listed now, all or those named; see `approveTools`. */
+  /** Approves tools as they are listed now, all or those named, and lists again; see `approveTools`. */
   async approve(toolNames?: Iterable<string>): Promise<ToolLock> {
     const { pin, tools } = this.#parts;
     if (pin === undefined) throw new TypeError("There is no lock to approve tools in; give fromMcp a pin.");
@@ -143,12 +145,15 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
     if (typeof toolNames === "string" || typeof (toolNames ?? [])[Symbol.iterator] !== "function") {
       throw new TypeError(`The tools to approve must be a list of names, such as ["read_file"].`);
     }
-    for (const name of toolNames ?? tools.now.tools.keys()) {
-      const tool = tools.now.tools.get(name);
+    const listed = new Map([...tools.now.tools, ...tools.now.unapproved]);
+    for (const name of toolNames ?? listed.keys()) {
+      const tool = listed.get(name);
       if (tool === undefined) throw new TypeError(`There is no tool "${name}" to approve.`);
       definitions.push(tool.definition);
     }
-    return await pin.approve(definitions);
+    const lock = await pin.approve(definitions);
+    await this.#turns.now().catch((cause: unknown) => this.#parts.warn(STALE, cause));
+    return lock;
   }
 
   listResources(options?: McpProviderOptions): Promise<readonly McpResource[]> {
@@ -220,7 +225,7 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
 
   async #refresh(): Promise<void> {
     const changes = await this.#parts.tools.refresh();
-    if (changes.length > 0 && !this.#closed) this.#tell(changes);
+    if (changes !== undefined && !this.#closed) this.#tell(changes);
   }
 
   #tell(changes: readonly RegistryChange[]): void {

@@ -39,7 +39,13 @@ export interface ToolSetOptions {
   warn(message: string, cause?: unknown): void;
 }
 
-const NOTHING: ImportedTools = { tools: new Map(), filtered: new Set(), unusable: [], notes: [] };
+const NOTHING: ImportedTools = {
+  tools: new Map(),
+  unapproved: new Map(),
+  filtered: new Set(),
+  unusable: [],
+  notes: [],
+};
 
 /** The tools of one server as operations, as they were last listed. */
 export class ToolSet {
@@ -60,25 +66,35 @@ export class ToolSet {
     return this.#now;
   }
 
-  /** Lists the tools again and says what has changed; an operation whose tool is the same stays the same. */
-  async refresh(): Promise<readonly RegistryChange[]> {
+  /** Tools as listed last that the pin refuses. */
+  get refused(): readonly ImportedTool[] {
+    return refusedOf(this.#now);
+  }
+
+  /**
+   * Lists the tools again and says what has changed, with no changes where that is only which tools the pin refuses, and nothing where
+   * all is as before; an operation whose tool is the same stays the same.
+   */
+  async refresh(): Promise<readonly RegistryChange[] | undefined> {
     const oversized: OversizedEntry[] = [];
     const listed = await this.#list((entry) => oversized.push(entry));
-    const { connection, options, limits } = this.#given;
+    const { connection, options, limits, pin } = this.#given;
     const before = this.#now;
     const imported = await importTools(listed, {
       options,
       limits,
+      pin,
       version: connection.server.serverInfo?.["version"],
       mirrorsParams: "url" in options && connection.server.protocolVersion >= "2026",
-      known: before.tools,
+      known: new Map([...before.tools, ...before.unapproved]),
       signal: this.#stopping.signal,
       handlerFor: (plan) => this.#handlerFor(plan),
     });
     const tooLarge = oversized.map(({ name, reason }) => ({ tool: name || "without a name", reason }));
     this.#now = { ...imported, unusable: [...imported.unusable, ...tooLarge] };
     this.#report(this.#now);
-    return changesBetween(before.tools, imported.tools);
+    const changes = changesBetween(before.tools, imported.tools);
+    return changes.length > 0 || !isSameList(refusedOf(before), this.refused) ? changes : undefined;
   }
 
   /** Imports no more: what is being imported is left, and nothing is listed again. */
@@ -90,8 +106,8 @@ export class ToolSet {
 
   /** Calls a tool by its exact name, listed or not, and reads its answer; nothing is checked against schemas. */
   async call(tool: string, input: unknown, options: McpCallOptions = {}): Promise<ResponseEnvelope> {
-    const { filtered, tools } = this.#now;
-    const plan = tools.get(tool)?.plan;
+    const { filtered, tools, unapproved } = this.#now;
+    const plan = (tools.get(tool) ?? unapproved.get(tool))?.plan;
     if (filtered.has(tool) || (plan === undefined && this.#given.pin !== undefined)) throw noTool(tool);
     const { metadata, ...request } = options;
     const { reader, recoverJson, timeoutMs } = this.#given.options;
@@ -158,17 +174,14 @@ export class ToolSet {
   }
 
   /** Says once what is wrong with a tool, however often it is listed; of many, with the first ones. */
-  #report({ tools, unusable, notes }: ImportedTools): void {
-    const { pin, warn } = this.#given;
+  #report({ unusable, notes }: ImportedTools): void {
+    const { warn } = this.#given;
     const fresh = [
       ...unusable.map(({ tool, reason }) => `The tool "${tool}" cannot be used. ${reason}`),
       ...notes.map(({ tool, note }) => `The tool "${tool}" is not taken over whole. ${note}`),
     ].filter((message) => this.#isNew(message));
     warnOfFirst(fresh, (message) => warn(message));
-    for (const { definition } of tools.values()) {
-      const change = pin?.changeOf(definition);
-      if (change !== undefined) this.#onDefinitionChange(change);
-    }
+    for (const { change } of this.refused) if (change !== undefined) this.#onDefinitionChange(change);
   }
 
   #isNew(message: string): boolean {
@@ -191,6 +204,14 @@ function toCall(
 function noTool(tool: string): CallError {
   const message = `There is no tool ${JSON.stringify(tool.slice(0, 200))} among those imported.`;
   return new CallError("OPERATION_NOT_FOUND", message, { details: { tool } });
+}
+
+function refusedOf({ tools, unapproved }: ImportedTools): readonly ImportedTool[] {
+  return [...tools.values(), ...unapproved.values()].filter(({ change }) => change !== undefined);
+}
+
+function isSameList<T>(one: readonly T[], other: readonly T[]): boolean {
+  return one.length === other.length && one.every((member, at) => member === other[at]);
 }
 
 type Tools = ReadonlyMap<string, ImportedTool>;

@@ -35,6 +35,11 @@ export function approve(lock: ToolLock, namespace: string, definitions: Iterable
   return { lockVersion: 1, servers: sorted(servers) as ToolLock["servers"] };
 }
 
+/** Gives a tool as it was approved; nothing where it never was. */
+export function findApproved(lock: ToolLock, namespace: string, tool: string): ApprovedTool | undefined {
+  return ownOf(ownOf(lock.servers, namespace) ?? {}, tool);
+}
+
 /** Says why a tool is not the one that was approved; nothing where it is. */
 export function findChange(
   lock: ToolLock,
@@ -42,7 +47,7 @@ export function findChange(
   definition: ToolDefinition,
 ): DefinitionChange | undefined {
   const tool = String(definition["name"]);
-  const approved = ownOf(ownOf(lock.servers, namespace) ?? {}, tool);
+  const approved = findApproved(lock, namespace, tool);
   if (approved === undefined) return { tool, kind: "new", diff: [{ path: "", after: definition }] };
   if (approved.hash === hashDefinition(definition)) return undefined;
   return { tool, kind: "changed", diff: diffDefinitions(approved.definition, definition) };

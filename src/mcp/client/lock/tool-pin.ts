@@ -3,7 +3,15 @@ import type { PinOptions } from "../import-options.ts";
 import type { DefinitionChange } from "./definition-diff.ts";
 import type { ToolDefinition } from "./definition-hash.ts";
 import { LOCK_FILE_NAME, readLockFile, updateLockFile } from "./lock-file.ts";
-import { approve, createToolLock, findChange, readToolLock, type ToolLock } from "./tool-lock.ts";
+import {
+  type ApprovedTool,
+  approve,
+  createToolLock,
+  findApproved,
+  findChange,
+  readToolLock,
+  type ToolLock,
+} from "./tool-lock.ts";
 
 /** Holds the tools of one server to what was approved of them. */
 export class ToolPin {
@@ -41,7 +49,12 @@ export class ToolPin {
     return findChange(this.#lock, this.#namespace, definition);
   }
 
-  /** Throws `DEFINITION_CHANGED` unless a tool is as approved. */
+  /** Gives a tool as it was approved. */
+  approvedOf(tool: string): ApprovedTool | undefined {
+    return findApproved(this.#lock, this.#namespace, tool);
+  }
+
+  /** Throws `DEFINITION_CHANGED` unless a tool is as approved; what it says now is told to nobody who calls it. */
   assertApproved(definition: ToolDefinition): void {
     const change = this.changeOf(definition);
     if (change === undefined) return;
@@ -53,9 +66,7 @@ export class ToolPin {
     throw new CallError(
       "DEFINITION_CHANGED",
       `${what}; look at the diff, then approve it: approveTools(source), or waybill lock --approve.`,
-      {
-        details: { tool: change.tool, kind: change.kind, diff: change.diff },
-      },
+      { details: { tool: change.tool, kind: change.kind } },
     );
   }
 
