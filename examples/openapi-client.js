@@ -65,7 +65,7 @@ const source = await fromOpenApi(document, {
   namespace: "books",
   auth: { key: "secret" },
   // The document names an address of this machine, which a document may not do unless we say so.
-  allowPrivate: ["127.0.0.1"],
+  allowPrivate: [`127.0.0.1:${port}`],
 });
 const registry = new OperationRegistry();
 registry.registerAll(source);

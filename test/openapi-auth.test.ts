@@ -402,7 +402,7 @@ describe("credentials that cannot be right", () => {
         four: "token",
         five: () => undefined,
       }),
-    ).toEqual(["keycloak:8080", "login.example"]);
+    ).toEqual(["keycloak:8080", "login.example:443"]);
     expect(trustedTokenHosts(undefined)).toEqual([]);
   });
 });

@@ -33,11 +33,13 @@ describe("RE-25 private addresses", () => {
   ])("RE-25 refuses %s, without a connection", async (origin) => {
     const transport = openTransport({ trusted: [] });
     const error = await failureOf(transport.send(toRequest(origin), REPEATABLE));
-    const host = new URL(origin).hostname.replace(/^\[|\]$/g, "");
+    const { hostname, protocol } = new URL(origin);
+    const host = hostname.replace(/^\[|\]$/g, "");
+    const port = protocol === "https:" ? 443 : 80;
     expect(error).toMatchObject({
       code: "ACCESS_DENIED",
       retryable: false,
-      message: `${host} is at a private or reserved address; name it in the option allowPrivate to call it there.`,
+      message: `${hostname}:${port} is at a private or reserved address; name it in the option allowPrivate to call it there.`,
       details: { host },
     });
   });
@@ -45,19 +47,21 @@ describe("RE-25 private addresses", () => {
   it("RE-25 calls them where the option says so", async () => {
     const origin = await serve(hello);
     const { host } = new URL(origin);
-    for (const allowPrivate of [true, ["127.0.0.1"], [host]]) {
+    for (const allowPrivate of [true, ["127.0.0.1:*"], [host]]) {
       const transport = openTransport({ trusted: [], allowPrivate });
       expect((await transport.send(toRequest(origin), ONCE)).status).toBe(200);
     }
-    const other = openTransport({ trusted: [], allowPrivate: ["127.0.0.1:1"] });
-    expect((await failureOf(other.send(toRequest(origin), ONCE))).code).toBe("ACCESS_DENIED");
+    for (const allowPrivate of [["127.0.0.1:1"], ["127.0.0.1"], false]) {
+      const other = openTransport({ trusted: [], allowPrivate });
+      expect((await failureOf(other.send(toRequest(origin), ONCE))).code).toBe("ACCESS_DENIED");
+    }
   });
 
   it("RE-25 connects to the address that it checked, and checks each connection anew", async () => {
     const { port } = new URL(await serve(hello));
     const origin = `http://rebind.test:${port}`;
     const lookup = resolveTo({ "rebind.test": [["127.0.0.1"], ["198.51.100.1"]] });
-    const trusting = openTransport({ trusted: ["rebind.test"] }, { lookup });
+    const trusting = openTransport({ trusted: ["rebind.test:*"] }, { lookup });
     expect(textOf((await trusting.send(toRequest(origin), ONCE)).body)).toBe("hello");
     expect(lookup.asked).toEqual(["rebind.test"]);
 
@@ -87,7 +91,7 @@ describe("RE-25 private addresses", () => {
       response.writeHead(302, { location: places[Number(request.url?.slice(1))] }).end();
     });
     const origin = `http://api.test:${new URL(front).port}`;
-    const transport = openTransport({ trusted: ["api.test"] }, { lookup });
+    const transport = openTransport({ trusted: ["api.test:*"] }, { lookup });
     for (const place of places.keys()) {
       const error = await failureOf(transport.send(toRequest(origin, { path: `/${place}` }), REPEATABLE));
       expect(error.code).toBe("ACCESS_DENIED");
@@ -115,7 +119,7 @@ describe("RE-25 redirects", () => {
       else void note(request, response);
     });
     const lookup = resolveTo({ "api.test": HERE, "other.test": HERE });
-    const transport = openTransport({ trusted: ["api.test", "other.test"] }, { lookup });
+    const transport = openTransport({ trusted: ["api.test:*", "other.test:*"] }, { lookup });
     const origin = `http://api.test:${new URL(front).port}`;
     const send = (given: Partial<OutgoingRequest> = {}) =>
       transport.send(toRequest(origin, { path: "/start", ...given }), ONCE);
@@ -233,7 +237,7 @@ describe("RE-25 redirects", () => {
 describe("RE-25 TLS", () => {
   const lookup = resolveTo({ "api.test": HERE, "wrong.test": HERE });
   const seams = { lookup, ca: TEST_CERTIFICATE };
-  const trusted = ["api.test", "wrong.test"];
+  const trusted = ["api.test:*", "wrong.test:*"];
 
   it("RE-25 connects to the checked address and asks for the certificate of the name", async () => {
     const port = await serveSecurely(hello);
@@ -262,7 +266,7 @@ describe("RE-25 TLS", () => {
     const port = await serveSecurely((_request, response) =>
       response.writeHead(302, { location: plain }).end(),
     );
-    const transport = openTransport({ trusted: [...trusted, "127.0.0.1"] }, seams);
+    const transport = openTransport({ trusted: [...trusted, "127.0.0.1:*"] }, seams);
     expect(await failureOf(transport.send(toRequest(`https://api.test:${port}`), ONCE))).toMatchObject({
       code: "ACCESS_DENIED",
       message: "api.test redirects from https to http, which is not followed.",

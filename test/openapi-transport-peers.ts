@@ -30,7 +30,7 @@ export function openTransport(
 ): Transport {
   const retries = { delayMs: 1, ...(options.retries || {}) };
   const transport = createTransport(
-    { trusted: ["127.0.0.1"], ...options, retries: options.retries === false ? false : retries },
+    { trusted: ["127.0.0.1:*"], ...options, retries: options.retries === false ? false : retries },
     seams,
   );
   onTestFinished(() => transport.close());

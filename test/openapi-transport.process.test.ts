@@ -22,7 +22,7 @@ it("RE-25 lets the process end once it is closed, whatever was going on", async 
       else response.write("one");
     });
     server.listen(0, "127.0.0.1", async () => {
-      const transport = createTransport({ trusted: ["127.0.0.1"] });
+      const transport = createTransport({ trusted: ["127.0.0.1:*"] });
       const origin = "http://127.0.0.1:" + server.address().port;
       const options = { signal: new AbortController().signal, repeatable: true };
       const request = { method: "GET", origin, path: "/ok", headers: {}, body: undefined };

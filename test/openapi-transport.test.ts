@@ -105,7 +105,7 @@ it("X-5 says what went wrong by table, without foreign words", async () => {
   const garbage = await serveRaw((socket) => socket.end("SSH-2.0-OpenSSH\r\n\r\n"));
   const silent = await serveRaw(() => {});
   const lookup = resolveTo({});
-  const transport = openTransport({ trusted: ["127.0.0.1", "gone.test"], retries: false }, { lookup });
+  const transport = openTransport({ trusted: ["127.0.0.1:*", "gone.test:*"], retries: false }, { lookup });
   const hasty = openTransport({ retries: false, timeoutMs: 50 });
   const codes: [string, string, string][] = [
     [garbage, "OUTPUT_INVALID", "127.0.0.1 did not answer in valid HTTP."],
@@ -155,7 +155,7 @@ it("RE-25 connects in time or not at all, and never sends what was given up", as
   const held: (() => void)[] = [];
   const lookup: ResolveHost = (_name, _options, callback) =>
     void held.push(() => callback(null, [{ address: "127.0.0.1", family: 4 }]));
-  const slow = { trusted: ["slow.test"], retries: false } as const;
+  const slow = { trusted: ["slow.test:*"], retries: false } as const;
   const transport = openTransport({ ...slow, connectTimeoutMs: 300 }, { lookup });
   const error = await failureOf(transport.send(toRequest(`http://slow.test:${port}`), ONCE));
   expect([error.code, error.message]).toEqual([
@@ -174,7 +174,7 @@ it("RE-25 frees the slot of a call that was given up while it was connecting", a
   const { port } = new URL(await serve((_request, response) => response.end("ok")));
   const held: (() => void)[] = [];
   const transport = openTransport(
-    { trusted: ["slow.test"], concurrency: 1, retries: false },
+    { trusted: ["slow.test:*"], concurrency: 1, retries: false },
     {
       lookup: (_name, _options, callback) => {
         const find = () => callback(null, [{ address: "127.0.0.1", family: 4 }]);
@@ -243,7 +243,7 @@ it("RE-25 sends any request again when nothing of it can have left", async () =>
   const { port } = new URL(await serve((_request, response) => response.end("ok")));
   let lookups = 0;
   const transport = openTransport(
-    { trusted: ["late.test"] },
+    { trusted: ["late.test:*"] },
     {
       lookup: (_name, _options, callback) => {
         lookups += 1;
@@ -367,7 +367,7 @@ it("RE-25 ends whatever is open when it is closed, and leaves nothing behind", a
   const count = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   const before = count();
   const transport = createTransport(
-    { trusted: ["127.0.0.1", "slow.test"], concurrency: 3 },
+    { trusted: ["127.0.0.1:*", "slow.test:*"], concurrency: 3 },
     { lookup: () => {} },
   );
   const streamed = await transport.stream(toRequest(origin, { path: "/stream" }), ONCE);

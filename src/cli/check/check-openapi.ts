@@ -143,7 +143,7 @@ async function isReachable(
       list.notCalled("it is not known where the API is");
       return false;
     case "private": {
-      const message = `Nothing was called: ${probe.host} is at a private or reserved address, where a document leads nobody unasked.`;
+      const message = `Nothing was called: ${probe.place} is at a private or reserved address, where a document leads nobody unasked.`;
       const fix = `If you mean it: --allow-private, --base-url ${probe.origin}, or allowPrivate of a config.`;
       list.warn(id, "", message, { fix });
       list.notCalled("the API is at a private address");

@@ -2,6 +2,7 @@ import { isCallError } from "../../core/errors/errors.ts";
 import type { OpenApiOptions } from "../../openapi/client/openapi-options.ts";
 import type { DescribedApi } from "../../openapi/client/plan.ts";
 import { resolveServer, type ServerAddress } from "../../openapi/client/request/server-address.ts";
+import { namedPlace } from "../../openapi/client/transport/address-guard.ts";
 import { createTransport } from "../../openapi/client/transport/create-transport.ts";
 import { withoutBaseUrlAdvice } from "../base-url-words.ts";
 
@@ -9,8 +10,8 @@ import { withoutBaseUrlAdvice } from "../base-url-words.ts";
 export type ApiProbe =
   | { readonly kind: "up"; readonly origin: string }
   | { readonly kind: "down"; readonly origin: string; readonly message: string }
-  /** At an address to which a document may not lead unless that is allowed. */
-  | { readonly kind: "private"; readonly origin: string; readonly host: string }
+  /** At an address to which a document may not lead unless that is allowed; `place` is its host and port. */
+  | { readonly kind: "private"; readonly origin: string; readonly place: string }
   /** It is not said where the API is. */
   | { readonly kind: "nowhere"; readonly message: string };
 
@@ -35,7 +36,7 @@ export async function probeApi(
   const named = [baseUrl, /^https?:/i.test(document) ? document : undefined].filter(
     (url) => url !== undefined,
   );
-  const trusted = named.map((url) => new URL(url).host);
+  const trusted = named.map(namedPlace);
   const transport = createTransport({ ...api, timeoutMs, retries: false, redirects: 0, trusted });
   const within = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]);
   const request = { method: "HEAD", origin, path: basePath || "/", headers: {}, body: undefined };
@@ -45,7 +46,8 @@ export async function probeApi(
     signal?.throwIfAborted();
     if (!isCallError(thrown)) throw thrown;
     const { status, host } = (thrown.details ?? {}) as { status?: unknown; host?: unknown };
-    if (thrown.code === "ACCESS_DENIED" && typeof host === "string") return { kind: "private", origin, host };
+    if (thrown.code === "ACCESS_DENIED" && typeof host === "string")
+      return { kind: "private", origin, place: namedPlace(origin) };
     // An answer that is no good is an answer.
     if (typeof status !== "number") return { kind: "down", origin, message: thrown.message };
   } finally {

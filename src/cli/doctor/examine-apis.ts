@@ -52,8 +52,8 @@ function judgeProbe(name: string, probe: ApiProbe, { place, privateHint }: ApiPl
       return problem(
         area,
         name,
-        `${probe.host} is at a private or reserved address, and calls there are refused.`,
-        `If you mean it, ${privateHint ?? `set ${place}.allowPrivate to ["${probe.host}"]`}.`,
+        `${probe.place} is at a private or reserved address, and calls there are refused.`,
+        `If you mean it, ${privateHint ?? `set ${place}.allowPrivate to ["${probe.place}"]`}.`,
       );
     case "nowhere":
       return problem(area, name, probe.message, `Say where the API is with ${field}.`);

@@ -32,7 +32,7 @@ describe("doctor", () => {
     await write("api.json", document);
     const openapi = {
       shut: { document: "api.json" },
-      open: { document: "api.json", allowPrivate: ["127.0.0.1"] },
+      open: { document: "api.json", allowPrivate: [`127.0.0.1:${port}`] },
       away: { document: "api.json", baseUrl: "http://127.0.0.1:9" },
     };
     await setConfig({ openapi, serve: { port: 0 } });
@@ -47,7 +47,7 @@ describe("doctor", () => {
     expect(found["open"]).toMatchObject({ status: "ok", message: `${here} answers` });
     expect(found["shut"]).toMatchObject({
       status: "problem",
-      fix: 'If you mean it, set openapi.shut.allowPrivate to ["127.0.0.1"].',
+      fix: `If you mean it, set openapi.shut.allowPrivate to ["127.0.0.1:${port}"].`,
     });
     expect(found["away"]).toMatchObject({
       status: "problem",

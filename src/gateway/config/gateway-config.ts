@@ -95,7 +95,7 @@ export interface OpenApiConfig {
   readonly auth?: Readonly<Record<string, OpenApiCredential>> | undefined;
   readonly authOrigins?: readonly string[] | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** Hosts whose addresses may be private, or `true` for all. @default only those the config names */
+  /** Hosts whose addresses may be private: `host:port`, `host` for ports 80 and 443, `host:*`; or `true` for all. @default only those the config names */
   readonly allowPrivate?: readonly string[] | boolean | undefined;
   readonly overlay?: OpenApiOverlay | readonly OpenApiOverlay[] | undefined;
   /** Sends trace context on. @default false */

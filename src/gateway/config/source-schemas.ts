@@ -102,7 +102,7 @@ const OPENAPI = {
   authOrigins: list("Further origins that credentials are sent to. Default: none.", text("An origin.")),
   headers: map("Headers of every request; best references. Default: none.", anyText("The value.")),
   allowPrivate: either(
-    "Hosts whose addresses may be private, or true for all. Default: only those the config names.",
+    'Hosts whose addresses may be private: "host:port", "host" for ports 80 and 443, "host:*" for every port; or true for all. Default: only those the config names.',
     { type: "array", items: { type: "string", minLength: 1 } },
     { type: "boolean" },
   ),

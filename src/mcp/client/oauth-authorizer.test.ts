@@ -165,6 +165,44 @@ describe("a server that moves to another authorization server", () => {
   });
 });
 
+describe("a server of another machine that names where its tokens are had", () => {
+  const HOST = "https://mcp.example";
+  const METADATA = `${HOST}/.well-known/oauth-protected-resource/mcp`;
+
+  /** A server that names this authorization server, and sends those who look for it on to `redirect`. */
+  async function askedBy(authorizationServer: string, redirect?: string): Promise<readonly string[]> {
+    const asked: string[] = [];
+    const answer = async (to: string | URL | Request): Promise<Response> => {
+      const url = new URL(String(to));
+      asked.push(url.origin);
+      const headers = { "www-authenticate": `Bearer resource_metadata="${METADATA}"` };
+      if (url.href === `${HOST}/mcp`) return new Response(null, { status: 401, headers });
+      if (url.href !== METADATA) return new Response(null, { status: 404 });
+      if (redirect !== undefined) return new Response(null, { status: 302, headers: { location: redirect } });
+      return Response.json({ resource: `${HOST}/mcp`, authorization_servers: [authorizationServer] });
+    };
+    const connecting = openMcpConnection({ url: `${HOST}/mcp`, auth: personal(), fetch: answer });
+    await expect(connecting).rejects.toMatchObject({ name: "CallError" });
+    return [...new Set(asked)];
+  }
+
+  it.each([
+    "http://127.0.0.1:6379",
+    "http://localhost",
+    "https://[::1]:8443",
+    "http://169.254.169.254",
+    "http://intranet.example",
+  ])("Mcp: has nothing asked at %s", async (address) => {
+    expect(await askedBy(address)).toEqual([HOST]);
+    expect(await askedBy("https://login.example", `${address}/x`)).toEqual([HOST]);
+  });
+
+  it("Mcp: has an authorization server asked that it names over https", async () => {
+    expect(await askedBy("https://login.example")).toEqual([HOST, "https://login.example"]);
+    expect(await askedBy("", "https://www.mcp.example/x")).toEqual([HOST, "https://www.mcp.example"]);
+  });
+});
+
 function without(url: URL, param: string): URL {
   const changed = new URL(url);
   changed.searchParams.delete(param);

@@ -7,6 +7,9 @@ import {
   isStrictScopeSuperset,
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
+import { CallError } from "../../core/errors/errors.ts";
+import { parseUrl } from "../../core/text/parse-url.ts";
+import { LOOPBACK } from "./http-options.ts";
 import type { OAuthStore } from "./oauth-store.ts";
 
 /** Gets, renews and widens tokens for one server. */
@@ -30,6 +33,8 @@ export interface OAuthTarget {
 const VAIN_WIDENINGS = 2;
 /** Milliseconds for one answer of an authorization server: everybody waits for a renewal. */
 const ANSWER_MS = 30_000;
+/** Redirects of one answer that are followed. */
+const REDIRECTS = 5;
 
 /** The `Authorization` that each refused request was sent with. */
 const sentWith = new WeakMap<Response, string>();
@@ -98,6 +103,41 @@ export function createOAuthAuthorizer(store: OAuthStore, target: OAuthTarget): O
   };
 }
 
+/**
+ * Decides whether a server may have a request sent to an address that it names, or that whoever it names does: to its own origin,
+ * over https to other machines, and to this machine where it is there itself.
+ */
+function mayAsk(target: URL, server: URL): boolean {
+  if (target.origin === server.origin) return true;
+  if (LOOPBACK.test(target.hostname)) return LOOPBACK.test(server.hostname);
+  // Plain http to another machine is what `allowHttp` allows.
+  return target.protocol === "https:" || (server.protocol === "http:" && !LOOPBACK.test(server.hostname));
+}
+
+/** Sends a request to an address that a server named; redirects of what only reads are followed one by one, and looked at as well. */
+async function fetchNamed(
+  fetch: FetchLike,
+  server: URL,
+  to: string | URL,
+  init: RequestInit,
+): Promise<Response> {
+  let target = new URL(String(to));
+  for (let hops = 0; ; hops++) {
+    if (!mayAsk(target, server)) {
+      const message = `The server names ${target.host} for its authorization, but may have requests sent https alone, and to other machines than this one.`;
+      throw new CallError("ACCESS_DENIED", message, { details: { host: target.host } });
+    }
+    const isRead = (init.method ?? "GET").toUpperCase() === "GET";
+    const response = await fetch(target, { ...init, redirect: isRead ? "manual" : "error" });
+    const location = response.headers.get("location");
+    const next = location === null ? undefined : parseUrl(location, target);
+    if (response.status < 300 || response.status > 399 || next === undefined || hops >= REDIRECTS)
+      return response;
+    await response.body?.cancel().catch(() => {});
+    target = next;
+  }
+}
+
 /** A client that stands for itself asks for its own scope every time. */
 function ownScope({ redirectUrl, clientMetadata }: OAuthStore): string | undefined {
   return redirectUrl === undefined ? clientMetadata.scope : undefined;
@@ -110,13 +150,14 @@ async function authorize(
   more: { readonly scope?: string; readonly forceReauthorization?: boolean },
 ): Promise<"renewed" | "consented" | "nobody"> {
   const { resourceMetadataUrl: named, scope } = extractWWWAuthenticateParams(refusal);
-  // A server must not have requests sent to wherever it likes from here.
-  const isOwn = named?.origin === serverUrl.origin || named?.protocol === "https:";
-  const resourceMetadataUrl = isOwn ? named : undefined;
+  const resourceMetadataUrl = named !== undefined && mayAsk(named, serverUrl) ? named : undefined;
   const options = {
     serverUrl,
     fetchFn: ((to, init) =>
-      fetch(to, { ...init, signal: init?.signal ?? AbortSignal.timeout(ANSWER_MS) })) satisfies FetchLike,
+      fetchNamed(fetch, serverUrl, to, {
+        ...init,
+        signal: init?.signal ?? AbortSignal.timeout(ANSWER_MS),
+      })) satisfies FetchLike,
     ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
     ...(scope === undefined ? {} : { scope }),
     ...more,

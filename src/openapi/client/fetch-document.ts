@@ -3,6 +3,7 @@ import type { OutgoingRequest, Transport, WholeResponse } from "./http-message.t
 import type { OpenApiOptions } from "./openapi-options.ts";
 import { checkOptionHeaders } from "./request/check-headers.ts";
 import { codeOfStatus } from "./response/status-codes.ts";
+import { namedPlace } from "./transport/address-guard.ts";
 import { createTransport } from "./transport/create-transport.ts";
 
 /** Milliseconds one file of a document may take. */
@@ -24,7 +25,7 @@ export function createDocumentReader(
     const transport = createTransport({
       ...options,
       limits,
-      trusted: origin === undefined ? [] : [new URL(origin).host],
+      trusted: origin === undefined ? [] : [namedPlace(origin)],
     });
     try {
       return await fetchText(transport, url, url.origin === origin ? ownHeaders(options) : {});

@@ -297,3 +297,39 @@ describe("options", () => {
     expect((error as Error).message).toContain(named);
   });
 });
+
+describe("trust in private addresses", () => {
+  it("RE-25 is for the port that the user named, also where that is the default one", async () => {
+    let asked = 0;
+    const url = await serve((_, response) => {
+      asked += 1;
+      json(response, {});
+    });
+    const document = documentOf({ "/a": get("a") }, { servers: [{ url }] });
+    const tokenUrl = "http://127.0.0.1/token";
+    const auth = { oauth2: { clientId: "a", clientSecret: "b", tokenUrl } };
+    for (const allowPrivate of [undefined, [], ["127.0.0.1"], ["127.0.0.1:80"], ["127.0.0.1:6379"]]) {
+      const registry = await importAll(document, { allowPrivate, auth });
+      expect(await rejection(registry.execute("t.a", {}))).toMatchObject({
+        code: "ACCESS_DENIED",
+        message: expect.stringContaining(`${new URL(url).host} is at a private`),
+      });
+    }
+    expect(asked).toBe(0);
+    await (await importAll(document, { allowPrivate: [new URL(url).host], auth })).execute("t.a", {});
+    expect(asked).toBe(1);
+  });
+
+  it("RE-25 does not follow a redirect to another port of a host that the user named", async () => {
+    let asked = 0;
+    const other = await serve((_, response) => {
+      asked += 1;
+      json(response, {});
+    });
+    const url = await serve((_, response) => void response.writeHead(302, { location: `${other}/a` }).end());
+    const document = documentOf({ "/a": get("a") });
+    const registry = await importAll(document, { allowPrivate: undefined, baseUrl: url });
+    expect(await rejection(registry.execute("t.a", {}))).toMatchObject({ code: "ACCESS_DENIED" });
+    expect(asked).toBe(0);
+  });
+});

@@ -12,6 +12,7 @@ import { type ImportedApi, LiveSource, type OpenApiSource } from "./openapi-sour
 import type { ImportSettings } from "./operation-caller.ts";
 import type { DescribedApi, DescribedOperation } from "./plan.ts";
 import { resolveServer } from "./request/server-address.ts";
+import { namedPlace } from "./transport/address-guard.ts";
 import { createTransport } from "./transport/create-transport.ts";
 import { isOwnEndpoint, readWaybillFacts } from "./waybill-facts.ts";
 
@@ -104,10 +105,10 @@ function importOperation(
   return new ImportedOperation(described, names, settings);
 }
 
-/** Hosts that the user named, and not a document: their addresses may be private. */
+/** Hosts and ports that the user named, and not a document: their addresses may be private. */
 function trustedHosts(document: string | URL | object, { baseUrl, auth }: OpenApiOptions): readonly string[] {
   const named = [baseUrl, isAddress(document) ? document : undefined].filter((url) => url !== undefined);
-  return [...named.map((url) => new URL(url).host), ...trustedTokenHosts(auth)];
+  return [...named.map(namedPlace), ...trustedTokenHosts(auth)];
 }
 
 function warner({ onWarning }: OpenApiOptions): (message: string, cause?: unknown) => void {

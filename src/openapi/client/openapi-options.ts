@@ -99,7 +99,10 @@ export interface TransportOptions {
   readonly retries?: RetryOptions | false | undefined;
   /** Redirects that are followed; 0 makes one an error. @default 5 */
   readonly redirects?: number | undefined;
-  /** Hosts whose addresses may be private, by name, or `true` for every host. @default only hosts the options themselves name */
+  /**
+   * Hosts whose addresses may be private: `host:port`, `host` for ports 80 and 443, `host:*` for every port; `true` for every host.
+   * @default only the hosts and ports that the options themselves name
+   */
   readonly allowPrivate?: readonly string[] | boolean | undefined;
   /** Accepts text and bytes that end with the connection: nobody can tell whether they were cut. @default false */
   readonly allowUndelimited?: boolean | undefined;

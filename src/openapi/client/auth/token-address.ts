@@ -1,4 +1,5 @@
 import type { OAuthFlowPlan, SecuritySchemePlan } from "../plan.ts";
+import { namedPlace } from "../transport/address-guard.ts";
 import { isOAuthForm, readAddress } from "./credential-forms.ts";
 import type { AuthOptions, OAuthCredential } from "./credentials.ts";
 
@@ -34,13 +35,13 @@ function isSafe(url: URL): boolean {
   return url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
 }
 
-/** Gives the hosts that the user's own credentials name, for the guard of the transport: those of every `tokenUrl`. */
+/** Gives the hosts and ports that the user's own credentials name, for the guard of the transport: those of every `tokenUrl`. */
 export function trustedTokenHosts(auth: AuthOptions | undefined): string[] {
   const hosts = new Set<string>();
   for (const credential of Object.values(auth ?? {})) {
     if (!isOAuthForm(credential) || typeof credential.tokenUrl !== "string") continue;
     const url = readAddress(credential.tokenUrl);
-    if (url !== undefined) hosts.add(url.host);
+    if (url !== undefined) hosts.add(namedPlace(url));
   }
   return [...hosts];
 }

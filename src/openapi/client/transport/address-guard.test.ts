@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createAddressGuard, guardedLookup, isPublicAddress } from "./address-guard.ts";
+import {
+  createAddressGuard,
+  guardedLookup,
+  isPublicAddress,
+  namedPlace,
+  readPlaces,
+} from "./address-guard.ts";
 
 describe("isPublicAddress", () => {
   it.each([
@@ -91,20 +97,45 @@ describe("isPublicAddress", () => {
 describe("createAddressGuard", () => {
   it.each([
     ["localhost", "localhost", "80", true],
-    ["LocalHost.", "localhost", "8080", true],
+    ["localhost", "localhost", "443", true],
+    ["localhost", "localhost", "6379", false],
+    ["LocalHost.:*", "localhost", "8080", true],
+    ["localhost:080", "localhost", "80", true],
+    ["bücher.test:81", "xn--bcher-kva.test", "81", true],
     ["localhost:8080", "localhost", "8080", true],
     ["localhost:8080", "localhost", "80", false],
     ["localhost", "localhost.", "80", true],
     ["localhost", "evil.localhost", "80", false],
     ["[::1]:80", "[::1]", "80", true],
     ["[::1]:80", "[::1]", "81", false],
-    ["::1", "[::1]", "81", true],
-    ["0:0:0:0:0:0:0:1", "[::1]", "81", true],
+    ["::1", "[::1]", "443", true],
+    ["::1", "[::1]", "81", false],
+    ["[0:0:0:0:0:0:0:1]:*", "[::1]", "81", true],
     ["10.0.0.1", "10.0.0.1", "80", true],
     ["10.0.0.1", "10.0.0.2", "80", false],
   ])("RE-25 lets %s vouch for %s at port %s: %s", (name, hostname, port, expected) => {
     expect(createAddressGuard([name], undefined).mayBePrivate(hostname, port)).toBe(expected);
     expect(createAddressGuard([], [name]).mayBePrivate(hostname, port)).toBe(expected);
+  });
+
+  it.each([
+    "",
+    "http://localhost",
+    "localhost/a",
+    "localhost:",
+    "localhost:99999",
+    "a b",
+    "[::1",
+    "a:1:2",
+    "user@host",
+  ])("RE-25 takes %j for the name of no host", (name) => expect(readPlaces(name)).toBeUndefined());
+
+  it("RE-25 trusts the port that an address leads to, named or not", () => {
+    expect(["http://localhost/a", "https://localhost", "http://[::1]:81"].map(namedPlace)).toEqual([
+      "localhost:80",
+      "localhost:443",
+      "[::1]:81",
+    ]);
   });
 
   it("RE-25 lets every host be private where that is the option, and none where it is not", () => {
@@ -117,12 +148,16 @@ describe("createAddressGuard", () => {
 describe("guardedLookup", () => {
   const look = (addresses: readonly string[], mayBePrivate = false) =>
     new Promise<unknown>((resolve) => {
-      const lookup = guardedLookup((_name, _options, callback) => {
-        callback(
-          null,
-          addresses.map((address) => ({ address, family: 4 })),
-        );
-      }, mayBePrivate);
+      const lookup = guardedLookup(
+        (_name, _options, callback) => {
+          callback(
+            null,
+            addresses.map((address) => ({ address, family: 4 })),
+          );
+        },
+        mayBePrivate,
+        "443",
+      );
       lookup("api.test", { all: true }, (error, found) => resolve(error ?? found));
     });
 

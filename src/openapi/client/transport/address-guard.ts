@@ -3,7 +3,8 @@ import type { LookupFunction } from "node:net";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { CallError } from "../../../core/errors/errors.ts";
-import { shownHost } from "./transport-errors.ts";
+import { parseUrl } from "../../../core/text/parse-url.ts";
+import { shownHost, withPort } from "./transport-errors.ts";
 
 /** Resolves every address of a host name, as `dns.lookup` does. */
 export type ResolveHost = (
@@ -12,7 +13,7 @@ export type ResolveHost = (
   callback: (error: Error | null, addresses: readonly LookupAddress[]) => void,
 ) => void;
 
-/** Decides which hosts may be at private addresses. */
+/** Decides which hosts may be at private addresses, and on which ports. */
 export interface AddressGuard {
   mayBePrivate(hostname: string, port: string): boolean;
 }
@@ -51,28 +52,44 @@ function embeddedV4(address: ipaddr.IPv6): ipaddr.IPv4 | undefined {
   return new ipaddr.IPv4(address.toByteArray().slice(12));
 }
 
-/** Makes a guard from the hosts that the user named, as `host` or `host:port`, and those allowed besides. */
+/** Makes a guard from the hosts that the user named and those allowed besides, each as `host`, `host:port` or `host:*`. */
 export function createAddressGuard(
   trusted: readonly string[],
   allowPrivate: readonly string[] | boolean | undefined,
 ): AddressGuard {
   if (allowPrivate === true) return { mayBePrivate: () => true };
-  const names = new Set([...trusted, ...(allowPrivate || [])].map(normalName));
+  const places = new Set([...trusted, ...(allowPrivate || [])].flatMap((name) => readPlaces(name) ?? []));
   return {
     mayBePrivate(hostname, port) {
       const host = bareHost(hostname);
-      return names.has(host) || names.has(`${host} ${port}`);
+      return places.has(`${host} ${port}`) || places.has(`${host} ${EVERY_PORT}`);
     },
   };
 }
 
-/** Host and port apart by a space, which neither can hold: an IPv6 address has colons of its own. */
-function normalName(name: string): string {
-  const lower = name.trim().toLowerCase();
-  const bracketed = /^\[([^\]]*)\](?::(\d+))?$/.exec(lower);
-  const plain = /^([^:]*)(?::(\d+))?$/.exec(lower);
-  const [, host = lower, port] = bracketed ?? plain ?? [];
-  return port === undefined ? bareHost(host) : `${bareHost(host)} ${Number(port)}`;
+const EVERY_PORT = "*";
+/** Ports that a host named without one stands for: those of `http` and `https`. */
+const DEFAULT_PORTS: readonly string[] = ["80", "443"];
+const NAMED = /^(\[[^[\]]+\]|[^[\]:]+)(?::(\d{1,5}|\*))?$/;
+
+/**
+ * Reads how a host is named, as each host and port it means, apart by a space, which neither can hold: an IPv6 address has colons of
+ * its own. Gives nothing for what names no host.
+ */
+export function readPlaces(name: string): readonly string[] | undefined {
+  const text = name.trim();
+  const [, host = "", port] = NAMED.exec(isIP(text) === 6 ? `[${text}]` : text) ?? [];
+  // Written as requests have it: in lower case, names in other scripts in their ASCII form.
+  const url = /[/?#@\\\s]/.test(host) ? undefined : parseUrl(`http://${host}`);
+  if (url === undefined || Number(port) > 65_535) return undefined;
+  const ports = port === undefined ? DEFAULT_PORTS : [port === EVERY_PORT ? port : String(Number(port))];
+  return ports.map((one) => `${bareHost(url.hostname)} ${one}`);
+}
+
+/** Names the host and port that an address leads to, also where the port is the default of its scheme. */
+export function namedPlace(address: string | URL): string {
+  const { hostname, port, protocol } = new URL(address);
+  return `${hostname}:${port || (protocol === "https:" ? "443" : "80")}`;
 }
 
 /** A host as names are compared: without brackets, the final dot, and other ways to write the same address. */
@@ -85,9 +102,9 @@ export function bareHost(hostname: string): string {
 }
 
 /** The refusal of an address that is not public. */
-export function refusePrivate(hostname: string): CallError {
+export function refusePrivate(hostname: string, port: string): CallError {
   const host = shownHost(bareHost(hostname));
-  const message = `${host} is at a private or reserved address; name it in the option allowPrivate to call it there.`;
+  const message = `${withPort(host, port)} is at a private or reserved address; name it in the option allowPrivate to call it there.`;
   return new CallError("ACCESS_DENIED", message, { details: { host }, stack: false });
 }
 
@@ -95,7 +112,7 @@ export function refusePrivate(hostname: string): CallError {
  * Makes the `lookup` of one connection's options: every address is checked, and the very list that was checked is what is
  * connected to, so that a name cannot be public for the check and private for the connection.
  */
-export function guardedLookup(resolve: ResolveHost, mayBePrivate: boolean): LookupFunction {
+export function guardedLookup(resolve: ResolveHost, mayBePrivate: boolean, port: string): LookupFunction {
   return (hostname, options, callback) => {
     resolve(
       hostname,
@@ -104,7 +121,7 @@ export function guardedLookup(resolve: ResolveHost, mayBePrivate: boolean): Look
         const [first] = addresses ?? [];
         if (error !== null || first === undefined) return callback(error ?? notFound(), "", 0);
         const isAllowed = mayBePrivate || addresses.every(({ address }) => isPublicAddress(address));
-        if (!isAllowed) return callback(refusePrivate(hostname) as NodeJS.ErrnoException, "", 0);
+        if (!isAllowed) return callback(refusePrivate(hostname, port) as NodeJS.ErrnoException, "", 0);
         if (options.all === true) callback(null, [...addresses]);
         else callback(null, first.address, first.family);
       },

@@ -27,9 +27,16 @@ describe("checkTransportOptions", () => {
     [{ retries: { delay: 1 } }, 'There is no option "retries.delay"; did you mean "retries.delayMs"?'],
     [
       { allowPrivate: "localhost" },
-      "allowPrivate must be true, false or a list of host names; it is of type string.",
+      'allowPrivate must be true, false or a list of hosts such as "localhost:3000" or "10.0.0.5:*"; it is of type string.',
     ],
-    [{ allowPrivate: [1] }, "allowPrivate must be true, false or a list of host names; it is a list."],
+    [
+      { allowPrivate: [1] },
+      'allowPrivate must be true, false or a list of hosts such as "localhost:3000" or "10.0.0.5:*"; it is a list.',
+    ],
+    [
+      { allowPrivate: ["http://localhost:3000"] },
+      'allowPrivate must be true, false or a list of hosts such as "localhost:3000" or "10.0.0.5:*"; it is a list.',
+    ],
     [{ allowUndelimited: 1 }, "allowUndelimited must be true or false; it is 1."],
     [{ limits: 5 }, "limits must be an object; it is 5."],
     [{ limits: { responseBytes: 0 } }, "limits.responseBytes must be a whole number, 1 or more; it is 0."],

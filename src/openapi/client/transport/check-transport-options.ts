@@ -1,5 +1,6 @@
 import { checkDelay, checkOption, checkOptionsObject } from "../../../core/options/check-options.ts";
 import type { RetryOptions, TransportLimits, TransportOptions } from "../openapi-options.ts";
+import { readPlaces } from "./address-guard.ts";
 import { TRANSPORT_LIMITS } from "./transport-settings.ts";
 
 /** The names of the options of a transport. */
@@ -40,7 +41,7 @@ export function checkTransportOptions(
     checkPositive("rate.perMs", rate.perMs ?? null, "a number of milliseconds, more than 0");
   }
   checkRetries(options.retries);
-  const hosts = "true, false or a list of host names";
+  const hosts = 'true, false or a list of hosts such as "localhost:3000" or "10.0.0.5:*"';
   const isHosts = typeof allowPrivate === "boolean" || isNames(allowPrivate);
   checkOption("allowPrivate", allowPrivate, hosts, isHosts);
   checkOption("allowUndelimited", allowUndelimited, "true or false", typeof allowUndelimited === "boolean");
@@ -74,5 +75,7 @@ function checkPositive(name: string, value: unknown, wanted: string, least = Num
 }
 
 function isNames(value: unknown): boolean {
-  return Array.isArray(value) && value.every((name) => typeof name === "string" && name !== "");
+  return (
+    Array.isArray(value) && value.every((name) => typeof name === "string" && readPlaces(name) !== undefined)
+  );
 }

@@ -12,6 +12,7 @@ import { ReadGate } from "./read-gate.ts";
 
 /** How connections to one origin are made. */
 export interface ConnectorOptions {
+  readonly port: string;
   readonly mayBePrivate: boolean;
   readonly connectTimeoutMs: number;
   readonly resolve: ResolveHost;
@@ -23,17 +24,17 @@ export interface ConnectorOptions {
 
 /** Makes the function that connects to one origin, past the guard, whichever way the address is written. */
 export function createConnector(options: ConnectorOptions): buildConnector.connector {
-  const { connectTimeoutMs, mayBePrivate, sockets } = options;
+  const { connectTimeoutMs, mayBePrivate, port, sockets } = options;
   const connect = buildConnector({
     timeout: 0,
-    lookup: guardedLookup(options.resolve, mayBePrivate),
+    lookup: guardedLookup(options.resolve, mayBePrivate, port),
     autoSelectFamily: true,
     ...(options.ca === undefined ? {} : { ca: options.ca }),
   });
   return (target, callback) => {
     const host = bareHost(target.hostname);
     if (isIP(host) !== 0 && !mayBePrivate && !isPublicAddress(host)) {
-      callback(refusePrivate(host), null);
+      callback(refusePrivate(host, port), null);
       return;
     }
     let timer: ReturnType<typeof setTimeout> | undefined;

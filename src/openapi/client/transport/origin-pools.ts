@@ -70,6 +70,7 @@ export class OriginPools {
     }
     const port = url.port || (url.protocol === "https:" ? "443" : "80");
     const connect = createConnector({
+      port,
       mayBePrivate: this.#guard.mayBePrivate(url.hostname, port),
       connectTimeoutMs: this.#settings.connectTimeoutMs,
       resolve: this.#seams.lookup ?? (lookup as ResolveHost),

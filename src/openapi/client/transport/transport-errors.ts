@@ -117,7 +117,8 @@ export function shownHost(host: string): string {
   return host.length > 255 ? `${host.slice(0, 255)}…` : host;
 }
 
-function withPort(host: string, port: string): string {
+/** A host and its port as messages show them. */
+export function withPort(host: string, port: string): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 

@@ -3,7 +3,7 @@ import type { TransportLimits, TransportOptions } from "../openapi-options.ts";
 /** What a transport is made from. */
 export interface CreateTransportOptions extends TransportOptions {
   readonly limits?: TransportLimits | undefined;
-  /** Hosts that the user's own options name, as `host` or `host:port`: they may be private. */
+  /** Hosts that the user's own options name, as `host:port`: they may be private. */
   readonly trusted: readonly string[];
 }
 
