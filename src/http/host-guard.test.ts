@@ -80,6 +80,22 @@ describe("createHostGuard", () => {
     expect(ask({ host: "evil.example", origin: "http://evil.example" }, { hosts: "any" })).toBe(403);
   });
 
+  it.each([
+    ["same-origin", 200],
+    ["none", 200],
+    ["same-site", 403],
+    ["cross-site", 403],
+    ["same-origin, cross-site", 403],
+    ["", 403],
+  ])("Http: by what a browser says of the page that had it ask: %j is %i", (site, status) => {
+    expect(ask({ host: "localhost", "sec-fetch-site": site })).toBe(status);
+    const near = { host: "localhost:1", origin: "http://localhost:5173", "sec-fetch-site": site };
+    expect(ask(near)).toBe(status);
+    const origins = ["https://app.example"];
+    const allowed = { host: "localhost", origin: "https://app.example", "sec-fetch-site": site };
+    expect(ask(allowed, { origins })).toBe(200);
+  });
+
   it("Http: answers browsers that ask in advance only for the origins it is told of", () => {
     const guard = createGuard({ origins: ["https://app.example"] });
     const headers = {

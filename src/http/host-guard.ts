@@ -20,10 +20,10 @@ export interface CorsRules {
   readonly exposedHeaders: readonly string[];
 }
 
-/** Decides by `Host` and `Origin` whether a request is heard, and tells browsers so. */
+/** Decides by `Host`, `Origin` and `Sec-Fetch-Site` whether a request is heard, and tells browsers so. */
 export interface HostGuard {
-  /** Refuses a request, or lets it pass by returning nothing. */
-  check(request: RequestHead): Response | undefined;
+  /** Refuses a request, or lets it pass by returning nothing; `isPage` says that people may come to it from other sites. */
+  check(request: RequestHead, isPage?: boolean): Response | undefined;
   /** Answers a browser that asks in advance; nothing where that is not for this origin. */
   preflight(request: RequestHead): Response | undefined;
   /** Marks a response as readable for the page that asked. */
@@ -40,14 +40,21 @@ export function createHostGuard(options: HostGuardOptions, cors: CorsRules, refu
   const isHost = readHosts(options.hosts ?? []);
   const origins = readOrigins(options.origins ?? []);
   const sameHost = options.hosts !== "any";
-  const check = (request: RequestHead): Response | undefined => {
+  const check = (request: RequestHead, isPage = false): Response | undefined => {
     const host = hostOf(request);
     if (!isHost(host)) {
       return refuse(403, "This host name is not served here; add it to `hosts` if it should be.");
     }
     const origin = request.headers.get("origin");
-    if (origin === null || origins.has(origin) || isNearOrigin(origin, sameHost ? host : undefined)) return;
-    return refuse(403, "This origin may not use the endpoint; add it to `origins` if it should.");
+    if (origin !== null && origins.has(origin)) return undefined;
+    if (origin !== null && !isNearOrigin(origin, sameHost ? host : undefined)) {
+      return refuse(403, "This origin may not use the endpoint; add it to `origins` if it should.");
+    }
+    if (!isFromElsewhere(request) || (isPage && isVisit(request))) return undefined;
+    return refuse(
+      403,
+      "Pages of other sites may not use the endpoint; add their origin to `origins` if they should.",
+    );
   };
   const allowed = (request: RequestHead): string | undefined => {
     const origin = request.headers.get("origin");
@@ -102,6 +109,20 @@ function isNearOrigin(origin: string, host: string | undefined): boolean {
   if (scheme === undefined || authority === undefined) return false;
   const [, name] = HOST.exec(authority) ?? [];
   return name !== undefined && (LOOPBACK.has(name) || authority === host);
+}
+
+/** Tells whether a browser says that a page of another origin had it ask; a page sends no `Origin` with a plain GET. */
+function isFromElsewhere({ headers }: RequestHead): boolean {
+  const site = headers.get("sec-fetch-site");
+  return site !== null && site !== "same-origin" && site !== "none";
+}
+
+/** Tells whether somebody followed a link: the page they come from sees nothing of the answer. */
+function isVisit({ method, headers }: RequestHead): boolean {
+  const isRead = method === "GET" || method === "HEAD";
+  return (
+    isRead && headers.get("sec-fetch-mode") === "navigate" && headers.get("sec-fetch-dest") === "document"
+  );
 }
 
 function createPreflight(request: RequestHead, origin: string, cors: CorsRules): Response {

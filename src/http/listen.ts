@@ -1,4 +1,11 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+  ServerResponse,
+} from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { checkOption } from "../core/options/check-options.ts";
 
@@ -63,7 +70,7 @@ export function checkListenOptions(options: ListenOptions, isAuthenticated: bool
 /** Listens for HTTP requests; the options must have been checked. */
 export async function listenHttp(listened: Listened, options: ListenOptions = {}): Promise<HttpListener> {
   const { port = 0, host = "127.0.0.1" } = options;
-  const http = createServer(TIMEOUTS, listened.onRequest);
+  const http = createPlainServer(listened.onRequest, TIMEOUTS);
   const sockets = trackSockets(http);
   try {
     await listen(http, port, host);
@@ -82,6 +89,41 @@ export async function listenHttp(listened: Listened, options: ListenOptions = {}
       return closing;
     },
   };
+}
+
+/** An answer whose type no browser guesses, whoever writes it: some are Node's own. */
+class PlainResponse extends ServerResponse {
+  constructor(request: IncomingMessage) {
+    super(request);
+    this.setHeader(...NO_SNIFFING);
+  }
+}
+
+/** The header that keeps browsers from taking an answer for something else than it says it is. */
+export const NO_SNIFFING = ["x-content-type-options", "nosniff"] as const;
+
+/** How bytes that are no request are answered, by the code of the parser, as Node itself would. */
+const UNREADABLE: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: "413 Payload Too Large",
+  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
+};
+
+/** Creates a server on which every answer says that its type is not to be guessed. */
+export function createPlainServer(onRequest: RequestListener, options: ServerOptions = {}): Server {
+  const http = createServer({ ...options, ServerResponse: PlainResponse }, onRequest);
+  http.on(
+    "clientError",
+    (error: NodeJS.ErrnoException, socket: Socket & { _httpMessage?: ServerResponse }) => {
+      const isAnswered = socket._httpMessage?.headersSent === true;
+      if (socket.writable && !isAnswered) {
+        const status = UNREADABLE[error.code ?? ""] ?? "400 Bad Request";
+        socket.write(`HTTP/1.1 ${status}\r\n${NO_SNIFFING.join(": ")}\r\nconnection: close\r\n\r\n`);
+      }
+      socket.destroy(error);
+    },
+  );
+  return http;
 }
 
 function trackSockets(http: Server): ReadonlySet<Socket> {

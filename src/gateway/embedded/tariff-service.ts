@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseJsonTextOrNone } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { createPlainServer } from "../../http/listen.ts";
 import { quotePrice, RATES, ZONES, type Zone } from "./tariff-data.ts";
 
 /** Bytes of a body that are read. */
@@ -21,7 +22,7 @@ interface Answer {
 
 /** Starts the service on a free port of this machine; it does not keep the process running. */
 export async function startTariffService(): Promise<TariffService> {
-  const server = createServer((request, response) => {
+  const server = createPlainServer((request, response) => {
     answerRequest(request).then(
       (answer) => send(response, answer),
       () => send(response, problem(500, "Something went wrong.")),

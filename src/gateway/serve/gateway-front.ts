@@ -126,14 +126,16 @@ export class GatewayFront {
   async #answerMcp(request: Request): Promise<Response> {
     const { auth, parts } = this.#options;
     const { mcp } = parts;
-    if (mcp === undefined) return createRefusal(404, NOTHING_HERE.message);
-    const isOpen = !auth.isOn || request.method === "OPTIONS";
-    if (isOpen) return await mcp.fetch(request, { isCurrent: () => auth.isCurrent(undefined) });
+    if (mcp !== undefined && !auth.isOn)
+      return await mcp.fetch(request, { isCurrent: () => auth.isCurrent(undefined) });
     const refusal = this.#guard.check(request);
     if (refusal !== undefined) return createRefusal(refusal.status, await refusal.text());
+    const preflight = request.method === "OPTIONS" ? this.#guard.preflight(request) : undefined;
+    if (preflight !== undefined) return preflight;
     const admitted = await auth.identify(request);
     if ("identity" in admitted) {
       const { identity } = admitted;
+      if (mcp === undefined) return this.#guard.mark(request, createRefusal(404, NOTHING_HERE.message));
       return await mcp.fetch(request, { identity, isCurrent: () => auth.isCurrent(identity) });
     }
     const { status, message, headers } = admitted.refusal;
@@ -177,7 +179,7 @@ export class GatewayFront {
     const isOpen = route.isOpen?.(request.path) === true;
     const { auth } = this.#options;
     const asked = { isAuthOn: auth.isOn, isCurrent: auth.isUnchanged() };
-    const admitted = isOpen ? await this.#guardOpen(request) : await this.#admit(request);
+    const admitted = isOpen ? await this.#guardOpen(request, true) : await this.#admit(request);
     if ("refusal" in admitted) await sendAnswer(admitted.refusal, message, response);
     else await route.handle(message, response, { ...asked, identity: admitted.identity });
   }
@@ -205,15 +207,15 @@ export class GatewayFront {
   }
 
   async #admit(request: HttpRequest): Promise<AdmittedRequest> {
-    const guarded = await this.#guardOpen(request);
+    const guarded = await this.#guardOpen(request, request.path === "/");
     if ("refusal" in guarded) return guarded;
     const admitted = await this.#options.auth.identify(headOf(request));
     return "identity" in admitted ? admitted : { refusal: refusalAnswer(admitted.refusal) };
   }
 
   /** From where it is asked counts everywhere, by whom does not. */
-  async #guardOpen(request: HttpRequest): Promise<AdmittedRequest> {
-    const refused = this.#guard.check(headOf(request));
+  async #guardOpen(request: HttpRequest, isPage: boolean): Promise<AdmittedRequest> {
+    const refused = this.#guard.check(headOf(request), isPage);
     if (refused === undefined) return { identity: undefined };
     return { refusal: refusalAnswer({ status: 403, message: await refused.text(), headers: {} }) };
   }

@@ -10,6 +10,7 @@ import {
 import type { Identity } from "../../core/access/identity.ts";
 import { createAuthentication } from "../../http/authentication.ts";
 import { createHostGuard } from "../../http/host-guard.ts";
+import { NO_SNIFFING } from "../../http/listen.ts";
 import { checkServer } from "./check-server-options.ts";
 import { readPostedBody } from "./http-body.ts";
 import { MCP_CORS } from "./http-cors.ts";
@@ -111,6 +112,12 @@ class HttpHandler implements McpHandler {
   }
 
   async fetch(request: Request, info: McpRequestInfo = {}): Promise<Response> {
+    const response = await this.#answer(request, info);
+    response.headers.set(...NO_SNIFFING);
+    return response;
+  }
+
+  async #answer(request: Request, info: McpRequestInfo): Promise<Response> {
     if (this.#closing !== undefined || this.#server.isClosed === true) {
       return createRefusal(503, "The server is closing.", { headers: { connection: "close" } });
     }
@@ -136,10 +143,10 @@ class HttpHandler implements McpHandler {
     const preflight = request.method === "OPTIONS" ? this.#guard.preflight(request) : undefined;
     const early = preflight ?? this.#authentication.describe(request);
     if (early !== undefined) return early;
-    if (!METHODS.includes(request.method)) return refuseMethod(METHODS);
     const known = info.identity && { identity: info.identity };
     const who = known ?? (await this.#authentication.identify(request));
     if ("refusal" in who) return who.refusal;
+    if (!METHODS.includes(request.method)) return refuseMethod(METHODS);
     const isAnonymous = who.identity === undefined && (this.#authentication.decides || "identity" in info);
     const identity: McpPeer["identity"] = isAnonymous ? "anonymous" : who.identity;
     const authInfo = isAnonymous ? NOBODY : who.identity && this.#toAuthInfo(who.identity);

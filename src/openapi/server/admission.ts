@@ -6,6 +6,7 @@ import type { AnswerHeaders, HttpAnswer, HttpRequest } from "../../http/exchange
 import { type CorsRules, createHostGuard, type HostGuard } from "../../http/host-guard.ts";
 import type { Refuse, RequestHead } from "../../http/refusal.ts";
 import { type ApiKeyCheck, createApiKeyCheck } from "./api-keys.ts";
+import { isDocsPage } from "./docs-page.ts";
 import type { HttpHandlerOptions } from "./http-handler-options.ts";
 import { problemAnswer } from "./problem-answer.ts";
 
@@ -91,7 +92,7 @@ export class Admission {
 
   /** Refuses a request for where it comes from or goes to, or lets it pass by returning nothing. */
   check(request: HttpRequest, requestId: string): HttpAnswer | undefined {
-    const refusal = this.#guard.check(new Head(request));
+    const refusal = this.#guard.check(new Head(request), isDocsPage(request.path));
     return refusal && this.#toAnswer(refusal, requestId);
   }
 

@@ -127,9 +127,13 @@ export class ApiRoutes {
         ? this.#answerGet(route, place.parameters, caller)
         : this.#answerPost(route, caller);
     };
-    return refuseOr(caller, { allow, operationId: operation.id }, () =>
-      operation.access === undefined ? answer() : this.#accessFirst(operation, caller, answer),
-    );
+    const allowed = { allow, operationId: operation.id };
+    if (operation.access === undefined) return refuseOr(caller, allowed, answer);
+    if (allow.includes(caller.request.method) && caller.request.method !== "OPTIONS")
+      return this.#accessFirst(operation, caller, answer);
+    const refusal = accessRefusal(this.#executor, operation, caller.identity);
+    if (refusal !== undefined) throw refusal;
+    return refuseOr(caller, allowed, answer);
   }
 
   /** Whoever may not call an operation at all hears that alone, whatever else is wrong with the request. */

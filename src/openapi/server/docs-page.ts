@@ -48,6 +48,11 @@ const POLICY = [
 
 const PAGE = "/docs";
 
+/** Tells whether a path is that of the page itself. */
+export function isDocsPage(path: string): boolean {
+  return path === PAGE || path === `${PAGE}/`;
+}
+
 /**
  * Creates the page that shows the API to people; it asks no other server for anything, and works under any prefix. It says nothing
  * of the operations by itself, so that everybody may open it: what it shows, it asks for with the credential of whoever looks.
@@ -131,7 +136,6 @@ function findSwaggerUi(): string | false {
 }
 
 const GUARDED = {
-  "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "content-security-policy": POLICY,
 };

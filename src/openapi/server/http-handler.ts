@@ -1,8 +1,9 @@
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { isRequestId, randomId } from "../../core/execution/request-id.ts";
 import type { Executor } from "../../core/registry/executor.ts";
-import type { AnswerHeaders, HttpAnswer, HttpRequest } from "../../http/exchange.ts";
+import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer, HttpRequest } from "../../http/exchange.ts";
 import { FetchRequest, toResponse } from "../../http/fetch-exchange.ts";
+import { NO_SNIFFING } from "../../http/listen.ts";
 import { Admission } from "./admission.ts";
 import { ApiRoutes } from "./api-routes.ts";
 import { checkExecutor } from "./check-document-options.ts";
@@ -98,11 +99,16 @@ class Handler implements HttpHandler {
     if (path.length + query.length > ADDRESS_CHARACTERS) {
       throw requestError("TOO_LARGE", "The address of the request is too long.", { httpStatus: 414 });
     }
-    if (!METHODS.has(method)) return refuseMethod({ allow: "GET, HEAD, POST, OPTIONS" }, requestId);
     const preflight = method === "OPTIONS" ? this.#admission.preflight(request) : undefined;
     if (preflight !== undefined) return preflight;
     if (this.#admission.decides) return this.#identify(request, requestId, trace);
-    return this.#routes.answer({ request, identity: undefined, requestId, ...trace });
+    return this.#answer({ request, identity: undefined, requestId, ...trace });
+  }
+
+  #answer(caller: AuthenticatedRequest): Promise<HttpAnswer> | HttpAnswer {
+    const { request, requestId } = caller;
+    if (METHODS.has(request.method)) return this.#routes.answer(caller);
+    return refuseMethod({ allow: "GET, HEAD, POST, OPTIONS" }, requestId);
   }
 
   async #identify(request: HttpRequest, requestId: string, trace: TraceContext): Promise<HttpAnswer> {
@@ -110,11 +116,12 @@ class Handler implements HttpHandler {
     if (described !== undefined) return described;
     const admitted = await this.#admission.identify(request, requestId);
     if ("refusal" in admitted) {
+      const isRead = request.method === "GET" || request.method === "HEAD";
       const stranger = { request, identity: undefined, requestId, ...trace };
-      return (await this.#routes.answerDocs(stranger)) ?? admitted.refusal;
+      return (isRead ? await this.#routes.answerDocs(stranger) : undefined) ?? admitted.refusal;
     }
     if (this.#closing !== undefined) return refuseClosing(requestId);
-    return this.#routes.answer({ request, identity: admitted.identity, requestId, ...trace });
+    return this.#answer({ request, identity: admitted.identity, requestId, ...trace });
   }
 
   /** Probes come from whoever runs the server, under any name, and learn one word. */
@@ -140,6 +147,7 @@ class Handler implements HttpHandler {
   ): HttpAnswer {
     const headers = given as AnswerHeaders;
     headers["x-request-id"] = requestId;
+    headers[NO_SNIFFING[0]] = NO_SNIFFING[1];
     headers["traceparent"] = trace.traceparent;
     if (trace.tracestate !== undefined) headers["tracestate"] = trace.tracestate;
     if (status === 401) headers["www-authenticate"] ??= this.#admission.challenge;

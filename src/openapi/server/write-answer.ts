@@ -72,7 +72,6 @@ function writeData(
   if (data === undefined) return { status: 204, headers, body: undefined };
   if (data instanceof Uint8Array && !nested) {
     headers["content-type"] = meta.source === "http" ? harmlessType(meta.contentType) : BYTES_TYPE;
-    headers["x-content-type-options"] = "nosniff";
     return { status: 200, headers, body: data };
   }
   // Text first: what has no end has no text, and must not be walked.
