@@ -114,6 +114,10 @@ class Mark extends ReturnArgument {
     return raw instanceof Reading ? raw.read() : (value as unknown as ResponseEnvelope);
   }
 
+  static isMissingOn(value: object): boolean {
+    return !(#raw in value);
+  }
+
   static isOn(value: object): boolean {
     return #raw in value && !(value.#raw instanceof Reading);
   }
@@ -171,13 +175,23 @@ export function mcpEnvelope<T>(data: T, meta: MCPEnvelopeMeta): ResponseEnvelope
 
 /** Gives data with what the operation says about it: status, summary, next steps and the rest, in whatever format it is served. */
 export function result<T extends KeepLiterals>(data: T, said: ResultSaid = {}): ResultEnvelope<T> {
+  assertData("result", data);
   return authoredEnvelope(data, false, resultFacts(said), "");
 }
 
 /** Says that an operation ran and the answer is no: what a local handler returns instead of throwing. */
 export function toolError<T>(data: T, said: ToolErrorSaid = {}): ResponseEnvelope<T> {
+  assertData("toolError", data);
   const { facts, operationId } = errorFacts(said);
   return authoredEnvelope(data, true, facts, operationId);
+}
+
+/** A result in the place of data would lose its outcome: the error of a nested call would become a success. */
+function assertData(author: string, data: unknown): void {
+  if (typeof data !== "object" || data === null || Mark.isMissingOn(data)) return;
+  throw new TypeError(
+    `${author}() takes data, and this is a result already: return it as it is, or give ${author}() its data alone.`,
+  );
 }
 
 /** Makes a local envelope of data and checked facts; an operation without a name is the one that returns it. */

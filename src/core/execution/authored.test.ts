@@ -217,11 +217,27 @@ describe("render", () => {
     ],
     ["says nonsense", () => ({ summary: 7 })],
     ["says what there is not", () => ({ sumary: "x" })],
+    ["promises to say something", async () => ({ summary: "x" })],
+    ["says nothing in a word", () => null],
   ])("X-7 that %s is reported, and the result stands", async (_, render) => {
     const { envelope, warnings } = await run({ render: render as never, handler: () => 1 });
     expect(envelope.data).toBe(1);
     expect(envelope.meta).not.toHaveProperty("waybill");
     expect(warnings).toMatchObject([{ type: "render-failed", operationId: "shop.count" }]);
+  });
+
+  it("X-7 that breaks its promise ends no process", async () => {
+    const rejections: unknown[] = [];
+    const listen = (reason: unknown) => rejections.push(reason);
+    process.on("unhandledRejection", listen);
+    const render = async () => {
+      throw new Error("later");
+    };
+    const { warnings } = await run({ render: render as never, handler: () => 1 });
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    process.off("unhandledRejection", listen);
+    expect(warnings).toMatchObject([{ type: "render-failed" }]);
+    expect(rejections).toEqual([]);
   });
 
   it("X-7 may say nothing", async () => {

@@ -8,7 +8,7 @@ import {
 } from "../envelope/envelope.ts";
 import { CallError } from "../errors/errors.ts";
 import type { OperationEntry } from "../registry/operation-entry.ts";
-import { resultFacts } from "../result/said.ts";
+import { type ResultSaid, resultFacts } from "../result/said.ts";
 import { type CallContext, closeContext, isOver } from "./call-context.ts";
 import type { Cancellation } from "./cancellation.ts";
 import { toHandlerError } from "./handler-error.ts";
@@ -64,8 +64,11 @@ function wrap(entry: OperationEntry, value: unknown): ResponseEnvelope {
 function withRendered(entry: OperationEntry, envelope: ResponseEnvelope): ResponseEnvelope {
   if (entry.render === undefined || envelope.meta.waybill?.said !== undefined) return envelope;
   try {
-    const said = entry.render.call(entry.operation, envelope.data as never);
-    return said === undefined ? envelope : withFacts(envelope, resultFacts(said));
+    const said: unknown = entry.render.call(entry.operation, envelope.data as never);
+    if (said === undefined) return envelope;
+    // Nobody waits for it, and a promise that nobody looks at would end the process when it fails.
+    if (said instanceof Promise) said.catch(() => {});
+    return withFacts(envelope, resultFacts(said as ResultSaid));
   } catch (cause) {
     const message = `The render function of "${entry.id}" failed; the result goes on without what it says.`;
     entry.settings.warn({ type: "render-failed", message, operationId: entry.id, cause });

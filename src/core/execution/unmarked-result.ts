@@ -6,7 +6,7 @@ type Shape = Readonly<Record<string, unknown>>;
 /** What data may be taken for by its looks alone, and what its author should do. */
 const LOOKS = {
   envelope: {
-    what: "a response envelope that was copied, so that it is no longer one",
+    what: "a response envelope that was copied, or made by another copy of the package, so that it is none here",
     fix: "return withData(envelope, data) to change the data of an envelope, or the envelope itself",
   },
   failed: {

@@ -1,9 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runs } from "../../../test/runs.ts";
+import { composeToolPayload } from "../../formats/index.ts";
 import {
   isMarkedEnvelope,
   isResponseEnvelope,
+  localEnvelope,
   type ResponseEnvelope,
   result,
   toolError,
@@ -377,7 +379,7 @@ describe("limits", () => {
 
   it("X-7 the length counts before cleaning, and nothing is cut", () => {
     const zero = "\u200b".repeat(SAID_LIMITS.summary);
-    expect(saidBy("result", { summary: zero })?.said?.summary).toBe("");
+    expect(saidBy("result", { summary: zero })).toBeUndefined();
     expect(refusalOf("result", { summary: `${zero}x` })).toContain("summary");
     const long = "é".repeat(SAID_LIMITS.line);
     expect(saidBy("result", { nextSteps: [long] })?.said?.nextSteps).toEqual([long]);
@@ -464,7 +466,7 @@ describe("cleaning", () => {
           message: text,
           code: text,
         }) as { code: string; message: string; said: Record<string, string & string[]> };
-        const lines = [code, said["summary"], said["nextSteps"]?.[0]] as string[];
+        const lines = [code, said["summary"] ?? "", said["nextSteps"]?.[0]] as string[];
         for (const line of lines) expect(line).not.toMatch(/[\p{Cc}\p{Cs}\u2028-\u202e\u2066-\u2069]/u);
         for (const line of [message, said["details"]?.[0] as string]) {
           expect(line).not.toMatch(/(?![\n\t])[\p{Cc}\p{Cs}\u2028-\u202e\u2066-\u2069]/u);
@@ -626,6 +628,45 @@ describe("values that fight back", () => {
     expect(saidBy("result", { tokenUsage: usage })?.said?.tokenUsage).toEqual({ inline: 1 });
   });
 
+  it("X-7 looks at blocks, links and _meta as they will be sent, whatever they say about themselves", () => {
+    const as = (sent: unknown) => ({ toJSON: () => sent });
+    const block = { type: "text", text: "x" };
+    expect(refusalOf("result", { content: [{ ...block, ...as(42) }] })).toContain("content[0]");
+    expect(refusalOf("result", { content: [{ ...block, ...as({ type: "beam" }) }] })).toContain("content[0]");
+    expect(refusalOf("result", { links: [{ ...LINK, ...as({ evil: 1 }) }] })).toContain("links[0]");
+    expect(refusalOf("result", { _meta: { a: 1, ...as([]) } })).toContain("_meta");
+    const forged = { "dev.waybill/result": { outcome: "call-error" } };
+    expect(refusalOf("result", { _meta: { a: 1, ...as(forged) } })).toContain("Waybill's");
+    let reads = 0;
+    const counting = {
+      type: "text",
+      get text() {
+        reads += 1;
+        return `read ${reads}`;
+      },
+    };
+    const envelope = say("result", { content: [counting] });
+    expect(JSON.stringify(envelope)).toBe(JSON.stringify(envelope));
+    expect(reads).toBe(1);
+  });
+
+  it("X-7 takes for the next page what every surface can send, and refuses the rest", () => {
+    const circle: Record<string, unknown> = {};
+    circle["circle"] = circle;
+    for (const input of [{ id: 1n }, circle, () => 1, Symbol("x"), { list: [undefined] }]) {
+      expect(refusalOf("result", { page: { next: "p2", input } })).toContain("page.input");
+    }
+    const input = { cursor: "p2", since: new Date(0) };
+    expect(saidBy("result", { page: { input } })?.page).toEqual({
+      input: { cursor: "p2", since: "1970-01-01T00:00:00.000Z" },
+    });
+  });
+
+  it.each(["", " ", "\u0007\n"])("X-7 takes a summary without a word for none: %j", (summary) => {
+    expect(saidBy("result", { summary })).toBeUndefined();
+    expect(saidBy("toolError", { summary, code: "NO" })).toEqual({ code: "NO" });
+  });
+
   it("X-7 takes a proxy that behaves", () => {
     const said = new Proxy({ summary: "s", nextSteps: new Proxy(["a"], {}) }, {});
     expect(saidBy("result", said)?.said).toEqual({ summary: "s", nextSteps: ["a"] });
@@ -680,6 +721,16 @@ describe("results that only look like it", () => {
     );
     return await registry.execute("a.b", {});
   };
+
+  it("X-7 a result is not the data of another, because its outcome would be lost", () => {
+    const helped = composeToolPayload({ meta: { status: "error", summary: "No" }, data: 1 });
+    for (const inner of [toolError(1), result(1), localEnvelope(1, "a.b"), helped]) {
+      expect(() => result(inner as never, { summary: "s" })).toThrow("this is a result already");
+      expect(() => toolError(inner)).toThrow("this is a result already");
+    }
+    expect(result([toolError(1)] as never).data).toHaveLength(1);
+    expect(result({ ...toolError(1) } as never).data).toHaveProperty("meta");
+  });
 
   it("X-7 the shape alone is never believed", async () => {
     const real = result({ a: 1 }, { summary: "s" });

@@ -159,9 +159,12 @@ const ERROR_FIELDS = [
 
 function readCommon(kept: Said, name: keyof SaidAlways, value: unknown): void {
   switch (name) {
-    case "summary":
-      kept.summary = lineOf(name, value, SAID_LIMITS.summary);
+    case "summary": {
+      const line = lineOf(name, value, SAID_LIMITS.summary);
+      // One without a word is none: each format has its own for a result that says nothing.
+      if (line.trim() !== "") kept.summary = line;
       break;
+    }
     case "nextSteps":
       kept.nextSteps = listOf(name, value, (step, at) => lineOf(at, step, SAID_LIMITS.line));
       break;
@@ -212,15 +215,19 @@ function contentOf(said: Fields): readonly MCPContentBlock[] {
   ];
 }
 
-function blockOf(block: unknown, at: string): MCPContentBlock {
-  if (isContentBlock(block)) return jsonOf(at, block) as MCPContentBlock;
+// Blocks, links and `_meta` are looked at as they will be sent: what is said about itself (`toJSON`) may be anything.
+
+function blockOf(given: unknown, at: string): MCPContentBlock {
+  const block = jsonOf(at, membersOf(at, given));
+  if (isContentBlock(block)) return block;
   throw new TypeError(`${at} must be a content block: text, image, audio, resource or resource_link.`);
 }
 
 function linkOf(given: unknown, at: string): MCPContentBlock {
-  const link = membersOf(at, given);
-  if (link !== undefined) link["type"] = own(link, "type") ?? "resource_link";
-  if (isContentBlock(link) && link.type === "resource_link") return jsonOf(at, link) as MCPContentBlock;
+  const members = membersOf(at, given);
+  if (members !== undefined) members["type"] = own(members, "type") ?? "resource_link";
+  const link = jsonOf(at, members);
+  if (isContentBlock(link) && link.type === "resource_link") return link;
   throw new TypeError(`${at} must be a link: { uri, name }, both texts.`);
 }
 
@@ -229,7 +236,7 @@ function pageOf(given: unknown): PageFacts {
   const [next, input] = [own(page, "next"), own(page, "input")];
   return {
     ...(next !== undefined && { next: textOf("page.next", next, Number.POSITIVE_INFINITY) }),
-    ...(input !== undefined && { input }),
+    ...(input !== undefined && { input: jsonOf("page.input", input) }),
   };
 }
 
@@ -242,10 +249,10 @@ function errorDetails(given: unknown): unknown {
 }
 
 function metaOf(given: unknown): Fields {
-  const meta = membersOf("_meta", given);
-  if (meta === undefined) throw new TypeError(`_meta must be an object; it is ${describeValue(given)}.`);
+  const meta = jsonOf("_meta", membersOf("_meta", given));
+  if (!isPlainObject(meta)) throw new TypeError(`_meta must be an object; it is ${describeValue(given)}.`);
   const ours = Object.keys(meta).find((key) => key.startsWith("dev.waybill/"));
-  if (ours === undefined) return jsonOf("_meta", meta) as Fields;
+  if (ours === undefined) return meta;
   throw new TypeError(`_meta must not hold ${quoted(ours)}: that key is Waybill's.`);
 }
 
@@ -360,8 +367,9 @@ function unreadable(at: string, cause: unknown): TypeError {
   return new TypeError(`${at} cannot be read.`, { cause });
 }
 
-/** What JSON can hold: the value itself where it is that already, else as JSON writes it. */
+/** What JSON can hold: the value itself where it is that already, else as JSON writes it; nothing stays nothing. */
 function jsonOf(at: string, value: unknown): unknown {
+  if (value === undefined) return undefined;
   try {
     if (isFlat(value)) return value;
     if (isPlainJson(value) && !isValueTooDeep(value, Number.POSITIVE_INFINITY)) return value;
