@@ -1,3 +1,4 @@
+import type { PageFacts } from "../../core/envelope/response-meta.ts";
 import { toJsonTextOrNone } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { type CallToolResult, RESULT_META_KEY } from "../../core/result/call-tool-result.ts";
@@ -26,7 +27,7 @@ function factsOf({ outcome }: EndedCall, result: CallToolResult): Record<string,
   const { code, message, details, page } = meta.waybill ?? {};
   if (meta.isError !== true) {
     const wire = wireFacts(data, false);
-    return page === undefined ? wire : { ...wire, page };
+    return page === undefined ? wire : { ...wire, page: writtenPage(page) };
   }
   return {
     outcome: "tool-error",
@@ -35,6 +36,12 @@ function factsOf({ outcome }: EndedCall, result: CallToolResult): Record<string,
     ...(details !== undefined && toJsonTextOrNone(details) !== undefined && { details }),
     ...(meta.source !== "mcp" && wireFacts(data, result.structuredContent === undefined)),
   };
+}
+
+/** What asks for the next page holds a caller's input, which in this process may be more than JSON. */
+function writtenPage({ next, input }: PageFacts): PageFacts {
+  const isWritten = input !== undefined && toJsonTextOrNone(input) !== undefined;
+  return { ...(next !== undefined && { next }), ...(isWritten && { input }) };
 }
 
 /** The wire form of data: where JSON alone would change it, or where it is nowhere else to be seen. */

@@ -24,7 +24,8 @@ export interface ToResultOptions {
 export async function toResult(call: EndedCall, options: ToResultOptions): Promise<CallToolResult> {
   const { request, operation, format } = options;
   const schema = outputOf(operation, format);
-  const sent = await writeWithinLimits(call, options, schema !== undefined);
+  const written = await writeWithinLimits(call, options, schema !== undefined);
+  const sent = isWritable(written) ? written : toFailure(unwritable());
   // An error has nothing to do with the schema of results.
   const projected = request.project(sent, sent.isError === true ? undefined : schema);
   const isWrapped = projected.structuredContent !== sent.structuredContent;
@@ -102,9 +103,24 @@ async function write(format: ResultFormat, call: EndedCall): Promise<CallToolRes
   try {
     return await format.write(call);
   } catch (thrown) {
-    const cause = toCallError(thrown);
-    return toFailure(new CallError("OUTPUT_INVALID", "The result cannot be written as JSON.", { cause }));
+    return toFailure(unwritable(toCallError(thrown)));
   }
+}
+
+/** Tells whether what an envelope brought beside its data is JSON: a result that cannot be sent leaves its client waiting. */
+function isWritable({ content, _meta }: CallToolResult): boolean {
+  const isText = (block: object): boolean => Object.values(block).every((value) => typeof value === "string");
+  try {
+    if (_meta !== undefined) JSON.stringify(_meta);
+    for (const block of content) if (!isText(block)) JSON.stringify(block);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function unwritable(cause?: CallError): CallError {
+  return new CallError("OUTPUT_INVALID", "The result cannot be written as JSON.", { cause });
 }
 
 /** Writes a call that failed before there was anything to write. */
