@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ToolResult } from "../src/core/result/tool-result.ts";
-import { decodeToolResult, FORMATS, type FormatName } from "../src/formats/index.ts";
+import { type CallToolResult, decodeToolResult, FORMATS, type FormatName } from "../src/formats/index.ts";
 import {
   defineOperation,
+  mcpEnvelope,
   OperationRegistry,
   type ResponseEnvelope,
   type ResultSaid,
@@ -11,6 +12,8 @@ import {
   Type,
   toolError,
 } from "../src/index.ts";
+import { toMcpServer } from "../src/mcp/index.ts";
+import { CLIENTS } from "./mcp-server-peers.ts";
 import { SURFACES, type Surface, TOOL_FORMATS, WRITERS, type Written } from "./surfaces.ts";
 
 /** A field that an operation says, and where the canonical result has it. */
@@ -187,6 +190,96 @@ describe.each(Object.keys(SURFACES))("results authored once, called over %s", (n
     expect(there.meta.waybill?.said?.content).toEqual(here.meta.waybill?.said?.content);
   });
 });
+
+const IMAGE_TOOL = { isError: false, content: [IMAGE], structuredContent: DATA } as const;
+const TEXT_TOOL = {
+  isError: false,
+  content: [{ type: "text", text: JSON.stringify(DATA) }],
+  structuredContent: DATA,
+} as const;
+
+/** Codes of other people's errors, none of which an operation could declare. */
+const CODES = ["404", "E 42", "zu_spät", "orders/none", "no-stock!", "x".repeat(200)];
+
+const odd = new OperationRegistry(
+  [
+    ...CODES.map((code, index) => ({
+      name: `code${index}`,
+      handler: () => toolError(DATA, { code, message: "None.", details: { left: 0 } }),
+    })),
+    { name: "nothing", handler: () => result(undefined, { summary: "Nothing to say" }) },
+    {
+      name: "pictured",
+      handler: () => mcpEnvelope(DATA, IMAGE_TOOL),
+      render: () => ({ summary: "Two orders", markdown: "## Orders", links: [LINK], nextSteps: ["Ship."] }),
+    },
+    {
+      name: "worded",
+      handler: () => mcpEnvelope(DATA, TEXT_TOOL),
+      render: () => ({ summary: "Two orders", nextSteps: ["Ship."] }),
+    },
+  ].map((parts) =>
+    defineOperation({
+      namespace: "odd",
+      version: "1.0.0",
+      type: "query",
+      description: "Says what few say.",
+      ...parts,
+    }),
+  ),
+);
+
+describe.each(Object.keys(SURFACES))("what few say, over %s", (name) => {
+  let surface: Surface;
+  beforeAll(async () => {
+    surface = (await SURFACES[name]?.(odd)) as Surface;
+  });
+  afterAll(() => surface.close());
+  const call = (id: string) => surface.executor.execute(`odd.${id}`, {});
+
+  it.each(CODES.map((code, index) => [code, `code${index}`]))("X-7 the code %s arrives", async (code, id) => {
+    const { data, meta } = await call(id);
+    expect(data).toEqual(DATA);
+    expect(meta.waybill).toMatchObject({ code, message: "None.", details: { left: 0 } });
+  });
+
+  it("X-7 data that is not there stays away, whatever is said about it", async () => {
+    const { data, meta } = await call("nothing");
+    expect(data).toBeUndefined();
+    expect(meta.waybill?.said?.summary).toBe("Nothing to say");
+  });
+
+  it("X-7 words for the data of an MCP tool stand beside its blocks", async () => {
+    const { data, meta } = await call("pictured");
+    expect(data).toEqual(DATA);
+    expect(meta.waybill?.said).toMatchObject({ summary: "Two orders", nextSteps: ["Ship."] });
+    expect(meta.waybill?.said?.content).toEqual([{ type: "text", text: "## Orders" }, IMAGE, LINK]);
+    const worded = await call("worded");
+    expect(worded.data).toEqual(DATA);
+    expect(worded.meta.waybill?.said).toMatchObject({ summary: "Two orders", nextSteps: ["Ship."] });
+  });
+});
+
+describe.each(["SDK 1", "SDK 2, 2025", "SDK 2, 2026"] as const)(
+  "words for MCP tools, served to %s",
+  (name) => {
+    it("X-7 people read them, and the tool's blocks, in one result", async () => {
+      const server = toMcpServer(odd);
+      const client = await CLIENTS[name](server);
+      const pictured = (await client.callTool({ name: "odd_pictured", arguments: {} })) as CallToolResult;
+      const texts = ["✅ Two orders", "## Orders", "Next steps:\n- Ship."].map((text) => ({
+        type: "text",
+        text,
+      }));
+      expect(pictured.content).toEqual([texts[0], texts[1], IMAGE, texts[2], LINK]);
+      const worded = (await client.callTool({ name: "odd_worded", arguments: {} })) as CallToolResult;
+      expect(worded.content).toEqual([texts[0], TEXT_TOOL.content[0], texts[2]]);
+      expect(worded.structuredContent).toEqual(DATA);
+      await client.close();
+      await server.close();
+    });
+  },
+);
 
 /** Every field of the canonical result, and how an operation has it said. */
 const AUTHORED: Readonly<Record<keyof ToolResult, string>> = {

@@ -12,6 +12,7 @@ import {
 } from "../index.ts";
 import {
   combineFormats,
+  composeToolPayload,
   createResultFormat,
   createResultReader,
   decodeToolResult,
@@ -108,6 +109,50 @@ describe("next steps and next tools", () => {
       expect(decodeToolResult(written).error).toMatchObject(told);
     },
   );
+
+  it.each([
+    ["search", "Researching took too long."],
+    ["search", "The search failed."],
+    ["list", "Could not list the orders."],
+    ["get_order", "get_orders and re_get_order.get_order-2 are busy."],
+  ])(
+    "TE-7 the next tool %s is named beside a text that only holds its letters: %s",
+    async (nextTool, markdown) => {
+      const failing = query("stock.no", () => toolError(0, { message: "m", nextTool, markdown }));
+      for (const name of names) {
+        const call = await endCall(new OperationRegistry([failing]), "stock.no", {}, { requestId: "r1" });
+        const text = textOf((await createResultFormat(name).write(call)).content).join("\n");
+        expect(text, name).toMatch(new RegExp(`(Next tool: |Call )${nextTool}`));
+      }
+    },
+  );
+
+  it.each([
+    ["search", "Try `search`, please."],
+    ["search", "Call search."],
+    ["get_order", "Then use get_order."],
+    ["shop.get_order", "(shop.get_order)"],
+  ])("TE-7 the next tool %s is not named twice: %s", async (nextTool, markdown) => {
+    const failing = query("stock.no", () => toolError(0, { message: "m", nextTool, markdown }));
+    for (const name of ["tool-envelope", "tiered-envelope", "mcp"] as const) {
+      const call = await endCall(new OperationRegistry([failing]), "stock.no", {}, { requestId: "r1" });
+      const text = textOf((await createResultFormat(name).write(call)).content).join("\n");
+      expect(text, name).not.toContain("Next tool:");
+    }
+  });
+
+  it("X-8 an error with the status of a success is shown as an error wherever its author did not lay it out", async () => {
+    const meta = { status: "ok", summary: "All is well" } as const;
+    const odd = query("stock.odd", () =>
+      composeToolPayload({ meta, data: 1, isError: true, onWarning: () => {} }),
+    );
+    for (const name of ["tool-envelope", "mcp"] as const) {
+      const call = await endCall(new OperationRegistry([odd]), "stock.odd", {}, { requestId: "r1" });
+      const written = await createResultFormat(name).write(call);
+      expect(written.isError).toBe(true);
+      expect(textOf(written.content)[0]).toBe("❌ All is well");
+    }
+  });
 
   it("TE-3 a text that leaves the next tool out is read, and written again as it is", () => {
     const { message, ...advice } = told;

@@ -2,12 +2,14 @@ import {
   isErrorEnvelope,
   localEnvelope,
   type ResponseEnvelope,
+  type ResultFacts,
   toMarkedEnvelope,
   withFacts,
   withOperationId,
 } from "../envelope/envelope.ts";
 import { CallError } from "../errors/errors.ts";
 import type { OperationEntry } from "../registry/operation-entry.ts";
+import { blocksBesideData, linksFrom } from "../result/human-text.ts";
 import { type ResultSaid, resultFacts } from "../result/said.ts";
 import { type CallContext, closeContext, isOver } from "./call-context.ts";
 import type { Cancellation } from "./cancellation.ts";
@@ -68,12 +70,22 @@ function withRendered(entry: OperationEntry, envelope: ResponseEnvelope): Respon
     if (said === undefined) return envelope;
     // Nobody waits for it, and a promise that nobody looks at would end the process when it fails.
     if (said instanceof Promise) said.catch(() => {});
-    return withFacts(envelope, resultFacts(said as ResultSaid));
+    return withFacts(envelope, renderedFacts(envelope, resultFacts(said as ResultSaid)));
   } catch (cause) {
     const message = `The render function of "${entry.id}" failed; the result goes on without what it says.`;
     entry.settings.warn({ type: "render-failed", message, operationId: entry.id, cause });
     return envelope;
   }
+}
+
+/** The blocks of an MCP tool stay beside those that are said about it. */
+function renderedFacts({ data, meta }: ResponseEnvelope, facts: ResultFacts): ResultFacts {
+  const { said } = facts;
+  if (meta.source !== "mcp" || said?.content === undefined) return facts;
+  const links = linksFrom(said.content);
+  const own = blocksBesideData(meta.content, data);
+  const content = [...said.content.slice(0, links), ...own, ...said.content.slice(links)];
+  return { ...facts, said: { ...said, content } };
 }
 
 function invoke(

@@ -40,13 +40,29 @@ export function adviceText(
   { suggestedAction, nextTool }: Partial<ResultError>,
   texts: readonly string[],
 ): string | undefined {
-  const isLeftOut = (advice: string | undefined): advice is string =>
-    advice !== undefined && !texts.some((text) => text.includes(advice));
-  const lines = [
-    ...(isLeftOut(suggestedAction) ? [`Suggestion: ${suggestedAction}`] : []),
-    ...(isLeftOut(nextTool) ? [`Next tool: ${nextTool}`] : []),
-  ];
+  const lines: string[] = [];
+  if (suggestedAction !== undefined && !texts.some((text) => text.includes(suggestedAction))) {
+    lines.push(`Suggestion: ${suggestedAction}`);
+  }
+  if (nextTool !== undefined && !texts.some((text) => isToolNamed(text, nextTool))) {
+    lines.push(`Next tool: ${nextTool}`);
+  }
   return lines.length > 0 ? lines.join("\n") : undefined;
+}
+
+/** Tells whether a text names a tool: part of a word is no name, and neither is a plain word that nothing marks as one. */
+function isToolNamed(text: string, tool: string): boolean {
+  if (tool === "") return true;
+  for (let at = text.indexOf(tool); at >= 0; at = text.indexOf(tool, at + 1)) {
+    const [before, after] = [text.slice(Math.max(0, at - 20), at), text.slice(at + tool.length)];
+    if (
+      /[\p{L}\p{N}_]$|[\p{L}\p{N}_][./-]$/u.test(before) ||
+      /^[\p{L}\p{N}_]|^[./-][\p{L}\p{N}_]/u.test(after)
+    )
+      continue;
+    if (!/^\p{L}+$/u.test(tool) || /(?:[`"'“]|\b(?:[Cc]all|[Tt]ool:?) )$/u.test(before)) return true;
+  }
+  return false;
 }
 
 /** The texts among blocks. */
@@ -92,7 +108,8 @@ export function humanTexts(result: ToolResult): HumanTexts {
   const texts = textsIn(content);
   const isTold = texts.length > 0;
   if (summary !== undefined && (isTold || summary !== error?.message)) {
-    lead.push(headline(status ?? (isError ? "error" : "ok"), summary));
+    // A helper takes an error of any status, and nobody is to read it as a success.
+    lead.push(headline(isError ? "error" : (status ?? "ok"), summary));
   }
   // A text that somebody wrote for people says why already.
   if (error !== undefined && !isTold) lead.push(renderToolError(error));
@@ -127,6 +144,15 @@ export function layOutResult(result: ToolResult, data?: string): readonly MCPCon
     ...end.map(textBlock),
     ...content.slice(links),
   ];
+}
+
+/** The blocks that are more than the data as text. */
+export function blocksBesideData(
+  blocks: readonly MCPContentBlock[],
+  data: unknown,
+): readonly MCPContentBlock[] {
+  const texts = new Set([typeof data === "string" ? data : undefined, toJsonTextOrNone(data)]);
+  return blocks.filter((block) => block.type !== "text" || !texts.has(block.text));
 }
 
 /** Where the links begin that end a list of blocks. */

@@ -116,9 +116,11 @@ export function errorFacts(given: ToolErrorSaid): {
     const value = said[name];
     if (value === undefined) continue;
     switch (name) {
-      case "code":
-        facts.code = lineOf(name, value, SAID_LIMITS.name);
+      case "code": {
+        const code = lineOf(name, value, SAID_LIMITS.name);
+        if (isSaidCode(code)) facts.code = code;
         break;
+      }
       case "message":
         facts.message = clean(textOf(name, value, SAID_LIMITS.message));
         break;
@@ -144,6 +146,12 @@ export function errorFacts(given: ToolErrorSaid): {
     }
   }
   return { facts: withSaid(facts, kept, said), operationId };
+}
+
+/** Tells whether a value from another process may be the code of a tool error: one clean line, as `toolError` gives it. */
+export function isSaidCode(value: unknown): value is string {
+  if (typeof value !== "string" || value.length > SAID_LIMITS.name || value.trim() === "") return false;
+  return PLAIN.test(value) || safeLine(value) === value;
 }
 
 const COMMON_FIELDS = [

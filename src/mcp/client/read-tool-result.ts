@@ -1,4 +1,9 @@
-import { mcpEnvelope, type ResponseEnvelope, type ResultFacts } from "../../core/envelope/envelope.ts";
+import {
+  mcpEnvelope,
+  type ResponseEnvelope,
+  type ResultFacts,
+  type SaidFacts,
+} from "../../core/envelope/envelope.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import { asJson } from "../../core/json/as-json.ts";
 import { isValueTooDeep, MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
@@ -61,7 +66,7 @@ export function readToolResult(
   if (outcome?.outcome === "call-error") throw toCallErrorOf(outcome);
   const found = findData(parts, reading, whole);
   const { data, obtained, said: written, ...published } = refine(found, parts);
-  const said = (reading.isServed ? readSaid(meta, content) : undefined) ?? written;
+  const said = (reading.isServed ? readSaid(meta, content) : undefined) ?? withKnownBlocks(written);
   const { code, message, details } = outcome ?? (isError ? published : {});
   const page = readPage(meta);
   const waybill: ResultFacts = {
@@ -108,6 +113,11 @@ function takeApart(result: unknown, tool: string, whole: WholeData | undefined):
     structured: whole === undefined ? structuredContent : withWholeData(structuredContent, whole),
     meta: isPlainObject(_meta) ? _meta : undefined,
   };
+}
+
+/** The blocks as they are in the content, where a kind that nobody knows is text. */
+function withKnownBlocks(said: SaidFacts | undefined): SaidFacts | undefined {
+  return said?.content === undefined ? said : { ...said, content: mapMCPContentBlocks(said.content) };
 }
 
 function noResult(tool: string, reason: string, cause: unknown): CallError {
@@ -168,7 +178,7 @@ function isShown(data: unknown, { obtained }: Found, parts: Parts): boolean {
   const { hasStructured, isError, content, meta } = parts;
   if (obtained !== "content" || hasStructured) return false;
   if (data === undefined) {
-    return content.length === (isError ? 1 : 0) || (isError && readSaid(meta, content) !== undefined);
+    return content.length === (isError ? 1 : 0) || readSaid(meta, content) !== undefined;
   }
   if (!isError) return false;
   const json = asJson(data);

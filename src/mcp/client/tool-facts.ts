@@ -13,6 +13,7 @@ import type {
 } from "../../core/operation/operation-types.ts";
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
 import { RESULT_META_KEY } from "../../core/result/call-tool-result.ts";
+import { isSaidCode } from "../../core/result/said.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
 import { OPERATION_META_KEY } from "../meta-keys.ts";
 import { splitId } from "../names.ts";
@@ -54,6 +55,7 @@ export interface OutcomeFacts {
 
 const TYPES: readonly unknown[] = ["query", "mutation", "subscription"];
 const TIERS: readonly unknown[] = ["community", "pro", "enterprise"];
+/** What an operation may declare; a tool error may have any other code too. */
 const CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
 /** Characters of what a server says for people: in an envelope, and as the message of an error that is thrown here. */
 const MESSAGE_LENGTH = { "tool-error": 8_192, "call-error": 500 } as const;
@@ -86,7 +88,7 @@ export function readOperationFacts(meta: unknown): OperationFacts | undefined {
   };
 }
 
-/** Reads the outcome of a result that says it is an error; a code nobody knows makes it no more than that. */
+/** Reads the outcome of a result that says it is an error; a call error whose code nobody knows is no more than that. */
 export function readOutcomeFacts(meta: unknown, declared: ReadonlySet<string>): OutcomeFacts | undefined {
   const facts = memberOf(meta, RESULT_META_KEY);
   if (facts === undefined) return undefined;
@@ -94,11 +96,10 @@ export function readOutcomeFacts(meta: unknown, declared: ReadonlySet<string>): 
   if (outcome !== "tool-error" && outcome !== "call-error") return undefined;
   const isKnown = typeof code === "string" && (isErrorCode(code) || declared.has(code));
   if (outcome === "call-error" && !isKnown) return undefined;
-  if (code !== undefined && !(typeof code === "string" && CODE.test(code))) return undefined;
   const bounded = toErrorDetails(details);
   return {
     outcome,
-    ...(code !== undefined && { code }),
+    ...(isSaidCode(code) && { code }),
     ...(typeof message === "string" && { message: cutMessage(message, MESSAGE_LENGTH[outcome]) }),
     ...(bounded !== undefined && { details: bounded }),
     ...(typeof retryable === "boolean" && { retryable }),

@@ -12,7 +12,7 @@ import {
   textBlock,
 } from "../../core/result/call-tool-result.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
-import { layOutResult, linksFrom, sentenceOf } from "../../core/result/human-text.ts";
+import { blocksBesideData, layOutResult, linksFrom, sentenceOf } from "../../core/result/human-text.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import { fromFacts, type ToolResult } from "../../core/result/tool-result.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
@@ -116,15 +116,39 @@ function toToolErrorText(
 }
 
 function passOn(data: unknown, meta: MCPResponseMeta, operation: AnyOperation | undefined): CallToolResult {
-  const { said } = meta.waybill ?? {};
-  const _meta = { ...foreignMeta(meta._meta), ...(said !== undefined && metaOf(said, meta.content)) };
-  const result: CallToolResult = { content: [...meta.content] as ContentBlock[] };
+  const isData = isStructured(data, meta);
+  const structured = isData ? asJson(data) : undefined;
+  const { content, said } = withWords(meta, isData ? data : undefined, structured);
+  const _meta = { ...foreignMeta(meta._meta), ...(said !== undefined && metaOf(said, content)) };
+  const result: CallToolResult = { content: [...content] as ContentBlock[] };
   if (Object.keys(_meta).length > 0) result._meta = _meta;
   if (meta.isError) result.isError = true;
-  if (!isStructured(data, meta) || (meta.isError && !isWelcome(data, operation))) return result;
-  const structured = asJson(data);
+  if (!isData || (meta.isError && !isWelcome(data, operation))) return result;
   if (result.content.length === 0) result.content.push(textBlock(toText(structured)));
   return withStructured(result, structured);
+}
+
+/** The blocks as they came show what their tool said; what was said about them here joins them. */
+function withWords(
+  { content, isError, waybill }: MCPResponseMeta,
+  data: unknown,
+  structured: unknown,
+): { readonly content: readonly MCPContentBlock[]; readonly said?: SaidFacts | undefined } {
+  const said = waybill?.said;
+  const isShown = said?.content?.every((block) => content.some((shown) => isEqual(shown, block)));
+  if (said === undefined || isShown === true) return { content, said: said && withOwnBlocks(said, content) };
+  const words = { ...said, content: said.content ?? blocksBesideData(content, data) };
+  const fields: ToolResult = { isError, ...fromFacts(isError, { ...waybill, said: words }) };
+  return {
+    content: layOutResult(fields, structured === undefined ? undefined : toText(structured)),
+    said: words,
+  };
+}
+
+/** Blocks that came another way than the content, such as over a bus, are found in it again. */
+function withOwnBlocks(said: SaidFacts, content: readonly MCPContentBlock[]): SaidFacts {
+  const own = said.content?.map((block) => content.find((shown) => shown === block || isEqual(shown, block)));
+  return { ...said, content: (own ?? []) as readonly MCPContentBlock[] };
 }
 
 /** Data that is only the content again is no structured content. */

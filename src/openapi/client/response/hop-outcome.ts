@@ -4,6 +4,7 @@ import { isErrorCode } from "../../../core/errors/error-codes.ts";
 import { toErrorDetails } from "../../../core/errors/error-details.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
+import { isSaidCode } from "../../../core/result/said.ts";
 import { cleanText } from "../../../core/text/clean-text.ts";
 import { cutText } from "../../../core/text/cut-text.ts";
 import { fromWire } from "../../../core/wire/wire.ts";
@@ -27,7 +28,6 @@ export interface HopReader {
   readonly message: string;
 }
 
-const CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
 /** Characters of what a server says for people: in an envelope, and as the message of an error that is thrown here. */
 const MESSAGE_LENGTH = { "tool-error": 8_192, "call-error": 500 } as const;
 
@@ -78,7 +78,7 @@ export function readToolFacts(told: Record<string, unknown>): ResultFacts {
   const details = toErrorDetails(ownMember(told, "details"));
   const said = ownMember(told, "said");
   return {
-    ...(typeof code === "string" && CODE.test(code) && { code }),
+    ...(isSaidCode(code) && { code }),
     ...(typeof message === "string" && { message: cleanMessage(message, MESSAGE_LENGTH["tool-error"]) }),
     ...(details !== undefined && { details }),
     ...(isSaidFacts(said) && { said }),
