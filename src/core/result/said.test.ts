@@ -466,7 +466,7 @@ describe("cleaning", () => {
           message: text,
           code: text,
         }) as { code: string; message: string; said: Record<string, string & string[]> };
-        const lines = [code, said["summary"] ?? "", said["nextSteps"]?.[0]] as string[];
+        const lines = [code ?? "", said["summary"] ?? "", said["nextSteps"]?.[0]] as string[];
         for (const line of lines) expect(line).not.toMatch(/[\p{Cc}\p{Cs}\u2028-\u202e\u2066-\u2069]/u);
         for (const line of [message, said["details"]?.[0] as string]) {
           expect(line).not.toMatch(/(?![\n\t])[\p{Cc}\p{Cs}\u2028-\u202e\u2066-\u2069]/u);

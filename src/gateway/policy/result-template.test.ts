@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { result } from "../../index.ts";
 import { compileTemplate, type ResultTemplate } from "./result-template.ts";
 
 const say = (template: ResultTemplate, data: unknown) => compileTemplate("render", template)(data);
@@ -39,6 +40,22 @@ describe("a template over data", () => {
     const { summary = "" } = say({ summary: "{/name}" }, hostile) ?? {};
     expect(summary).toMatch(/^a bx+…$/);
     expect([...summary]).toHaveLength(200);
+  });
+
+  it("X-7 a source's text is no Markdown", () => {
+    const name = "![x](https://evil.example/?q=1) <img src=y> `code` | [a]: b \\";
+    const { markdown } = say({ markdown: "# Of {/name}\n\n[All](https://shop.example)" }, { name }) ?? {};
+    expect(markdown).toBe(
+      "# Of !\\[x\\](https://evil.example/?q=1) \\<img src=y\\> \\`code\\` \\| \\[a\\]: b \\\\\n\n[All](https://shop.example)",
+    );
+    expect(say({ summary: "{/name}" }, { name: "[a]" })).toEqual({ summary: "[a]" });
+  });
+
+  it("X-7 is said however long the values of a source are", () => {
+    const places = "{/name}".repeat(60);
+    const said = say({ summary: places, details: [places], nextSteps: [places] }, { name: "é".repeat(300) });
+    expect(() => result(1, said)).not.toThrow();
+    expect(said?.details?.[0]).toHaveLength(8_192);
   });
 
   it("X-7 writes links: an address of its own must be one of the web, parts of one are encoded", () => {

@@ -1,7 +1,8 @@
 import { parsePointer } from "../../core/json/json-pointer.ts";
 import { toJsonTextOrNone } from "../../core/json/json-text.ts";
 import { checkOptionsObject } from "../../core/options/check-options.ts";
-import type { ResultLink, ResultSaid } from "../../core/result/said.ts";
+import { type ResultLink, type ResultSaid, SAID_LIMITS } from "../../core/result/said.ts";
+import { cutText } from "../../core/text/cut-text.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
 import { safeLine } from "../../core/text/safe-text.ts";
 
@@ -39,11 +40,13 @@ export function compileTemplate(
   template: ResultTemplate,
 ): (data: unknown) => ResultSaid | undefined {
   checkOptionsObject(template, FIELDS, `${what}.`);
-  const text = (name: string, given: unknown): Fill => compileText(`${what}.${name}`, given);
+  const text = (name: string, given: unknown, write = toLine): Fill =>
+    compileText(`${what}.${name}`, given, write);
   const texts = (name: "details" | "nextSteps"): readonly Fill[] =>
     (template[name] ?? []).map((given, index) => text(`${name}[${index}]`, given));
   const summary = template.summary === undefined ? undefined : text("summary", template.summary);
-  const markdown = template.markdown === undefined ? undefined : text("markdown", template.markdown);
+  const markdown =
+    template.markdown === undefined ? undefined : text("markdown", template.markdown, toMarkdown);
   const [details, nextSteps] = [texts("details"), texts("nextSteps")];
   const links = (template.links ?? []).map(({ uri, name }, index) => ({
     uri: compileUri(`${what}.links[${index}].uri`, uri),
@@ -73,7 +76,9 @@ export function compileTemplate(
 }
 
 function fillAll(fills: readonly Fill[], data: unknown): readonly string[] {
-  return fills.map((fill) => fill(data)).filter((text) => text !== undefined);
+  const texts = fills.map((fill) => fill(data)).filter((text) => text !== undefined);
+  // A source must not silence a template by long values.
+  return texts.map((text) => cutText(text, SAID_LIMITS.line));
 }
 
 function compileText(what: string, given: unknown, write: (value: unknown) => string = toLine): Fill {
@@ -128,6 +133,11 @@ function sizeOf(value: unknown): string | undefined {
 /** A value in a sentence: one line, cleaned, bounded. */
 function toLine(value: unknown): string {
   return safeLine(typeof value === "string" ? value : (toJsonTextOrNone(value) ?? ""), VALUE_CHARACTERS);
+}
+
+/** The same in Markdown, where the source's text is no link, picture, code, table or HTML. */
+function toMarkdown(value: unknown): string {
+  return toLine(value).replace(/[\\`[\]<>|]/g, "\\$&");
 }
 
 /** An address that is one place alone must be one of the web; in any other the values are parts of it. */

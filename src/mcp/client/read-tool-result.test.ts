@@ -276,7 +276,7 @@ describe("readToolResult, what Waybill says of its own results", () => {
     { outcome: "call-error", code: "__proto__" },
     { outcome: "call-error", code: "constructor" },
     { outcome: "other", code: "TIMEOUT" },
-    { outcome: "tool-error", code: "no spaces" },
+    { outcome: "tool-error", code: "two\nlines" },
     { outcome: "tool-error", code: 7 },
     "call-error",
     null,
