@@ -1,5 +1,6 @@
 import { access, constants, stat } from "node:fs/promises";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
+import { didYouMean } from "../core/text/nearest-name.ts";
 import { safeLine } from "../core/text/safe-text.ts";
 import type { LoadedConfig } from "../gateway/config/loaded-config.ts";
 import { sourceNames } from "../gateway/config/source-names.ts";
@@ -36,8 +37,8 @@ export async function findTarget(io: Io, text: string): Promise<FoundTarget> {
   const source = isOneWord ? await findSource(io, text, undefined).catch(unlessUnknown) : undefined;
   if (source !== undefined && !(source instanceof UnknownSource)) return { kind: "source", ...source };
   if (await isCommand(io, command)) return { kind: "mcp" };
-  const near = source?.near ?? "";
-  throw new CommandError(`There is no source, document or command "${safeLine(command, 80)}"${near || "."}`);
+  const hint = source?.near ?? ".";
+  throw new CommandError(`There is no source, document or command "${safeLine(command, 80)}"${hint}`);
 }
 
 /** No source of the config has the name. */
@@ -45,8 +46,8 @@ class UnknownSource extends CommandError {
   readonly near: string;
 
   constructor(name: string, near: readonly string[]) {
-    const hint = near.length === 0 ? "" : `; did you mean ${near.map((one) => `"${one}"`).join(" or ")}?`;
-    super(`The config has no source "${safeLine(name, 80)}"${hint || "."}`);
+    const hint = didYouMean(near);
+    super(`The config has no source "${safeLine(name, 80)}"${hint}`);
     this.near = hint;
   }
 }

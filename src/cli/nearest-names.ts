@@ -1,3 +1,5 @@
+import { countSlips, didYouMean } from "../core/text/nearest-name.ts";
+
 /** How many names are suggested. */
 const MOST_NAMES = 3;
 /** Longer names are not compared. */
@@ -45,35 +47,7 @@ function lastPart(id: string): string {
   return id.slice(id.lastIndexOf(".") + 1);
 }
 
-/** The number of letters to add, leave out, exchange or swap; more than `most` is not counted to the end. */
-function countSlips(a: string, b: string, most: number): number {
-  if (Math.abs(a.length - b.length) > most) return most + 1;
-  let before: number[] = [];
-  let above = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      let cost = Math.min(
-        (above[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1),
-        (above[j] as number) + 1,
-        (row[j - 1] as number) + 1,
-      );
-      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      if (isSwapped) cost = Math.min(cost, (before[j - 2] as number) + 1);
-      row.push(cost);
-    }
-    if (Math.min(...row) > most) return most + 1;
-    before = above;
-    above = row;
-  }
-  return above[b.length] as number;
-}
-
 /** The sentence for an operation that is not there; `list` is the command that shows what is. */
 export function describeMissing(id: string, near: readonly string[], list = "waybill list"): string {
-  const quoted = near.map((name) => `"${name}"`);
-  const head = `There is no operation "${id}"`;
-  if (quoted.length === 0) return `${head}; "${list}" shows what there is.`;
-  const last = quoted.pop() as string;
-  return `${head}; did you mean ${quoted.length > 0 ? `${quoted.join(", ")} or ${last}` : last}?`;
+  return `There is no operation "${id}"${didYouMean(near, `; "${list}" shows what there is.`)}`;
 }

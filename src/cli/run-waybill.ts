@@ -1,5 +1,5 @@
-import { nearestName } from "../core/options/check-options.ts";
 import { PACKAGE_VERSION } from "../core/package-version.ts";
+import { nearestName } from "../core/text/nearest-name.ts";
 import { safeLine } from "../core/text/safe-text.ts";
 import { COMMANDS, type CommandRow } from "./command-table.ts";
 import { EXIT, type Io } from "./io.ts";
@@ -48,7 +48,7 @@ function mistake(io: Io, what: string, given: string): number {
     ? ["--help", "--version", ...SETTINGS]
     : COMMANDS.filter(({ hidden }) => !hidden).map(({ name }) => name);
   // Every letter is near every other.
-  const near = given.length > 2 ? nearestName(given.slice(0, 80), known) : undefined;
+  const near = given.length > 2 ? nearestName(given, known) : undefined;
   const fix =
     near === undefined ? `; "${spelledCommand(io)} --help" lists what there is.` : nearFix(near, isFlag);
   io.stderr.write(`waybill: ${what}${fix}\n`);

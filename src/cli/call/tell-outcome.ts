@@ -3,6 +3,7 @@ import { type CallError, detailsToSend } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { headline } from "../../core/result/human-text.ts";
+import { didYouMean } from "../../core/text/nearest-name.ts";
 import { safeLine, safeText } from "../../core/text/safe-text.ts";
 import { schemaOf } from "../../gateway/schema-of.ts";
 import { inBaseUrlWords } from "../base-url-words.ts";
@@ -12,7 +13,7 @@ import { createPastedCommand } from "../pasted-command.ts";
 import type { SourceFlags } from "../session.ts";
 import { counted } from "../terminal/counted.ts";
 import { toSafeJson } from "../terminal/json-output.ts";
-import { meant, pathsIn, unknownMembers } from "./unknown-members.ts";
+import { pathsIn, unknownMembers } from "./unknown-members.ts";
 
 /** Says that an operation ran and said no, and what it said to do about it. */
 export function tellToolError(io: Io, envelope: ResponseEnvelope): void {
@@ -75,7 +76,7 @@ export function tellUnknown(
   const schema = schemaOf(operation, "input");
   const unknown = schema === undefined || io.quiet ? [] : unknownMembers(paths, schema, "allowed");
   for (const { key, near } of unknown.slice(0, MOST_UNKNOWN)) {
-    const what = `"${operation.id}" names no input "${key}"${meant(near) || "."} It is sent all the same.`;
+    const what = `"${operation.id}" names no input "${key}"${didYouMean(near)} It is sent all the same.`;
     io.stderr.write(`waybill: ${safeLine(what, 500)}\n`);
   }
   return new Set(unknown.map(({ key }) => key));
@@ -169,7 +170,7 @@ function issueLines(
     .slice(0, MOST_UNKNOWN);
   return [
     ...lines,
-    ...unknown.map(({ key, near }) => `  ${safeLine(`${key} is not known${meant(near)}`, 500)}`),
+    ...unknown.map(({ key, near }) => `  ${safeLine(`${key} is not known${didYouMean(near, "")}`, 500)}`),
   ];
 }
 
@@ -194,7 +195,7 @@ function issueLine(issue: unknown, operation: AnyOperation): readonly string[] {
   const schema = schemaOf(operation, "input");
   const [unknown] =
     schema === undefined || field === "" ? [] : unknownMembers([field.split(".")], schema, "any");
-  const hint = meant(unknown?.near ?? []);
+  const hint = didYouMean(unknown?.near, "");
   const isMissing = expected === "a required property" || found === "nothing";
   const what = isMissing ? "is missing" : `must be ${String(expected)}; it is ${String(found)}${hint}`;
   return [`  ${safeLine(`${field === "" ? "the input" : field} ${what}`, 500)}`];

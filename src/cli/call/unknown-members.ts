@@ -96,8 +96,3 @@ export function pathsIn(input: unknown, depth = 4): readonly (readonly string[])
     return below.length === 0 ? [[name]] : below.map((path) => [name, ...path]);
   });
 }
-
-/** Ends a sentence with the names that may be meant, where there are any. */
-export function meant(near: readonly string[]): string {
-  return near.length === 0 ? "" : `; did you mean ${near.map((name) => `"${name}"`).join(" or ")}?`;
-}

@@ -1,7 +1,7 @@
 import { isCallError } from "../../core/errors/errors.ts";
-import { nearestName } from "../../core/options/check-options.ts";
 import { describeFindings } from "../../core/text/clean-text.ts";
 import { findHidden } from "../../core/text/find-hidden.ts";
+import { didYouMean, nearestName } from "../../core/text/nearest-name.ts";
 import { openMcpConnection } from "../../mcp/client/connect.ts";
 import type { McpConnectionOptions } from "../../mcp/client/connection-options.ts";
 import type { McpConnection } from "../../mcp/client/mcp-connection.ts";
@@ -103,9 +103,7 @@ function assertListed(tools: readonly ListedTool[], { named, inputs }: McpCheckO
   const names = tools.map(({ name }) => name);
   for (const wanted of [...named, ...inputs.keys()]) {
     if (names.includes(wanted)) continue;
-    const near = nearestName(wanted, names);
-    const hint = near === undefined ? "" : `; did you mean "${near}"?`;
-    throw new CommandError(`There is no tool "${wanted}"${hint || "."}`);
+    throw new CommandError(`There is no tool "${wanted}"${didYouMean(nearestName(wanted, names))}`);
   }
 }
 

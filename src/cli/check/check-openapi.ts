@@ -1,5 +1,5 @@
 import { isCallError } from "../../core/errors/errors.ts";
-import { nearestName } from "../../core/options/check-options.ts";
+import { didYouMean, nearestName } from "../../core/text/nearest-name.ts";
 import { readApi } from "../../openapi/client/document/read-api.ts";
 import { createDocumentReader } from "../../openapi/client/fetch-document.ts";
 import { fromOpenApi } from "../../openapi/client/from-openapi.ts";
@@ -117,8 +117,7 @@ function resolveCalls(operations: readonly ApiOperation[], { named, inputs }: Op
     const found = byName.get(wanted);
     if (found !== undefined) return found;
     const near = nearestName(wanted, [...byName.keys()].slice(0, 5_000));
-    const hint =
-      near === undefined ? '; name it by operationId, or as "GET /path".' : `; did you mean "${near}"?`;
+    const hint = didYouMean(near, '; name it by operationId, or as "GET /path".');
     throw new CommandError(`There is no operation "${wanted}"${hint}`);
   };
   return {

@@ -1,8 +1,9 @@
+import { didYouMean } from "../../core/text/nearest-name.ts";
 import { safeLine } from "../../core/text/safe-text.ts";
 import { CommandError, EXIT, type Io } from "../io.ts";
 import { nearestNames } from "../nearest-names.ts";
 import { askToApprove } from "./ask-to-approve.ts";
-import { type ChosenServer, didYouMean } from "./choose-servers.ts";
+import type { ChosenServer } from "./choose-servers.ts";
 import type { OpenServer, ServerLockState, ToolState } from "./lock-state.ts";
 
 /** Approved tools as they were before, by server. */

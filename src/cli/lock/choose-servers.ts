@@ -1,3 +1,4 @@
+import { didYouMean } from "../../core/text/nearest-name.ts";
 import { safeLine } from "../../core/text/safe-text.ts";
 import type { McpServerConfig } from "../../gateway/config/gateway-config.ts";
 import type { LoadedConfig } from "../../gateway/config/loaded-config.ts";
@@ -79,9 +80,4 @@ async function toLocked({ key, name, server }: KnownServer, loaded: LoadedConfig
     keepIds: server.keepIds === true,
     isEnforced: server.lock ?? locksAll,
   };
-}
-
-/** Ends a sentence with what was probably meant, where something is like it. */
-export function didYouMean(near: string | undefined): string {
-  return near === undefined ? "." : `; did you mean "${near}"?`;
 }

@@ -1,5 +1,5 @@
-import { nearestName } from "../../core/options/check-options.ts";
 import { FORMAT_NAMES, type FormatName } from "../../core/result/tool-result.ts";
+import { didYouMean, nearestName } from "../../core/text/nearest-name.ts";
 import { safeLine } from "../../core/text/safe-text.ts";
 import { CommandError } from "../io.ts";
 
@@ -7,7 +7,6 @@ import { CommandError } from "../io.ts";
 export function parseFormat(text: string, flag: string): FormatName {
   const known = FORMAT_NAMES.find((name) => name === text);
   if (known !== undefined) return known;
-  const near = nearestName(text.slice(0, 80), FORMAT_NAMES);
-  const hint = near === undefined ? `there are ${FORMAT_NAMES.join(", ")}.` : `did you mean "${near}"?`;
-  throw new CommandError(`There is no format "${safeLine(text, 80)}" for ${flag}; ${hint}`);
+  const hint = didYouMean(nearestName(text, FORMAT_NAMES), `; there are ${FORMAT_NAMES.join(", ")}.`);
+  throw new CommandError(`There is no format "${safeLine(text, 80)}" for ${flag}${hint}`);
 }

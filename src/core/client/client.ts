@@ -2,8 +2,9 @@ import { isErrorEnvelope, type ResponseEnvelope } from "../envelope/envelope.ts"
 import { EXECUTE_OPTIONS } from "../execution/call-scope.ts";
 import { idOf } from "../execution/lookup.ts";
 import type { AnyOperation, CallArguments, OutputOf } from "../operation/operation-types.ts";
-import { checkNames, checkOptionsObject, nearestName } from "../options/check-options.ts";
+import { checkNames, checkOptionsObject } from "../options/check-options.ts";
 import type { ExecuteOptions, Executor, SubscribeOptions } from "../registry/executor.ts";
+import { nearestName } from "../text/nearest-name.ts";
 import { CURSOR_PAGER, followPages } from "./pager.ts";
 import { ToolResultError } from "./tool-result-error.ts";
 

@@ -1,5 +1,5 @@
 import { isPlainObject, type JsonValue } from "../json/json-value.ts";
-import { nearestName } from "../options/check-options.ts";
+import { didYouMean, nearestName } from "../text/nearest-name.ts";
 import { type ErrorCode, type ErrorTraits, errorTraits } from "./error-codes.ts";
 import { toErrorDetails } from "./error-details.ts";
 
@@ -136,8 +136,7 @@ function checkErrorOptions(options: CallErrorOptions): void {
 function refuseOption(options: object, name: string): void {
   if (!Object.hasOwn(options, name) || (options as Record<string, unknown>)[name] === undefined) return;
   const shown = JSON.stringify(name.slice(0, 80));
-  const near = nearestName(name.slice(0, 80), Object.keys(OPTIONS));
-  const hint = near === undefined ? "." : `; did you mean ${JSON.stringify(near)}?`;
+  const hint = didYouMean(nearestName(name, Object.keys(OPTIONS)));
   throw new TypeError(
     `There is no option ${shown} of a CallError${hint} Facts for the caller go into details: { details: { ${shown}: … } }.`,
   );

@@ -1,3 +1,5 @@
+import { didYouMean, nearestName } from "../text/nearest-name.ts";
+
 /** Throws a `TypeError` that names an option and what it takes, unless it is left out or right. */
 export function checkOption(name: string, value: unknown, wanted: string, isRight: boolean): void {
   if (value === undefined || isRight) return;
@@ -28,9 +30,8 @@ export function refuseName(given: object, name: string, known: readonly string[]
 
 function unknownName(name: string, known: readonly string[], prefix: string): TypeError {
   const shown = JSON.stringify(`${prefix}${name.slice(0, 80)}`);
-  const near = nearestName(name.slice(0, 80), known);
-  const hint = near === undefined ? "." : `; did you mean ${JSON.stringify(`${prefix}${near}`)}?`;
-  return new TypeError(`There is no option ${shown}${hint}`);
+  const near = nearestName(name, known);
+  return new TypeError(`There is no option ${shown}${didYouMean(near && `${prefix}${near}`)}`);
 }
 
 /** Throws a `TypeError` unless options are an object with no names but these. */
@@ -47,30 +48,4 @@ export function describeValue(value: unknown): string {
   if (value === null) return "null";
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   return Array.isArray(value) ? "a list" : `of type ${typeof value}`;
-}
-
-/** How many letters may be wrong in a name that is still recognised. */
-const MOST_SLIPS = 2;
-
-/** The name that may be meant by one that is not known. */
-export function nearestName(name: string, known: readonly string[]): string | undefined {
-  const lower = name.toLowerCase();
-  const begun = known.find((other) => other.toLowerCase().startsWith(lower) && lower.length > 3);
-  if (begun !== undefined) return begun;
-  const slips = known.map((other) => ({ other, slips: countSlips(lower, other.toLowerCase()) }));
-  return slips.sort((a, b) => a.slips - b.slips).find((entry) => entry.slips <= MOST_SLIPS)?.other;
-}
-
-/** The least number of letters to add, leave out or exchange. */
-function countSlips(a: string, b: string): number {
-  let above = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const exchanged = (above[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      row.push(Math.min(exchanged, (above[j] as number) + 1, (row[j - 1] as number) + 1));
-    }
-    above = row;
-  }
-  return above[b.length] as number;
 }

@@ -5,7 +5,8 @@ import { toErrorDetails } from "../errors/error-details.ts";
 import { isValueTooDeep } from "../json/json-depth.ts";
 import { isPlainJson, toJsonText } from "../json/json-text.ts";
 import { isPlainObject } from "../json/json-value.ts";
-import { describeValue, nearestName } from "../options/check-options.ts";
+import { describeValue } from "../options/check-options.ts";
+import { didYouMean, nearestName } from "../text/nearest-name.ts";
 import { safeLine, safeText } from "../text/safe-text.ts";
 import type { UpgradeHint } from "./tool-result.ts";
 
@@ -333,9 +334,8 @@ function fieldsOf(at: string, of: string, given: unknown, known: readonly string
 }
 
 function unknownField(of: string, name: string, known: readonly string[]): TypeError {
-  const near = nearestName(name.slice(0, 80), known);
-  const hint = near === undefined ? `it takes ${known.join(", ")}.` : `did you mean "${near}"?`;
-  return new TypeError(`${of} does not take ${quoted(name)}; ${hint}`);
+  const hint = didYouMean(nearestName(name, known), `; it takes ${known.join(", ")}.`);
+  return new TypeError(`${of} does not take ${quoted(name)}${hint}`);
 }
 
 /** The members of a plain object in a copy: a getter is asked once, and what it throws is named by its place. */

@@ -2,7 +2,7 @@ import { TIERS } from "../../core/access/tier.ts";
 import type { AuthoredResult } from "../../core/envelope/envelope.ts";
 import { randomId } from "../../core/execution/request-id.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import { nearestName } from "../../core/options/check-options.ts";
+import { didYouMean, nearestName } from "../../core/text/nearest-name.ts";
 import { markResult } from "../authored.ts";
 import { isEmpty } from "../carrier.ts";
 import type { Decoded } from "../codec.ts";
@@ -86,7 +86,9 @@ function assertKnown(fields: object): void {
     throw new TypeError("tieredEnvelope() takes an object with the envelope's fields.");
   const unknown = Object.keys(fields).find((name) => !TIERED_FIELDS.includes(name));
   if (unknown === undefined) return;
-  const near = nearestName(unknown.slice(0, 80), TIERED_FIELDS);
-  const hint = near === undefined ? `its fields are ${TIERED_FIELDS.join(", ")}.` : `did you mean "${near}"?`;
-  throw new TypeError(`A tiered envelope has no field "${unknown.slice(0, 80)}"; ${hint}`);
+  const hint = didYouMean(
+    nearestName(unknown, TIERED_FIELDS),
+    `; its fields are ${TIERED_FIELDS.join(", ")}.`,
+  );
+  throw new TypeError(`A tiered envelope has no field "${unknown.slice(0, 80)}"${hint}`);
 }

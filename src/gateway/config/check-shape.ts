@@ -1,6 +1,6 @@
 import { setOwn } from "../../core/json/json-value.ts";
-import { nearestName } from "../../core/options/check-options.ts";
-import { type ConfigPath, pathKey, quote, showPath, showValue } from "./config-path.ts";
+import { didYouMean, nearestName } from "../../core/text/nearest-name.ts";
+import { type ConfigPath, pathKey, showPath, showValue } from "./config-path.ts";
 import { CONFIG_SCHEMA } from "./config-schema.ts";
 import type { ConfigSchema, ConfigType } from "./schema-parts.ts";
 import { chooseAlternative, describeSchema, typesOf } from "./schema-words.ts";
@@ -127,10 +127,10 @@ class ShapeCheck {
 
   /** Where other hosts have members of their own, only what looks like a slip is a mistake. */
   #reportUnknown(name: string, schema: ConfigSchema, path: ConfigPath): void {
-    const near = nearestName(name.slice(0, 80), Object.keys(schema.properties ?? {}));
+    const near = nearestName(name, Object.keys(schema.properties ?? {}));
     const at = [...path, name];
     const shown = showPath(at);
-    if (near !== undefined) this.#report(at, "key", `There is no ${shown}; did you mean ${quote(near)}?`);
+    if (near !== undefined) this.#report(at, "key", `There is no ${shown}${didYouMean(near)}`);
     else if (schema.additionalProperties === false) this.#report(at, "key", `There is no ${shown}.`);
     else this.#findings.warnings.push({ path: at, at: "key", message: `${shown} is not used by Waybill.` });
   }

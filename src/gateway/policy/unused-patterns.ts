@@ -1,4 +1,4 @@
-import { nearestName } from "../../core/options/check-options.ts";
+import { didYouMean, nearestName } from "../../core/text/nearest-name.ts";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
 import { sourceNames } from "../config/source-names.ts";
@@ -78,6 +78,5 @@ function mayFit(pattern: string, { name, kind }: Source): boolean {
 }
 
 function hint(pattern: string, known: readonly string[]): string {
-  const near = nearestName(pattern.slice(0, 80), known.slice(0, MOST_COMPARED));
-  return near === undefined ? "." : `; did you mean ${JSON.stringify(near)}?`;
+  return didYouMean(nearestName(pattern, known.slice(0, MOST_COMPARED)));
 }

@@ -1,6 +1,6 @@
 import { CallError } from "../../core/errors/errors.ts";
-import { nearestName } from "../../core/options/check-options.ts";
 import type { Executor } from "../../core/registry/executor.ts";
+import { nearestName } from "../../core/text/nearest-name.ts";
 import type { AuthenticatedRequest } from "../../http/exchange.ts";
 import { operationPath } from "./input-place.ts";
 import { requestError } from "./problem-answer.ts";
