@@ -9,20 +9,47 @@ class BodyTooLarge extends Error {
   override readonly name = "BodyTooLarge";
 }
 
-/** Copies a response whose body may hold so many bytes, or, for an event stream, so many in each event. */
-export function boundBody(response: Response, maxBytes: number, onTooLarge: OnTooLarge): Response {
-  if (response.body === null) return response;
+/**
+ * Copies a response whose body may hold so many bytes, or, for an event stream, so many in each event. `onEnd` is told once nothing more is
+ * read of it, for whatever reason.
+ */
+export function boundBody(
+  response: Response,
+  maxBytes: number,
+  onTooLarge: OnTooLarge,
+  onEnd?: () => void,
+): Response {
+  if (response.body === null) {
+    onEnd?.();
+    return response;
+  }
   const isEvents = /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "");
   const counter = isEvents ? countEvent() : countAll();
-  const bounded = response.body.pipeThrough(
-    new TransformStream<Uint8Array, Uint8Array>({
-      transform(chunk, controller) {
-        if (counter(chunk, maxBytes) <= maxBytes) return controller.enqueue(chunk);
-        onTooLarge();
-        controller.error(new BodyTooLarge(`The answer is larger than ${maxBytes} bytes.`));
-      },
-    }),
-  );
+  const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
+  const bounded = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (done) {
+          controller.close();
+        } else if (counter(value, maxBytes) <= maxBytes) {
+          return controller.enqueue(value);
+        } else {
+          onTooLarge();
+          const failure = new BodyTooLarge(`The answer is larger than ${maxBytes} bytes.`);
+          controller.error(failure);
+          reader.cancel(failure).catch(() => {});
+        }
+      } catch (failure) {
+        controller.error(failure);
+      }
+      onEnd?.();
+    },
+    cancel(reason) {
+      onEnd?.();
+      return reader.cancel(reason);
+    },
+  });
   const { status, statusText, headers, url } = response;
   const copy = new Response(bounded, { status, statusText, headers });
   // A copy has no address of its own, and the SDK tells redirects by it.

@@ -155,6 +155,29 @@ describe("HTTP errors", () => {
     await expect(late).rejects.toMatchObject({ code: "TIMEOUT" });
   });
 
+  it("RE-23 ends the requests under way when it is closed, those too whose stream has begun, and sends no header of its own", async () => {
+    const arrived: string[] = [];
+    const ended: string[] = [];
+    const names = new Set<string>();
+    const connection = await byHand(({ params }, response) => {
+      const name = String((params as { name: string }).name);
+      for (const header of Object.keys(response.req.headers)) names.add(header);
+      arrived.push(name);
+      response.on("close", () => ended.push(name));
+      if (name === "begun") response.writeHead(200, { "content-type": "text/event-stream" }).write(": \n\n");
+    });
+    const calls = ["silent", "begun"].map((name) =>
+      connection.request("tools/call", { name, arguments: {} }),
+    );
+    await until(() => arrived.length === 2);
+    expect(ended).toEqual([]);
+    const settled = Promise.allSettled(calls);
+    await connection.close();
+    expect(await settled).toMatchObject(calls.map(() => ({ reason: { code: "UNAVAILABLE" } })));
+    await until(() => ended.length === 2);
+    expect([...names].filter((name) => name.includes("waybill"))).toEqual([]);
+  });
+
   it("RE-23 rejects at once when a stream ends without an answer, and when the answer is no message", async () => {
     const ends = await byHand((_message, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).end(": nothing\n\n");

@@ -1,7 +1,9 @@
 import {
   type AuthProvider,
   type FetchLike,
+  type JSONRPCMessage,
   StreamableHTTPClientTransport,
+  type StreamableHTTPClientTransportOptions,
   type Transport,
 } from "@modelcontextprotocol/client";
 import { CallError } from "../../core/errors/errors.ts";
@@ -44,8 +46,9 @@ export function createHttpTransport(
 ): HttpTransport {
   const url = toServerUrl(options);
   checkHttpOptions(options);
-  return new StreamableHTTPClientTransport(url, {
-    ...toAuthorized(options, url, createFetch(options, url, maxBytes, watcher)),
+  const signals = new RequestSignals();
+  return new LeanHttpTransport(url, signals, {
+    ...toAuthorized(options, url, createFetch(options, url, maxBytes, watcher, signals)),
     redirectPolicy: "same-origin",
     reconnectionOptions: {
       initialReconnectionDelay: 500,
@@ -58,6 +61,91 @@ export function createHttpTransport(
       return () => clearTimeout(timer);
     },
   });
+}
+
+/** Names the request that a message is sent with, from the transport to its `fetch`; it goes no further. */
+const MARK = "waybill-request";
+
+type SendOptions = Parameters<StreamableHTTPClientTransport["send"]>[1] & object;
+
+/** The signals of requests that are being sent, and what ends those under way. */
+class RequestSignals {
+  readonly #sending = new Map<string, { readonly signal: AbortSignal; isSent: boolean }>();
+  readonly #underWay = new Set<AbortController>();
+  #lastMark = 0;
+
+  /** Sends a message with options that give its signal away only once `fetch` has been called. */
+  async send(
+    options: SendOptions,
+    signal: AbortSignal,
+    send: (options: SendOptions) => Promise<void>,
+  ): Promise<void> {
+    const mark = String(++this.#lastMark);
+    const sending = { signal, isSent: false };
+    this.#sending.set(mark, sending);
+    try {
+      await send({
+        ...options,
+        headers: { ...options.headers, [MARK]: mark },
+        get requestSignal(): AbortSignal {
+          return (sending.isSent ? signal : undefined) as AbortSignal;
+        },
+      });
+    } finally {
+      this.#sending.delete(mark);
+    }
+  }
+
+  /** The signal to fetch with, and what to call when the fetch is over. Takes the mark off the headers. */
+  start(headers: Headers, given: AbortSignal | null | undefined): { signal?: AbortSignal; end(): void } {
+    const sending = this.#sending.get(headers.get(MARK) ?? "");
+    headers.delete(MARK);
+    if (sending === undefined) return { ...(given && { signal: given }), end: () => {} };
+    sending.isSent = true;
+    const { signal } = sending;
+    const controller = new AbortController();
+    const abort = (): void => controller.abort(signal.reason);
+    this.#underWay.add(controller);
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort, { once: true });
+    return {
+      signal: controller.signal,
+      end: () => {
+        this.#underWay.delete(controller);
+        signal.removeEventListener("abort", abort);
+      },
+    };
+  }
+
+  /** Ends every request that is under way. */
+  abort(): void {
+    for (const controller of this.#underWay) controller.abort();
+    this.#underWay.clear();
+  }
+}
+
+/**
+ * The SDK's transport, without its `AbortSignal.any` of each request's signal and its own: Node 20 and 22 keep something of every signal
+ * that is made so for as long as one of its sources lives, so that a connection would hold a little more after every call.
+ */
+class LeanHttpTransport extends StreamableHTTPClientTransport {
+  readonly #signals: RequestSignals;
+
+  constructor(url: URL, signals: RequestSignals, options: StreamableHTTPClientTransportOptions) {
+    super(url, options);
+    this.#signals = signals;
+  }
+
+  override send(message: JSONRPCMessage | JSONRPCMessage[], options?: SendOptions): Promise<void> {
+    const { requestSignal } = options ?? {};
+    if (options === undefined || requestSignal === undefined) return super.send(message, options);
+    return this.#signals.send(options, requestSignal, (lean) => super.send(message, lean));
+  }
+
+  override close(): Promise<void> {
+    this.#signals.abort();
+    return super.close();
+  }
 }
 
 function toAuthorized(
@@ -122,6 +210,7 @@ function createFetch(
   server: URL,
   maxBytes: number,
   watcher: HttpTransportWatcher,
+  signals: RequestSignals,
 ): FetchLike {
   const send = options.fetch ?? globalThis.fetch;
   return async (to, init) => {
@@ -134,9 +223,16 @@ function createFetch(
         headers.set(name, value);
       });
     }
-    const response = await send(target, { ...init, headers, redirect: redirectOf(init) });
+    const { signal, end } = signals.start(headers, init?.signal);
+    const redirect = redirectOf(init);
+    const response = await send(target, { ...init, headers, redirect, ...(signal && { signal }) }).catch(
+      (failure) => {
+        end();
+        throw failure;
+      },
+    );
     const onTooLarge = () => watcher.onTooLarge(isServer ? idOf(init?.body) : undefined);
-    const bounded = boundBody(response, maxBytes, onTooLarge);
+    const bounded = boundBody(response, maxBytes, onTooLarge, end);
     if (isServer) noteRefusal(bounded, headers.get("authorization"));
     return bounded;
   };
