@@ -3,9 +3,15 @@
 
 /** @typedef {{ workload: import("./soak-workload.js").Workload, samples: import("./soak-world.js").Sample[], end: import("./soak-world.js").End, kills: number }} Soak */
 
+/** Minutes in which caches fill up and code is compiled: what the heap does before is not fitted. */
+export const WARM_MINUTES = 10;
+/** Samples and minutes after that without which no line is fitted. */
+const FITTED = { samples: 6, minutes: 15 };
+/** Bytes an hour that the heap may grow by. */
+const MOST_SLOPE = 1e6;
 /** Descriptors and timers that may come and go. */
 const SLACK = 3;
-/** Bytes that the heap may grow by after the warm-up, whatever the time: caches and code fill up. */
+/** Bytes that the heap may grow by between the first rest and the last, whatever the time. */
 const HEAP_SLACK = 12e6;
 const RSS_SLACK = 120e6;
 
@@ -32,6 +38,15 @@ export function findFaults({ workload, samples, end, kills }) {
     last.heapUsed - first.heapUsed < HEAP_SLACK,
     `heap: ${mega(first.heapUsed)} before, ${mega(last.heapUsed)} after`,
   );
+  const slope = slopeOf(samples);
+  if (slope !== undefined) {
+    const { perHour, error } = slope;
+    expect(perHour < MOST_SLOPE || perHour <= 2 * error, `heap: it grows by ${showSlope(slope)}`);
+    expect(
+      2 * error < MOST_SLOPE || perHour > 2 * error,
+      `heap: ${showSlope(slope)} cannot tell: run it for longer`,
+    );
+  }
   expect(last.rss - first.rss < RSS_SLACK, `memory: ${mega(first.rss)} before, ${mega(last.rss)} after`);
   expect(end.code === 0, `the gateway ended with ${end.code}`);
   expect(end.left === 0, `${end.left} processes were left behind`);
@@ -51,19 +66,49 @@ export function findFaults({ workload, samples, end, kills }) {
   return faults;
 }
 
+/** Bytes an hour that the heap at rest grows by after the first minutes, by least squares, and the standard error of that. @typedef {{ perHour: number, error: number }} Slope */
+
+/** @param {readonly Pick<import("./soak-world.js").Sample, "minutes" | "heapUsed">[]} samples @returns {Slope | undefined} */
+export function slopeOf(samples) {
+  const points = samples
+    .filter(({ minutes }) => minutes >= WARM_MINUTES)
+    .map(({ minutes, heapUsed }) => ({ x: minutes / 60, y: heapUsed }));
+  const hours = (points.at(-1)?.x ?? 0) - (points[0]?.x ?? 0);
+  if (points.length < FITTED.samples || hours * 60 < FITTED.minutes) return undefined;
+  const mean = (/** @type {"x" | "y"} */ axis) =>
+    points.reduce((sum, point) => sum + point[axis], 0) / points.length;
+  const [meanX, meanY] = [mean("x"), mean("y")];
+  const spread = points.reduce((sum, { x }) => sum + (x - meanX) ** 2, 0);
+  const perHour = points.reduce((sum, { x, y }) => sum + (x - meanX) * (y - meanY), 0) / spread;
+  const residual = points.reduce((sum, { x, y }) => sum + (y - meanY - perHour * (x - meanX)) ** 2, 0);
+  return { perHour, error: Math.sqrt(residual / (points.length - 2) / spread) };
+}
+
+/** @param {Slope} slope */
+function showSlope({ perHour, error }) {
+  return `${(perHour / 1e6).toFixed(2)} MB an hour, give or take ${((2 * error) / 1e6).toFixed(2)}`;
+}
+
 /** @param {Soak} soak */
 export function writeSummary({ workload, samples, end, kills }) {
   const outcomes = [...workload.outcomes].sort(([a], [b]) => (a < b ? -1 : 1));
   const rows = [
-    ["calls", "descriptors", "processes", "timers", "heap MB", "memory MB"],
-    ...samples.map(({ calls, fds, children, resources, heapUsed, rss }) =>
-      [calls, fds, children, resources["Timeout"] ?? 0, mega(heapUsed), mega(rss)].map(String),
+    ["minutes", "calls", "descriptors", "processes", "timers", "heap MB", "memory MB"],
+    ...samples.map(({ minutes, calls, fds, children, resources, heapUsed, rss }) =>
+      [minutes.toFixed(1), calls, fds, children, resources["Timeout"] ?? 0, mega(heapUsed), mega(rss)].map(
+        String,
+      ),
     ),
   ];
+  const slope = slopeOf(samples);
   return [
     `${workload.total} calls, ${end.counted} of them counted by the gateway; ${kills} kills; exit code ${end.code}`,
     "",
     ...rows.map((row) => row.map((cell) => cell.padStart(12)).join("")),
+    "",
+    slope === undefined
+      ? `heap: too short to fit a line after the first ${WARM_MINUTES} minutes`
+      : `heap after the first ${WARM_MINUTES} minutes: ${showSlope(slope)}`,
     "",
     ["count", "longest ms"].map((cell) => cell.padStart(12)).join(""),
     ...outcomes.map(
@@ -75,5 +120,5 @@ export function writeSummary({ workload, samples, end, kills }) {
 
 /** @param {number} bytes */
 function mega(bytes) {
-  return (bytes / 1e6).toFixed(1);
+  return (bytes / 1e6).toFixed(2);
 }

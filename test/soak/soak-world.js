@@ -10,13 +10,14 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-/** @typedef {{ calls: number, fds: number, children: number, rss: number, heapUsed: number, resources: Record<string, number> }} Sample */
+/** What is seen at rest, so many minutes after the start; `heapUsed` is without compiled code. */
+/** @typedef {{ minutes: number, calls: number, fds: number, children: number, rss: number, heapUsed: number, resources: Record<string, number> }} Sample */
 /** @typedef {{ code: number | null, left: number, stderr: string, counted: number, inFlight: number }} End */
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const MODULES = fileURLToPath(new URL("../../node_modules/", import.meta.url));
-/** Milliseconds between two times that something is killed. */
-const HURT_EVERY_MS = 3_000;
+/** Milliseconds that everything works before the next thing is killed. */
+const HURT_EVERY_MS = 2_000;
 const DOWN_MS = 300;
 
 /** @param {string} [cli] */
@@ -46,6 +47,7 @@ export async function openWorld(cli = fileURLToPath(new URL("../../dist/cli.js",
   });
   const url = String(await listening);
   const pid = gateway.pid ?? 0;
+  const startedAt = performance.now();
   let kills = 0;
 
   const read = async () => {
@@ -64,7 +66,11 @@ export async function openWorld(cli = fileURLToPath(new URL("../../dist/cli.js",
     get kills() {
       return kills;
     },
-    /** Kills one thing after the other, until then, and starts again what nobody else does. @param {number} until */
+    /**
+     * Kills one thing after the other, until then, and starts again what nobody else does. The next one waits until every source is up
+     * again, however long that takes on this machine, so that all of them have been up in between.
+     * @param {number} until
+     */
     async hurt(until) {
       const children = () => {
         for (const child of childrenOf(pid)) process.kill(child, "SIGKILL");
@@ -74,6 +80,7 @@ export async function openWorld(cli = fileURLToPath(new URL("../../dist/cli.js",
         await sleep(HURT_EVERY_MS);
         await ways[kills % ways.length]?.();
         kills += 1;
+        while (performance.now() < until && !(await read()).areUp) await sleep(250);
       }
     },
     /** Waits until every source is up again, and nothing runs. */
@@ -82,8 +89,11 @@ export async function openWorld(cli = fileURLToPath(new URL("../../dist/cli.js",
         const { areUp, inFlight } = await read();
         return areUp && inFlight === 0;
       }),
-    /** What the gateway holds when nobody asks anything of it. @param {Sample | undefined} first @param {number} calls */
-    async look(first, calls) {
+    /**
+     * What the gateway holds when nobody asks anything of it. With `snapshot`, the path of a file, what its heap holds is written there.
+     * @param {Sample | undefined} first @param {number} calls @param {string} [snapshot] @returns {Promise<Sample>}
+     */
+    async look(first, calls, snapshot) {
       // Connections that are kept for the next request go after some seconds.
       let fds = descriptorsOf(pid);
       for (let [steady, turns] = [0, 0]; steady < 24 && turns < 120; turns++) {
@@ -96,10 +106,11 @@ export async function openWorld(cli = fileURLToPath(new URL("../../dist/cli.js",
       const response = await fetch(`${url}/call`, {
         method: "POST",
         headers: { "content-type": "application/json", connection: "close" },
-        body: JSON.stringify({ operation: "local.health", input: {} }),
+        body: JSON.stringify({ operation: "local.health", input: { snapshot } }),
       });
       const { rss, heapUsed, resources } = /** @type {any} */ (await response.json());
-      return { calls, fds, children: childrenOf(pid).length, rss, heapUsed, resources };
+      const minutes = (performance.now() - startedAt) / 60_000;
+      return { minutes, calls, fds, children: childrenOf(pid).length, rss, heapUsed, resources };
     },
     /** @returns {Promise<End>} */
     async close() {
@@ -178,7 +189,7 @@ async function freePort() {
 
 /** @param {string} what @param {() => Promise<boolean>} isSo */
 async function eventually(what, isSo) {
-  const until = performance.now() + 120_000;
+  const until = performance.now() + 600_000;
   while (!(await isSo())) {
     if (performance.now() > until) throw new Error(`It never came to be: ${what}.`);
     await sleep(100);
