@@ -7,7 +7,7 @@ type Shape = Readonly<Record<string, unknown>>;
 const LOOKS = {
   envelope: {
     what: "a response envelope that was copied, or made by another copy of the package, so that it is none here",
-    fix: "return withData(envelope, data) to change the data of an envelope, or the envelope itself",
+    fix: "return withData(envelope, data) to change the data of an envelope, or the envelope itself, and where the package is installed twice run the copy that the handler imports",
   },
   failed: {
     what: "a tool result with isError: true",
