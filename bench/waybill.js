@@ -11,7 +11,7 @@ if (!existsSync(entry)) {
 export const { compileSchema, defineOperation, OperationRegistry, Type } = await import(entry.href);
 
 /** What `waybill/formats` offers, likewise. */
-export const { decodeToolResult, parseEnvelopeBlock, toToolResult } = await import(
+export const { createResultFormat, decodeToolResult, parseEnvelopeBlock, toToolResult } = await import(
   new URL("../dist/formats.js", import.meta.url).href
 );
 
@@ -27,4 +27,6 @@ export const { createMcpHandler, fromMcp, serveMcpHttp, serveStdio, toMcpServer 
 );
 
 /** What `waybill/openapi` offers, likewise. */
-export const { fromOpenApi, serveHttp } = await import(new URL("../dist/openapi.js", import.meta.url).href);
+export const { createHttpHandler, fromOpenApi, serveHttp } = await import(
+  new URL("../dist/openapi.js", import.meta.url).href
+);

@@ -298,10 +298,10 @@ describe("an operation in a document", () => {
     const one = query("a.b", () => 1, { inputSchema: { type: "object", properties, $defs } });
     const { paths, components } = describeAll([one]);
     expect(paths["/api/a/b"]?.get?.parameters).toMatchObject([
-      { name: "a", schema: { type: "string", allOf: [{ $ref: "#/components/schemas/a.b.Input.short" }] } },
+      { name: "a", schema: { type: "string", allOf: [{ $ref: "#/components/schemas/short" }] } },
       { name: "$ref", schema: properties.$ref, style: "form", explode: true },
     ]);
-    expect(components.schemas["a.b.Input.short"]).toEqual($defs.short);
+    expect(components.schemas["short"]).toEqual($defs.short);
     const metaschema = { $ref: "https://json-schema.org/draft/2020-12/schema" };
     const untold = { type: "object", properties: { a: { type: "string", not: metaschema } } };
     const described = describeOne(query("a.b", () => 1, { inputSchema: untold }));
@@ -438,7 +438,7 @@ describe("an operation in a document", () => {
       tags: ["search", "shop"],
       annotations: { readOnly: true },
       inputSchema: toOperationSchema(find.inputSchema as JsonSchema, "input").json,
-      outputSchema: toOperationSchema(find.outputSchema as JsonSchema, "output").json,
+      outputSchema: "#/components/schemas/shop.find.Output",
     });
     const access = { scopes: { anyOf: ["SECRET"] }, resource: { pointer: "/SECRET", type: "SECRET" } };
     const secret = query("a.b", () => "SECRET", {

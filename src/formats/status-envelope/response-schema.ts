@@ -24,7 +24,8 @@ export const ToolResponseMetaSchema: JsonSchemaObject = {
   required: ["status", "summary"],
 };
 
-const SHAPE: EnvelopeShape = {
+/** What a status envelope looks like around its data. */
+export const STATUS_SHAPE: EnvelopeShape = {
   fields: { type: "object", properties: { meta: ToolResponseMetaSchema }, required: ["meta", "data"] },
   failed: { properties: { meta: { properties: { status: { const: "error" } } } } },
   isFailed: ({ meta }) => (meta as { status?: unknown }).status === "error",
@@ -37,5 +38,5 @@ const SHAPE: EnvelopeShape = {
 export function createToolResponseEnvelopeSchema<S extends AnySchema>(
   schema: S,
 ): EnvelopeSchema<ToolResponseEnvelope<ParsedBy<S>>, S> {
-  return createEnvelopeSchema(schema, SHAPE);
+  return createEnvelopeSchema(schema, STATUS_SHAPE);
 }

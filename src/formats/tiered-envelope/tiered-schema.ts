@@ -16,7 +16,8 @@ const ERROR = {
   required: ["error", "error_code"],
 };
 
-const SHAPE: EnvelopeShape = {
+/** What a tiered envelope looks like around its data. */
+export const TIERED_SHAPE: EnvelopeShape = {
   fields: {
     type: "object",
     properties: {
@@ -48,5 +49,5 @@ const SHAPE: EnvelopeShape = {
 export function createTieredEnvelopeSchema<S extends AnySchema>(
   schema: S,
 ): EnvelopeSchema<TieredEnvelope<ParsedBy<S>>, S> {
-  return createEnvelopeSchema(schema, SHAPE);
+  return createEnvelopeSchema(schema, TIERED_SHAPE);
 }

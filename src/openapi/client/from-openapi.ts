@@ -93,7 +93,7 @@ function importOperation(
   settings: ImportSettings,
 ): ImportedOperation {
   const { namespace, keepIds = false } = settings.options;
-  const waybill = readWaybillFacts(described);
+  const waybill = readWaybillFacts(described, api.servedSchemas);
   const kept = keepIds && overlay.name === undefined ? waybill : undefined;
   const names = {
     namespace: kept?.namespace ?? namespace,

@@ -139,7 +139,7 @@ export class ImportedOperation {
 
   #readInputSchema(): JsonSchema {
     const { overlay, waybill } = this.#names;
-    const schema = waybill === undefined ? toInputSchema(this.#described.plan()) : waybill.inputSchema;
+    const schema = waybill === undefined ? toInputSchema(this.#described.plan()) : waybill.inputSchema();
     return overlay.input === undefined
       ? (schema as JsonSchema)
       : (mergePatch(schema, overlay.input) as JsonSchema);
@@ -154,7 +154,7 @@ export class ImportedOperation {
     const { overlay, waybill } = this.#names;
     const stream = this.#described.type === "subscription";
     const schema =
-      waybill === undefined ? toOutputSchema(this.#described.plan(), { stream }) : waybill.outputSchema;
+      waybill === undefined ? toOutputSchema(this.#described.plan(), { stream }) : waybill.outputSchema();
     return overlay.output === undefined ? schema : (mergePatch(schema, overlay.output) as JsonSchema);
   }
 }

@@ -1,4 +1,5 @@
 import type { JsonSchema, JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import type { ServedSchemas } from "./document/served-schemas.ts";
 
 /** Where a parameter travels; `querystring` is the whole query in one value (OpenAPI 3.2). */
 export type ParameterPlace = "path" | "query" | "header" | "cookie" | "querystring";
@@ -190,4 +191,6 @@ export interface DescribedApi {
   readonly asksForCredentials: boolean;
   /** Names of the security schemes, with what they are. */
   readonly schemes: Readonly<Record<string, SecuritySchemePlan>>;
+  /** The schemas that `x-waybill` refers to. */
+  readonly servedSchemas: ServedSchemas;
 }

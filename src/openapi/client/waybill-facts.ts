@@ -1,4 +1,3 @@
-import { parseJsonTextOrNone } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type {
   ErrorDeclaration,
@@ -9,6 +8,7 @@ import type {
 } from "../../core/operation/operation-types.ts";
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
+import type { ServedSchemas } from "./document/served-schemas.ts";
 import type { DescribedOperation } from "./plan.ts";
 
 /** What Waybill wrote into a document about an operation it serves, as far as it makes sense. */
@@ -23,8 +23,10 @@ export interface WaybillFacts {
       "type" | "version" | "title" | "description" | "tags" | "annotations" | "errors" | "tier"
     >
   >;
-  readonly inputSchema?: JsonSchema | undefined;
-  readonly outputSchema?: JsonSchema | undefined;
+  /** Reads the schema of the input. */
+  inputSchema(): JsonSchema | undefined;
+  /** Reads the schema of the data. */
+  outputSchema(): JsonSchema | undefined;
 }
 
 /** What the document says of an operation that should not be used any more. */
@@ -43,7 +45,10 @@ const METHODS: Readonly<Record<WaybillFacts["takes"], string>> = { query: "GET",
  * Reads `x-waybill`; whatever in it is not what it should be, or cannot be since Waybill serves no such operations, is as if it were
  * not there: a document must not make a query of what deletes, nor a stream of what is none.
  */
-export function readWaybillFacts(described: DescribedOperation): WaybillFacts | undefined {
+export function readWaybillFacts(
+  described: DescribedOperation,
+  schemas: ServedSchemas,
+): WaybillFacts | undefined {
   const { waybill: written, method } = described;
   if (!isPlainObject(written)) return undefined;
   const { takes } = written;
@@ -54,20 +59,18 @@ export function readWaybillFacts(described: DescribedOperation): WaybillFacts | 
     (takes === "query" && written["type"] === "mutation")
   )
     return undefined;
-  const inputSchema = readSchema(written["inputSchema"]);
-  const outputSchema = readSchema(written["outputSchema"]);
   const id = typeof written["id"] === "string" ? ID.exec(written["id"]) : null;
   return {
     takes,
     namespace: id?.[1],
     name: id?.[2],
-    spec: readSpec(written),
-    ...(inputSchema !== undefined && { inputSchema }),
-    ...(outputSchema !== undefined && { outputSchema }),
+    spec: readSpec(written, schemas),
+    inputSchema: () => schemas.read(written["inputSchema"]),
+    outputSchema: () => schemas.read(written["outputSchema"]),
   };
 }
 
-function readSpec(written: Readonly<Record<string, unknown>>): WaybillFacts["spec"] {
+function readSpec(written: Readonly<Record<string, unknown>>, schemas: ServedSchemas): WaybillFacts["spec"] {
   const { type, version, title, description, tags, annotations, errors, tier } = written;
   return {
     ...(TYPES.includes(type) && { type: type as OperationType }),
@@ -78,7 +81,7 @@ function readSpec(written: Readonly<Record<string, unknown>>): WaybillFacts["spe
     ...(TIERS.includes(tier) && { tier: tier as Tier }),
     ...(isStrings(tags) && { tags }),
     ...(isPlainObject(annotations) && { annotations: readAnnotations(annotations) }),
-    ...(Array.isArray(errors) && { errors: errors.flatMap(readError) }),
+    ...(Array.isArray(errors) && { errors: errors.flatMap((error) => readError(error, schemas)) }),
   };
 }
 
@@ -87,10 +90,10 @@ function readAnnotations(written: Readonly<Record<string, unknown>>): OperationA
   return Object.fromEntries(known.map((hint) => [hint, written[hint]]));
 }
 
-function readError(written: unknown): readonly ErrorDeclaration[] {
+function readError(written: unknown, schemas: ServedSchemas): readonly ErrorDeclaration[] {
   if (!isPlainObject(written)) return [];
   const { code, description, httpStatus } = written;
-  const schema = readSchema(written["schema"]);
+  const schema = schemas.read(written["schema"]);
   if (typeof code !== "string" || !ERROR_CODE.test(code)) return [];
   const isStatus = Number.isInteger(httpStatus) && Number(httpStatus) >= 400 && Number(httpStatus) < 600;
   return [
@@ -105,12 +108,6 @@ function readError(written: unknown): readonly ErrorDeclaration[] {
 
 function isStrings(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((entry) => typeof entry === "string");
-}
-
-/** A schema with references of its own is written as text, so that nothing takes them for the document's. */
-function readSchema(written: unknown): JsonSchema | undefined {
-  const value = typeof written === "string" ? parseJsonTextOrNone(written) : written;
-  return typeof value === "boolean" || isPlainObject(value) ? value : undefined;
 }
 
 /** Endpoints of the API itself, which are no operations of anybody's. */

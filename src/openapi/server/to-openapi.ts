@@ -4,10 +4,11 @@ import { checkExecutor, checkToOpenApiOptions } from "./check-document-options.t
 import { builtInPaths } from "./document/built-in-paths.ts";
 import { type DescribedApi, describeOperation } from "./document/describe-operation.ts";
 import type { DocumentObject, OpenApiDocument, PathItem } from "./document/openapi-document.ts";
-import { SchemaComponents } from "./document/schema-components.ts";
+import { FreeNames, SchemaComponents } from "./document/schema-components.ts";
 import {
   SHARED_HEADERS,
   SHARED_PARAMETERS,
+  sharedRef,
   sharedResponses,
   sharedSchemas,
 } from "./document/shared-components.ts";
@@ -40,13 +41,8 @@ export function* describeApi(
   const names = Object.keys(schemes);
   const { asksCallers = names.length > 0, examples = {} } = options;
   const warn = toWarner(options.onWarning);
-  const paths = yield* describePaths(operations, basePath, {
-    components,
-    formats,
-    authenticated: asksCallers,
-    warn,
-    examples,
-  });
+  const api = { components, formats, authenticated: asksCallers, warn, examples };
+  const { paths, parameters } = shareParameters(yield* describePaths(operations, basePath, api));
   return {
     openapi: "3.1.1",
     info: {
@@ -61,18 +57,20 @@ export function* describeApi(
     components: {
       schemas: components.toJson(),
       headers: SHARED_HEADERS,
-      parameters: SHARED_PARAMETERS,
+      parameters: { ...SHARED_PARAMETERS, ...parameters },
       responses: sharedResponses(formats.map(({ name }) => name)),
       ...(names.length > 0 && { securitySchemes: schemes }),
     },
   };
 }
 
+type Paths = Readonly<Record<string, PathItem>>;
+
 function* describePaths(
   operations: readonly AnyOperation[],
   basePath: string,
   api: DescribedApi,
-): Generator<undefined, Readonly<Record<string, PathItem>>, undefined> {
+): Generator<undefined, Paths, undefined> {
   const paths: (readonly [path: string, item: PathItem])[] = [];
   for (const operation of operations) {
     paths.push([operationPath(operation, basePath), describeOperation(operation, api)]);
@@ -83,6 +81,37 @@ function* describePaths(
     ...Object.fromEntries(paths),
     ...builtInPaths({ example: callable?.id, authenticated: api.authenticated }),
   };
+}
+
+/** Characters of a parameter, written as JSON, from which on several operations share it. */
+const LONG_PARAMETER = 100;
+
+/** Puts long parameters that several operations have among the components, each under its name. */
+function shareParameters(paths: Paths): { readonly paths: Paths; readonly parameters: DocumentObject } {
+  const operations = Object.values(paths).flatMap(({ get }) => (get === undefined ? [] : [get]));
+  const counts = new Map<string, number>();
+  for (const parameter of operations.flatMap(({ parameters = [] }) => parameters)) {
+    const text = JSON.stringify(parameter);
+    counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
+  const free = new FreeNames();
+  for (const name of Object.keys(SHARED_PARAMETERS)) free.take([name]);
+  const names = new Map<string, string>();
+  const shared = new Map<string, DocumentObject>();
+  const share = (parameter: DocumentObject): DocumentObject => {
+    const text = JSON.stringify(parameter);
+    if (text.length < LONG_PARAMETER || (counts.get(text) ?? 0) < 2) return parameter;
+    const name = names.get(text) ?? free.take([String(parameter["name"])]);
+    names.set(text, name);
+    shared.set(name, parameter);
+    return sharedRef("parameters", name);
+  };
+  const items = Object.entries(paths).map(([path, item]): [string, PathItem] => {
+    const { get } = item;
+    if (get?.parameters === undefined) return [path, item];
+    return [path, { ...item, get: { ...get, parameters: get.parameters.map(share) } }];
+  });
+  return { paths: Object.fromEntries(items), parameters: Object.fromEntries(shared) };
 }
 
 function securitySchemes({ bearer, apiKeyHeader }: NonNullable<ToOpenApiOptions["auth"]>): DocumentObject {

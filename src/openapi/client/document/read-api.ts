@@ -13,6 +13,7 @@ import { checkOverlays, patchDocument } from "./overlays.ts";
 import { planSchemes } from "./plan-security.ts";
 import { planServers } from "./plan-servers.ts";
 import { SchemaBook } from "./schema-book.ts";
+import { ServedSchemas } from "./served-schemas.ts";
 import type { DocumentVersion } from "./upgrade-document.ts";
 
 /** How a document is read. */
@@ -55,6 +56,7 @@ export async function readApi(
     unusable,
     asksForCredentials: [root, ...found.map(({ operation }) => operation.value)].some(asksForCredentials),
     schemes,
+    servedSchemas: new ServedSchemas(root),
   };
 }
 

@@ -20,7 +20,7 @@ export function followReference(
 }
 
 /** The definition that a reference leads to or into. */
-export function definitionName(reference: unknown): string | undefined {
+function definitionName(reference: unknown): string | undefined {
   if (typeof reference !== "string" || !reference.startsWith("#/$defs/")) return undefined;
   try {
     return parsePointer(decodeURIComponent(reference.slice(1)))[1];

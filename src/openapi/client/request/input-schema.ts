@@ -1,13 +1,9 @@
 import { setOwn } from "../../../core/json/json-value.ts";
-import {
-  isObject,
-  isSchema,
-  type JsonSchema,
-  type JsonSchemaObject,
-} from "../../../core/schema/json-schema.ts";
+import { isObject, isSchema, type JsonSchema } from "../../../core/schema/json-schema.ts";
 import { mediaKindOf, readDeclaredType } from "../../media-types.ts";
 import type { BodyPlan, MediaPlan, OperationPlan, ParameterPlan } from "../plan.ts";
-import { definitionName, followReference, isBinary } from "./binary-schema.ts";
+import { withDefinitions } from "../response/schema-view.ts";
+import { followReference, isBinary } from "./binary-schema.ts";
 import { createRequiredCheck } from "./credential-parameter.ts";
 import { isSendableHeader } from "./header-parameter.ts";
 
@@ -34,14 +30,13 @@ export function toInputSchema(plan: OperationPlan): JsonSchema {
     setOwn(properties, body.key, describe(bodySchema(body, plan.definitions), body));
     if (body.required) required.push(body.key);
   }
-  const definitions = usedDefinitions(Object.values(properties), plan.definitions);
-  return {
+  const schema = {
     type: "object",
     properties,
     ...(required.length > 0 && { required }),
     additionalProperties: false,
-    ...(Object.keys(definitions).length > 0 && { $defs: definitions }),
   };
+  return withDefinitions(schema, plan.definitions);
 }
 
 /** What a parameter or body says about itself comes before what its schema says. */
@@ -119,26 +114,4 @@ function fileSchema(part: unknown, definitions: OperationPlan["definitions"]): J
   if (isBinary(followed)) return { type: FILE.type, description };
   const items = followed["type"] === "array" ? follow(followed["items"]) : undefined;
   return isObject(items) && isBinary(items) ? { ...followed, items: FILE } : undefined;
-}
-
-/** The definitions that schemas refer to, and those that these refer to. */
-function usedDefinitions(
-  schemas: readonly JsonSchema[],
-  definitions: OperationPlan["definitions"],
-): Record<string, JsonSchema> {
-  const used: Record<string, JsonSchema> = {};
-  const left: unknown[] = [...schemas];
-  const seen = new Set<object>();
-  while (left.length > 0) {
-    const next = left.pop();
-    if (typeof next !== "object" || next === null || seen.has(next)) continue;
-    seen.add(next);
-    const name = Array.isArray(next) ? undefined : definitionName((next as JsonSchemaObject)["$ref"]);
-    if (name !== undefined && Object.hasOwn(definitions, name) && !Object.hasOwn(used, name)) {
-      setOwn(used, name, definitions[name]);
-      left.push(definitions[name]);
-    }
-    for (const member of Object.values(next)) if (typeof member === "object") left.push(member);
-  }
-  return used;
 }

@@ -102,8 +102,30 @@ export function withDefinitions(schema: JsonSchema, definitions: Definitions): J
   return Object.hasOwn(schema, "$defs") ? { allOf: [schema], $defs: used } : { ...schema, $defs: used };
 }
 
-function usedDefinitions(schema: JsonSchema, definitions: Definitions): Definitions | undefined {
+function usedDefinitions(schema: JsonSchemaObject, definitions: Definitions): Definitions | undefined {
   const used = new Map<string, JsonSchema>();
+  const left = [...namesIn(schema)];
+  for (let name = left.pop(); name !== undefined; name = left.pop()) {
+    if (used.has(name) || !Object.hasOwn(definitions, name)) continue;
+    const definition = definitions[name] as JsonSchema;
+    // Written as objects, which documents can refer to by name.
+    used.set(name, isObject(definition) ? definition : definition ? {} : { not: {} });
+    if (isObject(definition)) left.push(...namesOf(definition));
+  }
+  return used.size === 0 ? undefined : Object.fromEntries(used);
+}
+
+/** What definitions refer to: many operations use the same ones. */
+const namesKnown = new WeakMap<JsonSchemaObject, readonly string[]>();
+
+function namesOf(definition: JsonSchemaObject): readonly string[] {
+  const names = namesKnown.get(definition) ?? [...namesIn(definition)];
+  namesKnown.set(definition, names);
+  return names;
+}
+
+function namesIn(schema: JsonSchemaObject): ReadonlySet<string> {
+  const names = new Set<string>();
   const seen = new Set<object>();
   const left: unknown[] = [schema];
   while (left.length > 0) {
@@ -111,12 +133,8 @@ function usedDefinitions(schema: JsonSchema, definitions: Definitions): Definiti
     if (typeof next !== "object" || next === null || seen.has(next)) continue;
     seen.add(next);
     const name = Array.isArray(next) ? undefined : definitionName((next as JsonSchemaObject)["$ref"]);
-    if (name !== undefined && !used.has(name) && Object.hasOwn(definitions, name)) {
-      const definition = definitions[name] as JsonSchema;
-      used.set(name, definition);
-      left.push(definition);
-    }
+    if (name !== undefined) names.add(name);
     for (const member of Object.values(next)) if (typeof member === "object") left.push(member);
   }
-  return used.size === 0 ? undefined : Object.fromEntries(used);
+  return names;
 }

@@ -9,7 +9,6 @@ import { DATA_TYPE } from "../../media-types.ts";
 import { type InputPlace, placeOf, type QueryParameter } from "../input-place.ts";
 import { type DescribedAnswers, declaredErrors, describeResponses, errorJson } from "./describe-responses.ts";
 import { describeData, findExample } from "./described-data.ts";
-import { toExactSchema } from "./exact-schema.ts";
 import type { DescribedOperation, DocumentObject, PathItem } from "./openapi-document.ts";
 import { schemaJson } from "./schema-json.ts";
 import { sharedRef } from "./shared-components.ts";
@@ -76,8 +75,9 @@ function describeParameter(
   example: unknown,
 ): DocumentObject {
   const plain = isList ? { type: "array", items: { type } } : { type };
-  const schema: JsonSchemaObject = Object.hasOwn(schemas, name) ? (schemas[name] as JsonSchemaObject) : plain;
-  const { description } = schema;
+  const { description, ...schema }: JsonSchemaObject = Object.hasOwn(schemas, name)
+    ? (schemas[name] as JsonSchemaObject)
+    : plain;
   return {
     name,
     in: "query",
@@ -120,8 +120,8 @@ function exactFacts(operation: AnyOperation, { place }: InputPlace, api: Describ
     ...(tags !== undefined && { tags }),
     ...(annotations !== undefined && { annotations: hintsOf(annotations) }),
     ...(tier !== undefined && { tier }),
-    ...(input !== undefined && { inputSchema: toExactSchema(input) }),
-    ...(output !== undefined && { outputSchema: toExactSchema(output) }),
+    ...(input !== undefined && { inputSchema: api.components.exactly(input) }),
+    ...(output !== undefined && { outputSchema: api.components.exactly(output) }),
     ...(errors.length > 0 && { errors }),
     ...(isDeprecated(operation) && { deprecated: true }),
   };
@@ -133,7 +133,7 @@ function exactError(operation: AnyOperation, error: ErrorDeclaration, api: Descr
   return {
     code,
     ...(description !== undefined && { description }),
-    ...(schema !== undefined && { schema: toExactSchema(schema) }),
+    ...(schema !== undefined && { schema: api.components.exactly(schema) }),
     ...(httpStatus !== undefined && { httpStatus }),
   };
 }

@@ -82,7 +82,7 @@ function answered(operation: AnyOperation, data: DescribedData, document: Descri
     ...(mayBeBytes && { "application/octet-stream": { schema: {} } }),
     // What came over HTTP keeps the media type of its bytes where no browser would run it.
     ...(mayBeBytes && operation.source === "http" && { "*/*": { schema: {} } }),
-    ...formatContent(operation, document),
+    ...formatContent(operation, data, document),
   };
   return {
     200: { description: "The data.", headers, content },
@@ -96,17 +96,37 @@ function answered(operation: AnyOperation, data: DescribedData, document: Descri
   };
 }
 
-function formatContent(operation: AnyOperation, document: DescribedAnswers): DocumentObject {
+function formatContent(
+  operation: AnyOperation,
+  data: DescribedData,
+  document: DescribedAnswers,
+): DocumentObject {
   return Object.fromEntries(
     document.formats.map((format) => {
-      const schema = formatSchema(operation, format, document);
-      const structured =
-        schema === undefined
-          ? undefined
-          : document.components.add(`${operation.id}.Output.${format.name}`, schema);
+      const structured = structuredSchema(operation, format, data, document);
       return [formatType(format.name), { schema: toolResultSchema(structured) }];
     }),
   );
+}
+
+/** What the structured content of a format is, by what it says of all operations, or of this one. */
+function structuredSchema(
+  operation: AnyOperation,
+  format: ResultFormat,
+  { schema: data, isKnown }: DescribedData,
+  document: DescribedAnswers,
+): JsonSchemaObject | undefined {
+  const { structured, name } = format;
+  if (structured === "data") return isKnown ? data : undefined;
+  if (structured === undefined) {
+    const schema = formatSchema(operation, format, document);
+    return schema === undefined
+      ? undefined
+      : document.components.add(`${operation.id}.Output.${name}`, schema);
+  }
+  const envelope = document.components.addOnce(name, structured.fields);
+  if (!isKnown) return envelope;
+  return { allOf: [envelope], anyOf: [{ properties: { data } }, structured.failed] };
 }
 
 function formatSchema(

@@ -1,7 +1,7 @@
 import { setOwn } from "../../../core/json/json-value.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../../core/schema/json-schema.ts";
+import type { ReferenceTargets } from "../../../core/schema/reference-targets.ts";
 import { hasPointingKey, POINTING_KEYS } from "./exact-schema.ts";
-import type { LinkedSchemas } from "./linked-schemas.ts";
 
 type Keywords = Record<string, unknown>;
 
@@ -34,35 +34,52 @@ export class NotDescribable extends Error {
   override readonly name = "NotDescribable";
 }
 
+/** A reference as it is written, and the schema it leads to, which gets its name later. */
+export interface ReferenceSite {
+  readonly holder: { $ref: string };
+  readonly target: JsonSchemaObject;
+}
+
+/** What rewriting a schema needs to know of the one it is part of. */
+export interface RewriteContext {
+  readonly targets: ReferenceTargets;
+  /** The schemas that are referred to wherever they stand. */
+  readonly named: { has(schema: JsonSchemaObject): boolean };
+  /** Receives the references. */
+  readonly sites: ReferenceSite[];
+}
+
 /**
  * Writes a schema as one of today's dialect that says the same, each reference as one to the named schema it means and alone in
  * its schema. No key of it is taken for a reference by tools that look for those everywhere.
  */
-export function rewriteSchema(schema: JsonSchemaObject, linked: LinkedSchemas): JsonSchemaObject {
-  return new Rewriting(linked).object(schema);
+export function rewriteSchema(schema: JsonSchemaObject, context: RewriteContext): JsonSchemaObject {
+  return new Rewriting(context).object(schema);
 }
 
-/** The same for a member of one of the linked schemas, which may have a name itself. */
-export function rewriteMember(schema: unknown, linked: LinkedSchemas): JsonSchemaObject {
-  return new Rewriting(linked).schema(schema);
+/** The same for a member of one of those schemas, which may have a name itself. */
+export function rewriteMember(schema: unknown, context: RewriteContext): JsonSchemaObject {
+  return new Rewriting(context).schema(schema);
 }
 
 class Rewriting {
-  readonly #linked: LinkedSchemas;
+  readonly #context: RewriteContext;
 
-  constructor(linked: LinkedSchemas) {
-    this.#linked = linked;
+  constructor(context: RewriteContext) {
+    this.#context = context;
   }
 
   /** Boolean schemas are spelled out: many tools know none. */
   schema(schema: unknown): JsonSchemaObject {
     if (!isObject(schema)) return schema === false ? NOTHING : {};
-    const name = this.#linked.nameOf(schema);
-    return name === undefined ? this.object(schema) : { $ref: `#/components/schemas/${name}` };
+    if (!this.#context.named.has(schema)) return this.object(schema);
+    const holder = { $ref: "" };
+    this.#context.sites.push({ holder, target: schema });
+    return holder;
   }
 
   object(schema: JsonSchemaObject): JsonSchemaObject {
-    const isOld = this.#linked.isOld(schema);
+    const isOld = this.#context.targets.isOld(schema);
     const further = this.#references(schema);
     // Before 2019-09 a reference hid everything beside it.
     if (isOld && further[0] !== undefined) return further[0];
@@ -80,7 +97,7 @@ class Rewriting {
   }
 
   #references(schema: JsonSchemaObject): JsonSchemaObject[] {
-    return this.#linked.referencesOf(schema).map(({ keyword, target }) => {
+    return this.#context.targets.referencesOf(schema).map(({ keyword, target }) => {
       if (target === undefined) throw new NotDescribable(`What ${keyword} means cannot be told.`);
       return this.schema(target);
     });
@@ -88,7 +105,9 @@ class Rewriting {
 
   #keyword(keyword: string, value: unknown, copy: Keywords): void {
     if (LEFT_OUT.has(keyword) || WRITTEN_APART.has(keyword)) return;
-    if (ONE.has(keyword)) setOwn(copy, keyword, this.schema(value));
+    // The one place where every tool knows them.
+    if (keyword === "additionalProperties" && typeof value === "boolean") copy[keyword] = value;
+    else if (ONE.has(keyword)) setOwn(copy, keyword, this.schema(value));
     else if (LISTS.has(keyword) && Array.isArray(value)) {
       setOwn(
         copy,

@@ -1,31 +1,109 @@
+import { parsePointer } from "../../../core/json/json-pointer.ts";
 import { setOwn } from "../../../core/json/json-value.ts";
+import { isEqual } from "../../../core/schema/compare-values.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../../core/schema/json-schema.ts";
-import { LinkedSchemas } from "./linked-schemas.ts";
-import { NotDescribable, rewriteMember, rewriteSchema } from "./rewrite-schema.ts";
+import { ReferenceTargets } from "../../../core/schema/reference-targets.ts";
+import {
+  componentRef,
+  definitionName,
+  EXACT,
+  isSeparable,
+  plainRefs,
+  withReferences,
+} from "../../component-schemas.ts";
+import { toExactSchema } from "./exact-schema.ts";
+import { NotDescribable, type ReferenceSite, rewriteMember, rewriteSchema } from "./rewrite-schema.ts";
 
-/** Collects the schemas of a document under names that every tool can refer to. */
+/** A schema that is added, or one that it refers to. */
+interface Part {
+  readonly schema: JsonSchemaObject;
+  /** What it is called where it comes from; empty where it has no name there. */
+  readonly known: string;
+  /** As the document says it; its references are written once what they lead to has a name. */
+  readonly written: JsonSchemaObject;
+  readonly sites: readonly ReferenceSite[];
+  name: string;
+}
+
+/** What is added at a time: a schema and all that it refers to. */
+interface Addition {
+  readonly root: JsonSchemaObject;
+  readonly links: ReferenceTargets;
+  /** Those that have no name yet get one. */
+  readonly parts: ReadonlyMap<JsonSchemaObject, Part>;
+  /** Whether importers can put the schema together again from its parts. */
+  readonly isSeparable: boolean;
+}
+
+/** Definitions that are among the components: one, or several that refer to each other in a circle. */
+interface SharedCircle {
+  readonly names: readonly string[];
+  /** Their text where they come from. */
+  readonly source: string;
+}
+
+/** A definition that is among the components, for schemas that have the same one. */
+interface UsualDefinition {
+  readonly name: string;
+  /** Its text where it comes from. */
+  readonly source: string;
+  /** What the definitions it refers to are called there. */
+  readonly refs: ReadonlySet<string>;
+}
+
+/**
+ * Collects the schemas of a document under names that every tool can refer to. A definition that many schemas have becomes one
+ * component, under the name it has there unless that is taken.
+ */
 export class SchemaComponents {
   readonly #schemas = new Map<string, JsonSchema>();
-  /** How often each name was asked for, those given out instead included. */
-  readonly #taken = new Map<string, number>();
+  readonly #names = new FreeNames();
+  /** By what the document says. */
+  readonly #shared = new Map<string, SharedCircle[]>();
+  /**
+   * Definitions by what they are called where they come from, each with its text there. All that they refer to is here too, so that a
+   * schema that has none but these needs no closer look.
+   */
+  readonly #usual = new Map<string, UsualDefinition>();
+  readonly #once = new Map<JsonSchemaObject, JsonSchemaObject>();
+  /** Where importers read the schemas that were added back from. */
+  readonly #pointers = new WeakMap<JsonSchemaObject, string>();
 
-  /** Adds a schema, and each one it refers to, under names that begin with `name`; gives the reference to it. */
+  /** Adds a schema under a name that begins with `name`, and each one it refers to; gives the reference to it. */
   add(name: string, schema: JsonSchema): JsonSchemaObject {
     if (!isObject(schema)) return schema ? {} : { not: {} };
-    const own = this.#free(name);
-    this.#put(this.#link(own, schema), own);
-    return { $ref: `#/components/schemas/${own}` };
+    const own = this.#names.take([name]);
+    this.#put(own, schema);
+    return { $ref: componentRef(own) };
+  }
+
+  /** Adds a schema that is the same object each time, once. */
+  addOnce(name: string, schema: JsonSchemaObject): JsonSchemaObject {
+    const reference = this.#once.get(schema) ?? this.add(name, schema);
+    this.#once.set(schema, reference);
+    return reference;
   }
 
   /** Adds a schema in the same way, and gives each of its properties; none where it cannot be described. */
   addProperties(name: string, schema: JsonSchemaObject): Readonly<Record<string, JsonSchemaObject>> {
-    const own = this.#free(name);
-    const linked = this.#link(own, schema);
+    const own = this.#names.take([name]);
+    const addition = this.#put(own, schema);
     const written: Record<string, JsonSchemaObject> = {};
+    if (addition === undefined) return written;
+    const { links: targets, parts } = addition;
+    const sites: ReferenceSite[] = [];
     const properties = isObject(schema["properties"]) ? schema["properties"] : {};
-    if (!this.#put(linked, own)) return written;
-    for (const key of Object.keys(properties)) setOwn(written, key, rewriteMember(properties[key], linked));
+    for (const key of Object.keys(properties)) {
+      setOwn(written, key, rewriteMember(properties[key], { targets, named: parts, sites }));
+    }
+    fill(sites, (target) => parts.get(target)?.name);
+    if ([...parts.values()].every((part) => part.sites.length === 0)) this.#remove(own, schema);
     return written;
+  }
+
+  /** What an importer gets a schema back from: the reference to the component it was added as, or the schema word for word. */
+  exactly(schema: JsonSchema): JsonSchema | string {
+    return (isObject(schema) ? this.#pointers.get(schema) : undefined) ?? toExactSchema(schema);
   }
 
   /** By name, in alphabetical order. */
@@ -33,38 +111,195 @@ export class SchemaComponents {
     return Object.fromEntries([...this.#schemas].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  #link(own: string, schema: JsonSchemaObject): LinkedSchemas {
-    return new LinkedSchemas(schema, own, (known) => this.#free(`${own}.${known || "part"}`));
-  }
-
-  /** Tells whether all of it could be described. */
-  #put(linked: LinkedSchemas, own: string): boolean {
+  /** Gives nothing where not all of it can be described. */
+  #put(own: string, root: JsonSchemaObject): Addition | undefined {
+    const sources = isObject(root["$defs"]) ? textsOf(root["$defs"]) : new Map<string, string>();
+    const usual = (known: string) => this.#usual.get(known);
+    const hasUsual = [...sources].every(([known, source]) => usual(known)?.source === source);
+    const canPart = isSeparable(root, hasUsual ? (known) => usual(known)?.refs : undefined);
+    const isUsual = canPart && hasUsual && sources.size > 0;
     try {
-      const written = [...linked.named()].map(
-        ([schema, name]) => [name, rewriteSchema(schema, linked)] as const,
-      );
-      for (const [name, schema] of written) this.#schemas.set(name, schema);
-      return true;
+      const addition = takeApart(isUsual ? withStandIns(root, sources) : root, canPart);
+      if (isUsual) for (const part of addition.parts.values()) part.name = usual(part.known)?.name ?? "";
+      for (const circle of circlesOf(addition.parts)) this.#name(circle, own, addition);
+      if (addition.isSeparable) this.#pointers.set(root, componentRef(own));
+      if (addition.isSeparable && !isUsual) this.#learn(sources, addition);
+      return addition;
     } catch (error) {
       if (!(error instanceof NotDescribable)) throw error;
       this.#schemas.set(own, NOT_DESCRIBABLE);
-      return false;
+      return undefined;
     }
   }
 
-  #free(wanted: string): string {
-    const name = wanted.replace(/[^A-Za-z0-9._-]/g, "_").slice(0, MAX_NAME);
+  /** Remembers definitions that are at odds with none that are known, and that mean the same in any other schema. */
+  #learn(sources: ReadonlyMap<string, string>, { root, parts }: Addition): void {
+    const refersToRoot = [...parts.values()].some(({ sites }) => sites.some(({ target }) => target === root));
+    const isAtOdds = [...sources].some(
+      ([known, source]) => (this.#usual.get(known)?.source ?? source) !== source,
+    );
+    if (refersToRoot || isAtOdds) return;
+    for (const { schema, known, name } of parts.values()) {
+      const refs = schema === root ? undefined : plainRefs(schema);
+      if (refs !== undefined) this.#usual.set(known, { name, source: sources.get(known) ?? "", refs });
+    }
+  }
+
+  /** A schema that is written elsewhere, and that no other refers to. */
+  #remove(own: string, schema: JsonSchemaObject): void {
+    this.#schemas.delete(own);
+    if (this.#pointers.get(schema) === componentRef(own)) this.#pointers.delete(schema);
+  }
+
+  /** Names parts that refer to each other; all else that they refer to has a name. */
+  #name(circle: readonly Part[], own: string, addition: Addition): void {
+    const nameOf = (target: JsonSchemaObject) => addition.parts.get(target)?.name;
+    if (circle.every(({ name }) => name !== "")) return;
+    // By their place among each other, so that circles are equal wherever they are entered.
+    circle.forEach((part, at) => {
+      part.name = `/${at}`;
+    });
+    for (const { sites } of circle) fill(sites, nameOf);
+    const isShared = circle.every((part) => part.schema !== addition.root);
+    const text = isShared ? JSON.stringify(circle.map(({ known, written }) => [known, written])) : "";
+    const source = addition.isSeparable ? JSON.stringify(circle.map(({ schema }) => schema)) : undefined;
+    // What says the same is the same component, unless importers would get another schema back.
+    const equal = this.#shared.get(text) ?? [];
+    const known = equal.find((other) => source === undefined || other.source === source);
+    const names = known?.names ?? circle.map((part) => this.#nameOf(part, own, addition));
+    circle.forEach((part, at) => {
+      part.name = names[at] as string;
+    });
+    if (known !== undefined) return;
+    if (isShared && source !== undefined) this.#shared.set(text, [...equal, { names, source }]);
+    for (const { sites } of circle) fill(sites, nameOf);
+    for (const part of circle) this.#schemas.set(part.name, withExact(part, addition));
+  }
+
+  #nameOf({ schema, known }: Part, own: string, { root, isSeparable: hasNames }: Addition): string {
+    if (schema === root) return own;
+    const namespace = own.slice(0, own.indexOf(".") + 1);
+    return this.#names.take(hasNames ? [known, `${namespace}${known}`] : [`${own}.${known || "part"}`]);
+  }
+}
+
+const MAX_NAME = 400;
+
+/** Gives out names of components, each once. */
+export class FreeNames {
+  /** How often each name was asked for, those given out instead included. */
+  readonly #taken = new Map<string, number>();
+
+  /** The first of the names that is free; else the last, with a number. Written with the letters that components may have. */
+  take(wanted: readonly string[]): string {
+    const names = wanted.map((name) => name.replace(/[^A-Za-z0-9._-]/g, "_").slice(0, MAX_NAME));
+    const free = names.find((name) => !this.#taken.has(name) && name !== "__proto__");
+    if (free !== undefined) {
+      this.#taken.set(free, 1);
+      return free;
+    }
+    const name = names.at(-1) as string;
     let count = (this.#taken.get(name) ?? 0) + 1;
-    this.#taken.set(name, count);
-    if (count === 1) return name;
     while (this.#taken.has(`${name}_${count}`)) count++;
     this.#taken.set(name, count).set(`${name}_${count}`, 1);
     return `${name}_${count}`;
   }
 }
 
-const MAX_NAME = 400;
-
 const NOT_DESCRIBABLE: JsonSchema = {
   description: "What it takes cannot be described here; the operation checks it nevertheless.",
 };
+
+function takeApart(root: JsonSchemaObject, canPart: boolean): Addition {
+  const links = new ReferenceTargets(root);
+  const named = new Map([[root, ""]]);
+  links.forEachReference((target, reference) => {
+    if (!named.has(target)) named.set(target, lastPartOf(reference));
+  });
+  const parts = new Map<JsonSchemaObject, Part>();
+  for (const [schema, known] of named) {
+    const sites: ReferenceSite[] = [];
+    const written = rewriteSchema(schema, { targets: links, named, sites });
+    parts.set(schema, { schema, known, written, sites, name: "" });
+  }
+  return { root, links, parts, isSeparable: canPart };
+}
+
+function textsOf(schemas: Readonly<Record<string, unknown>>): Map<string, string> {
+  return new Map(Object.keys(schemas).map((name) => [name, JSON.stringify(schemas[name])]));
+}
+
+/** A schema whose definitions say nothing any more: they are among the components already. */
+function withStandIns(root: JsonSchemaObject, definitions: ReadonlyMap<string, unknown>): JsonSchemaObject {
+  return { ...root, $defs: Object.fromEntries([...definitions].map(([name]) => [name, {}])) };
+}
+
+function lastPartOf(reference: string): string {
+  const hash = reference.indexOf("#");
+  const fragment = hash === -1 ? "" : reference.slice(hash + 1);
+  return (fragment.startsWith("/") ? parsePointer(fragment).at(-1) : fragment) ?? "";
+}
+
+function fill(
+  sites: readonly ReferenceSite[],
+  nameOf: (target: JsonSchemaObject) => string | undefined,
+): void {
+  for (const { holder, target } of sites) holder.$ref = componentRef(nameOf(target) ?? "");
+}
+
+/** What the document says, and the schema word for word where that is something else. */
+function withExact(
+  { schema, written }: Part,
+  { root, parts, isSeparable: isExact }: Addition,
+): JsonSchemaObject {
+  if (!isExact) return written;
+  const { $defs, ...rest } = root;
+  const exact = withReferences(schema === root ? rest : schema, (reference) => {
+    const name = definitionName(reference);
+    const target = name === undefined ? root : ($defs as Record<string, JsonSchemaObject>)[name];
+    return componentRef(parts.get(target as JsonSchemaObject)?.name ?? "");
+  });
+  return isEqual(exact, written) ? written : { ...written, [EXACT]: { schema: toExactSchema(exact) } };
+}
+
+/** The parts in circles of references, most of which have one member; what a circle refers to comes before it (Tarjan). */
+function circlesOf(parts: ReadonlyMap<JsonSchemaObject, Part>): readonly (readonly Part[])[] {
+  const circles: Part[][] = [];
+  const order = new Map<Part, number>();
+  const lowest = new Map<Part, number>();
+  const waiting: Part[] = [];
+  const isWaiting = new Set<Part>();
+  const walk: { readonly part: Part; next: number }[] = [];
+  const enter = (part: Part): void => {
+    order.set(part, order.size);
+    lowest.set(part, order.size - 1);
+    waiting.push(part);
+    isWaiting.add(part);
+    walk.push({ part, next: 0 });
+  };
+  const lower = (part: Part, to: number | undefined): void => {
+    lowest.set(part, Math.min(lowest.get(part) ?? 0, to ?? 0));
+  };
+  for (const start of parts.values()) {
+    if (order.has(start)) continue;
+    enter(start);
+    for (let here = walk.at(-1); here !== undefined; here = walk.at(-1)) {
+      const { part } = here;
+      const site = part.sites[here.next++];
+      if (site !== undefined) {
+        const target = parts.get(site.target) as Part;
+        if (!order.has(target)) enter(target);
+        else if (isWaiting.has(target)) lower(part, order.get(target));
+        continue;
+      }
+      walk.pop();
+      const above = walk.at(-1);
+      if (above !== undefined) lower(above.part, lowest.get(part));
+      if (lowest.get(part) !== order.get(part)) continue;
+      const circle = waiting.splice(waiting.lastIndexOf(part));
+      for (const member of circle) isWaiting.delete(member);
+      circles.push(circle.sort((a, b) => (a.known < b.known ? -1 : 1)));
+    }
+  }
+  return circles;
+}

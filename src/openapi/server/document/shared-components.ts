@@ -42,7 +42,7 @@ const PROBLEM: JsonSchema = {
 
 /** Schemas that operations share. */
 export function sharedSchemas(): Readonly<Record<string, JsonSchema>> {
-  return { EnvelopeMeta: compileSchema(ResponseMetaSchema).json, Problem: PROBLEM };
+  return { EnvelopeMeta: compileSchema(ResponseMetaSchema).json, Problem: PROBLEM, ToolResult: TOOL_RESULT };
 }
 
 /** Headers that operations share. */
@@ -73,17 +73,17 @@ export const SHARED_PARAMETERS: DocumentObject = {
 const REQUEST_ID = { "x-request-id": sharedRef("headers", "RequestId") };
 const RETRY_AFTER = { "retry-after": sharedRef("headers", "RetryAfter") };
 
-/** What a result format writes: a tool result, its structured content described where that is known. */
+/** What a result format writes. */
+const TOOL_RESULT: JsonSchema = {
+  type: "object",
+  properties: { content: { type: "array", items: { type: "object" } }, isError: { type: "boolean" } },
+  required: ["content"],
+};
+
+/** The result of a tool, its structured content described where that is known. */
 export function toolResultSchema(structuredContent?: JsonSchemaObject): JsonSchemaObject {
-  return {
-    type: "object",
-    properties: {
-      content: { type: "array", items: { type: "object" } },
-      ...(structuredContent !== undefined && { structuredContent }),
-      isError: { type: "boolean" },
-    },
-    required: ["content"],
-  };
+  const any = sharedRef("schemas", "ToolResult");
+  return structuredContent === undefined ? any : { allOf: [any], properties: { structuredContent } };
 }
 
 /** What each of the failures that operations share means. */
