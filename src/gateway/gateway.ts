@@ -6,6 +6,7 @@ import type { AnyOperation } from "../core/operation/operation-types.ts";
 import type { Executor } from "../core/registry/executor.ts";
 import { OperationRegistry } from "../core/registry/registry.ts";
 import type { RegistryWarning } from "../core/registry/registry-host.ts";
+import type { ServerLog } from "../mcp/provider.ts";
 import type { LoadedConfig } from "./config/loaded-config.ts";
 import { explainMissing, hasOneNamespace, isOwner, isSourceVisible } from "./missing-operation.ts";
 import { MountedSource } from "./mounted-source.ts";
@@ -26,6 +27,8 @@ export interface GatewayOptions {
   readonly observers?: readonly Hooks[] | undefined;
   /** Observes the calls that go out over the bus, to operations mounted from it. @default nobody does */
   readonly onBusCall?: CallObserver | undefined;
+  /** Hears what MCP servers log, with the name of the source, as they said it; callers hear what can only be about their own calls. @default nobody does */
+  readonly onServerLog?: ((source: string, log: ServerLog) => void) | undefined;
   /** Hears what is odd; secrets are masked. @default nobody does */
   readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
 }
@@ -248,8 +251,8 @@ class RunningGateway implements Gateway {
 
   /** Sources as the config wants them, none of them started. */
   #create(loaded: LoadedConfig): readonly MountedSource[] {
-    const { onWarning, onBusCall } = this.#options;
-    const created = createSources(loaded, { onWarning, onBusCall });
+    const { onWarning, onBusCall, onServerLog } = this.#options;
+    const created = createSources(loaded, { onWarning, onBusCall, onServerLog });
     return created.map(({ source, settings }) => new MountedSource(source, settings, () => this.#tell()));
   }
 

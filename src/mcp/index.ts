@@ -9,7 +9,7 @@ export type {
 } from "./client/connection-options.ts";
 export { approveTools, type FromMcpOptions, fromMcp, type McpSource } from "./client/from-mcp.ts";
 export type { HttpConnectionOptions } from "./client/http-options.ts";
-export type { ImportLimits, ImportOptions, PinOptions, ServerLog } from "./client/import-options.ts";
+export type { ImportLimits, ImportOptions, PinOptions } from "./client/import-options.ts";
 export type { DefinitionChange, DefinitionDifference } from "./client/lock/definition-diff.ts";
 export type { ToolDefinition } from "./client/lock/definition-hash.ts";
 export { LOCK_FILE_NAME } from "./client/lock/lock-file.ts";
@@ -43,6 +43,7 @@ export {
   type McpResource,
   type McpResourceContents,
   type McpResourceTemplate,
+  type ServerLog,
 } from "./provider.ts";
 export {
   type CloseOptions,

@@ -1,5 +1,6 @@
 import type { Identity } from "../core/access/identity.ts";
 import type { CallerSide } from "../core/operation/caller-side.ts";
+import type { LogLevel } from "../core/operation/operation-context.ts";
 
 /** A resource as MCP lists it; fields beyond these are kept. */
 export interface McpResource {
@@ -68,16 +69,38 @@ export const MCP_LOG_LEVELS = [
 /** A log level of MCP. */
 export type McpLogLevel = (typeof MCP_LOG_LEVELS)[number];
 
-/** What a provider tells on its own account. */
+/** The levels of handlers that are nearest to those of MCP. */
+export const NEAREST_LEVELS: Readonly<Record<McpLogLevel, LogLevel>> = {
+  debug: "debug",
+  info: "info",
+  notice: "info",
+  warning: "warn",
+  error: "error",
+  critical: "error",
+  alert: "error",
+  emergency: "error",
+};
+
+/** A log message of a server. */
+export interface ServerLog {
+  readonly level: McpLogLevel;
+  /** The part of the server that speaks. @default not said */
+  readonly logger?: string | undefined;
+  readonly data: unknown;
+}
+
+/** Reads the params of a log notification; nothing where they make no sense. */
+export function readServerLog(params: Readonly<Record<string, unknown>>): ServerLog | undefined {
+  const { level, logger, data } = params;
+  if (!(MCP_LOG_LEVELS as readonly unknown[]).includes(level)) return undefined;
+  return { level: level as McpLogLevel, ...(typeof logger === "string" && { logger }), data };
+}
+
+/** What a provider tells on its own account; what it logs may be about anybody's request, and is not for callers. */
 export type McpProviderEvent =
   | { readonly type: "resources-changed" | "prompts-changed" }
   | { readonly type: "resource-updated"; readonly uri: string }
-  | {
-      readonly type: "log";
-      readonly level: McpLogLevel;
-      readonly logger?: string | undefined;
-      readonly data: unknown;
-    };
+  | ({ readonly type: "log" } & ServerLog);
 
 /** What one request to a provider may be told. */
 export interface McpProviderOptions {
@@ -88,6 +111,10 @@ export interface McpProviderOptions {
   readonly identity?: Identity | undefined;
   /** Who can be asked while the request runs. */
   readonly caller?: CallerSide | undefined;
+  /** Hears what is logged while it can only be about requests of this `party`. @default nobody does */
+  readonly onServerLog?: ((log: ServerLog) => void) | undefined;
+  /** Who makes the request, compared by `===`. @default nobody else */
+  readonly party?: object | string | undefined;
 }
 
 /** Which of the below a provider has. */

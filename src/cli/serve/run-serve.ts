@@ -6,6 +6,7 @@ import type { GatewayLogger } from "../../gateway/serve/observe/logger.ts";
 import type { ReadRecord } from "../../gateway/serve/observe/read-record.ts";
 import type { Telemetry } from "../../gateway/serve/observe/telemetry.ts";
 import { DRAIN_MS, LAME_DUCK_MS } from "../../gateway/serve/serve-settings.ts";
+import { NEAREST_LEVELS, type ServerLog } from "../../mcp/provider.ts";
 import { takeFaults } from "../faults.ts";
 import { EXIT, type Io } from "../io.ts";
 import { emptyLines } from "../list/source-troubles.ts";
@@ -131,7 +132,9 @@ async function start(io: Io, flags: ServeFlags, { target, personal }: Started): 
   const sourceOf = (id: string): string | undefined => gateway?.sourceOf(id);
   const observer = createObserver({ log, metrics, telemetry, sourceOf });
   const { busCall: onBusCall } = observer;
-  gateway = await createGateway(loaded, { observers: [observer], onBusCall, onWarning });
+  const onServerLog = (source: string, { level, logger, data }: ServerLog): void =>
+    log[NEAREST_LEVELS[level]]("server log", { source, ...(logger !== undefined && { logger }), data });
+  gateway = await createGateway(loaded, { observers: [observer], onBusCall, onServerLog, onWarning });
   const onRead = (record: ReadRecord): void => log.info(record.event, { ...record });
   const { replay: onReplay } = observer;
   const around = { metrics, observer, telemetry, personal, onRead, onReplay, onWarning };

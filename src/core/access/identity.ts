@@ -15,6 +15,16 @@ export type Authority = Omit<Identity, "subject"> & {
   readonly subject?: string;
 };
 
+/**
+ * Names a caller: the subject, and who vouches for it (`iss` of the claims), so that a renewed token with other scopes is still the same
+ * caller. All anonymous callers have the empty name.
+ */
+export function ownerOf(identity: Identity | undefined): string {
+  if (identity === undefined) return "";
+  const issuer = identity.claims?.["iss"];
+  return JSON.stringify([identity.subject, typeof issuer === "string" ? issuer : null]);
+}
+
 const NOTHING: readonly string[] = Object.freeze([]);
 const NO_RESOURCES: Readonly<Record<string, readonly string[] | "*">> = Object.freeze(Object.create(null));
 

@@ -1,3 +1,4 @@
+import { ownerOf } from "../../core/access/identity.ts";
 import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
 import { CallError, toCallError } from "../../core/errors/errors.ts";
 import { LONGEST_DELAY } from "../../core/execution/deadline.ts";
@@ -5,7 +6,7 @@ import type { HookedCall } from "../../core/execution/hooks.ts";
 import { isTurnedDown, turnDown } from "../../core/execution/turned-down.ts";
 import { decodeEnvelope } from "../../core/wire/wire.ts";
 import type { HttpAnswer } from "../../http/exchange.ts";
-import { digestOf, ownerOf } from "../../openapi/server/caller-digest.ts";
+import { digestOf } from "../../openapi/server/caller-digest.ts";
 import {
   type Ending,
   type IdempotencyLimits,

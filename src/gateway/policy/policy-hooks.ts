@@ -1,4 +1,4 @@
-import type { Identity } from "../../core/access/identity.ts";
+import { type Identity, ownerOf } from "../../core/access/identity.ts";
 import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
 import { CallError, toCallError } from "../../core/errors/errors.ts";
 import { addAbortListener, removeAbortListener } from "../../core/execution/abort-listeners.ts";
@@ -9,7 +9,6 @@ import type { CallHook, HookedCall, Hooks, SubscribeHook } from "../../core/exec
 import { turnDown } from "../../core/execution/turned-down.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { CallSlots } from "../../openapi/server/call-slots.ts";
-import { ownerOf } from "../../openapi/server/caller-digest.ts";
 import { callKey } from "./call-key.ts";
 import { takeNote } from "./call-notes.ts";
 import { IdempotentCalls, type KeyedCall, keyedCall } from "./idempotent-calls.ts";

@@ -87,8 +87,9 @@ export class GuardedProvider implements McpProvider {
     return this.#run(what, options, (told) => this.#provider.complete(request, told));
   }
 
+  /** Callers ask for more than the gateway's log has, and never for less. */
   setLogLevel(level: McpLogLevel): Promise<void> {
-    return this.#provider.setLogLevel(level);
+    return this.#provider.setLogLevel(level === "debug" ? level : "info");
   }
 
   onEvent(listener: (event: McpProviderEvent) => void): () => void {

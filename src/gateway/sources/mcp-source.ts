@@ -3,7 +3,7 @@ import type { McpConnectionOptions } from "../../mcp/client/connection-options.t
 import type { McpConnectionState } from "../../mcp/client/mcp-connection.ts";
 import type { McpSource } from "../../mcp/client/mcp-source.ts";
 import type { ReconnectingConnection } from "../../mcp/client/reconnecting-connection.ts";
-import type { FromMcpOptions } from "../../mcp/index.ts";
+import type { FromMcpOptions, ServerLog } from "../../mcp/index.ts";
 import { findDistrust } from "../config/file-trust.ts";
 import type { McpServerConfig } from "../config/gateway-config.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
@@ -86,7 +86,7 @@ async function openServer(plan: ServerPlan, signal: AbortSignal): Promise<Backin
 }
 
 async function toOptions({ name, server, around }: ServerPlan): Promise<FromMcpOptions> {
-  const { loaded, reconnect } = around;
+  const { loaded, reconnect, onServerLog } = around;
   const { recoverJson, keepIds } = server;
   const lockFile = lockPath(loaded, server);
   const distrust = lockFile === undefined ? undefined : await findDistrust(lockFile);
@@ -97,6 +97,7 @@ async function toOptions({ name, server, around }: ServerPlan): Promise<FromMcpO
     namespace: name,
     onWarning: around.warnerOf(name),
     reader: createResultReader(),
+    ...(onServerLog !== undefined && { onLog: (log: ServerLog) => onServerLog(name, log) }),
     ...(reconnect !== undefined && { reconnect }),
     ...(recoverJson !== undefined && { recoverJson }),
     ...(keepIds !== undefined && { keepIds }),

@@ -1,3 +1,4 @@
+import { ownerOf } from "../../core/access/identity.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import { CallContext, inheritFrom } from "../../core/execution/call-context.ts";
 import { LONGEST_DELAY, monotonicNow } from "../../core/execution/deadline.ts";
@@ -5,6 +6,7 @@ import { isPlainObject } from "../../core/json/json-value.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
 import type { Metadata, OperationContext } from "../../core/operation/operation-context.ts";
 import { INPUT_META_KEY, REQUEST_ID_META_KEY } from "../meta-keys.ts";
+import { NEAREST_LEVELS, type ServerLog } from "../provider.ts";
 import type { McpConnection, McpRequestOptions } from "./mcp-connection.ts";
 
 /** When input is sent as the member `input` of the arguments: always, never, or where it is no object and so cannot be them. */
@@ -57,9 +59,25 @@ export function requestOptionsOf(
   context: OperationContext,
   timeoutMs: number | undefined,
 ): McpRequestOptions {
-  const { signal, deadline, progress } = context;
+  const { signal, deadline, progress, log, identity } = context;
   const left = deadline === undefined ? timeoutMs : Math.max(0, deadline - monotonicNow());
-  return { signal, timeoutMs: left, onProgress: progress, caller: callerOf(context) };
+  const caller = callerOf(context);
+  return {
+    signal,
+    timeoutMs: left,
+    onProgress: progress,
+    caller,
+    party: caller?.party ?? (identity && ownerOf(identity)),
+    onServerLog: (line) => tellLog(log, line),
+  };
+}
+
+/** Says what a server logged as if the handler had; a server of Waybill sends a message with its data, or a message alone. */
+function tellLog(log: OperationContext["log"], { level, logger, data }: ServerLog): void {
+  const { message, data: beside } = isPlainObject(data) ? data : {};
+  if (typeof data === "string") log(NEAREST_LEVELS[level], data);
+  else if (typeof message === "string") log(NEAREST_LEVELS[level], message, beside ?? data);
+  else log(NEAREST_LEVELS[level], logger ?? "The server logged this.", data);
 }
 
 /** The same for a subscription, which lasts until somebody ends it. */

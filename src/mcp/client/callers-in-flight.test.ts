@@ -94,7 +94,7 @@ describe("CallersInFlight", () => {
     "X-6 forgets a call that was given up after %s of silence, and not before (%i ms)",
     (_, ranMs, silenceMs) => {
       let now = 0;
-      const callers = new CallersInFlight(() => now);
+      const callers = new CallersInFlight({ now: () => now });
       const leave = callers.enter("tools/call", alice);
       now = ranMs;
       leave(1);
@@ -115,7 +115,7 @@ describe("CallersInFlight", () => {
 
   it("Mcp: says how long until the last of the others is forgotten, whatever the caller itself gave up", () => {
     let now = 0;
-    const callers = new CallersInFlight(() => now);
+    const callers = new CallersInFlight({ now: () => now });
     callers.enter("tools/call", alice)(1);
     now = 10_000;
     callers.enter("tools/call", undefined)(2);
@@ -129,7 +129,7 @@ describe("CallersInFlight", () => {
 
   it("X-6 remembers as many calls as allowed, and with one more takes nobody for the only one", () => {
     let now = 0;
-    const callers = new CallersInFlight(() => now);
+    const callers = new CallersInFlight({ now: () => now });
     for (let id = 0; id < GIVEN_UP_LIMITS.calls; id++) callers.enter("tools/call", bob)(id);
     callers.enter("tools/call", bob);
     expect(callers.find()).toEqual({ kind: "one", caller: bob });

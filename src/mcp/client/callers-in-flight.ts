@@ -20,13 +20,11 @@ export const GIVEN_UP_LIMITS = {
 } as const;
 
 /** Whose question it must be: the 2025 revisions do not say, so only what all calls in flight agree on is certain. */
-export type CallerInFlight =
-  | { readonly kind: "one"; readonly caller: CallerSide | undefined }
+export type CallerInFlight<C = CallerSide> =
+  | { readonly kind: "one"; readonly caller: C | undefined }
   | { readonly kind: "none" }
   /** With how long it takes at most until a call that was given up is forgotten, where no other stands in the way. */
   | { readonly kind: "several"; readonly waitMs?: number };
-
-type Caller = CallerSide | undefined;
 
 /** Who stays the same over several calls. */
 type Party = CallerSide["party"];
@@ -44,24 +42,43 @@ interface GivenUp {
   until: number;
 }
 
+/** How calls are told apart. */
+export interface CallersOptions {
+  /** A clock that never goes back, in milliseconds. @default that of the process */
+  readonly now?: (() => number) | undefined;
+  /** Which requests count. @default those that a server may ask something about */
+  readonly counts?: ((method: string) => boolean) | undefined;
+  /** Milliseconds for which a server may still speak of a call that it has answered. @default 0 */
+  readonly lingerMs?: number | undefined;
+}
+
 /** The calls in flight over one connection, by caller, and those nobody waits for that the server may still be busy with. */
-export class CallersInFlight {
+export class CallersInFlight<C extends Pick<CallerSide, "party"> = CallerSide> {
   readonly #now: () => number;
+  readonly #counts: (method: string) => boolean;
+  readonly #lingerMs: number;
+  /** Until when the server may speak of answered calls of each party, the soonest first. */
+  readonly #lingering = new Map<Party, number>();
   /** Whoever made the latest call comes last. */
-  readonly #running = new Map<Caller, number>();
+  readonly #running = new Map<C | undefined, number>();
   /** How many of those calls are of each party. */
   readonly #parties = new Map<Party, number>();
   readonly #givenUp = new Map<Id, GivenUp>();
   #unclearUntil = Number.NEGATIVE_INFINITY;
 
-  /** The clock is one that never goes back, in milliseconds. */
-  constructor(now: () => number = monotonicNow) {
+  constructor({
+    now = monotonicNow,
+    counts = (method) => CALLS.has(method),
+    lingerMs = 0,
+  }: CallersOptions = {}) {
     this.#now = now;
+    this.#counts = counts;
+    this.#lingerMs = lingerMs;
   }
 
   /** Returns how to take the call out again. */
-  enter(method: string, caller: Caller): Leave {
-    if (!CALLS.has(method)) return () => {};
+  enter(method: string, caller: C | undefined): Leave {
+    if (!this.#counts(method)) return () => {};
     const party = caller?.party ?? caller;
     const startedAt = this.#now();
     const count = this.#running.get(caller) ?? 0;
@@ -75,11 +92,12 @@ export class CallersInFlight {
       take(this.#running, caller);
       take(this.#parties, party);
       if (givenUpAs !== undefined) this.#giveUp(givenUpAs, party, startedAt);
+      else if (this.#lingerMs > 0) this.#linger(party);
     };
   }
 
   /** Tells whether somebody still waits for a call of this caller. */
-  isRunning(caller: Caller): boolean {
+  isRunning(caller: C | undefined): boolean {
     return this.#running.has(caller);
   }
 
@@ -95,7 +113,7 @@ export class CallersInFlight {
   }
 
   /** Finds the one whom a question of the server must be for: the latest call of the only caller there is. */
-  find(): CallerInFlight {
+  find(): CallerInFlight<C> {
     if (this.#running.size === 0) return { kind: "none" };
     if (this.#parties.size > 1) return { kind: "several" };
     const [party] = this.#parties.keys();
@@ -104,6 +122,9 @@ export class CallersInFlight {
     let until = this.#unclearUntil;
     for (const other of this.#givenUp.values()) {
       if (other.party !== party) until = Math.max(until, other.until);
+    }
+    for (const [other, lingersUntil] of this.#lingering) {
+      if (other !== party) until = Math.max(until, lingersUntil);
     }
     if (until > now) return { kind: "several", waitMs: until - now };
     return { kind: "one", caller: [...this.#running.keys()].at(-1) };
@@ -118,6 +139,18 @@ export class CallersInFlight {
     // Nobody is taken for the only one because another was forgotten.
     if (this.#givenUp.size >= calls) this.#unclearUntil = Math.max(this.#unclearUntil, until);
     else this.#givenUp.set(id, { party, silenceMs, until });
+  }
+
+  #linger(party: Party): void {
+    const now = this.#now();
+    for (const [other, until] of this.#lingering) {
+      if (until > now) break;
+      this.#lingering.delete(other);
+    }
+    this.#lingering.delete(party);
+    if (this.#lingering.size >= GIVEN_UP_LIMITS.calls)
+      this.#unclearUntil = Math.max(this.#unclearUntil, now + this.#lingerMs);
+    else this.#lingering.set(party, now + this.#lingerMs);
   }
 
   #forgetOld(): void {

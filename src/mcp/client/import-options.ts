@@ -1,7 +1,7 @@
 import type { AnyOperation, OutputPolicy, Pager } from "../../core/operation/operation-types.ts";
 import type { ResultReader } from "../../core/result/result-reader.ts";
 import type { AnySchema } from "../../core/schema/any-schema.ts";
-import type { McpLogLevel } from "../provider.ts";
+import type { ServerLog } from "../provider.ts";
 import type { DefinitionChange } from "./lock/definition-diff.ts";
 import type { ToolLock } from "./lock/tool-lock.ts";
 
@@ -30,14 +30,6 @@ const IMPORT_LIMITS: ImportLimits = {
   listObjects: 1_000_000,
   waitingValues: 10_000,
 };
-
-/** A log message of a server. */
-export interface ServerLog {
-  readonly level: McpLogLevel;
-  /** The part of the server that speaks. @default not said */
-  readonly logger?: string | undefined;
-  readonly data: unknown;
-}
 
 /**
  * Where the approved definitions of tools are kept: a file that is read now and written by `approveTools` (`true` for

@@ -16,6 +16,8 @@ import {
   type McpResource,
   type McpResourceContents,
   type McpResourceTemplate,
+  readServerLog,
+  type ServerLog,
 } from "../provider.ts";
 import type { ImportLimits } from "./import-options.ts";
 import type { ToolNote } from "./import-tools.ts";
@@ -175,9 +177,16 @@ export class ImportedProvider implements McpProvider {
   #request(
     method: string,
     params: Readonly<Record<string, unknown>>,
-    options?: McpProviderOptions,
+    options: McpProviderOptions = {},
   ): Promise<Readonly<Record<string, unknown>>> {
-    return this.#connection.request(method, params, options);
+    const { onServerLog } = options;
+    if (onServerLog === undefined) return this.#connection.request(method, params, options);
+    const named = (log: ServerLog): void => onServerLog({ ...log, logger: this.#loggerOf(log) });
+    return this.#connection.request(method, params, { ...options, onServerLog: named });
+  }
+
+  #loggerOf({ logger }: ServerLog): string {
+    return logger === undefined ? this.namespace : `${this.namespace}.${logger}`;
   }
 
   #list(method: string, field: string, options?: McpProviderOptions): Promise<unknown[]> {
@@ -206,17 +215,12 @@ function toProviderEvent(
     case "notifications/resources/updated":
       return typeof params["uri"] === "string" ? { type: "resource-updated", uri: params["uri"] } : undefined;
     case "notifications/message": {
-      const { level, logger, data } = params;
-      if (!isLogLevel(level)) return undefined;
-      return { type: "log", level, ...(typeof logger === "string" && { logger }), data };
+      const log = readServerLog(params);
+      return log && { type: "log", ...log };
     }
     default:
       return undefined;
   }
-}
-
-function isLogLevel(value: unknown): value is McpLogLevel {
-  return (MCP_LOG_LEVELS as readonly unknown[]).includes(value);
 }
 
 function hasStrings(entry: unknown, ...fields: readonly string[]): boolean {

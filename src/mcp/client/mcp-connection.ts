@@ -1,4 +1,5 @@
 import type { CallerSide } from "../../core/operation/caller-side.ts";
+import type { ServerLog } from "../provider.ts";
 
 /** What one request over a connection may be told. */
 export interface McpRequestOptions {
@@ -9,6 +10,10 @@ export interface McpRequestOptions {
   readonly onProgress?: ((progress: Readonly<Record<string, unknown>>) => void) | undefined;
   /** Who is asked when the server wants something while this request runs. */
   readonly caller?: CallerSide | undefined;
+  /** Hears what the server logs while it can only be about requests of this `party`. @default nobody does */
+  readonly onServerLog?: ((log: ServerLog) => void) | undefined;
+  /** Who makes the request, compared by `===`: of several with the same one it need not be known which one is meant. @default nobody else */
+  readonly party?: object | string | undefined;
   /** For `tools/call`: the input schema as listed, whose `x-mcp-header` members the 2026-07-28 revision mirrors in headers. */
   readonly inputSchema?: Readonly<Record<string, unknown>> | undefined;
 }

@@ -2,7 +2,8 @@ import type { Client } from "@modelcontextprotocol/client";
 import { CallError } from "../../core/errors/errors.ts";
 import { LONGEST_DELAY } from "../../core/execution/deadline.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import type { McpLogLevel } from "../provider.ts";
+import type { McpLogLevel, ServerLog } from "../provider.ts";
+import { CallersInFlight } from "./callers-in-flight.ts";
 import { answerRound, type InputSide, wantsInput } from "./input-rounds.ts";
 import type { McpRequestOptions, McpServerFacts } from "./mcp-connection.ts";
 import type { McpLimits } from "./mcp-limits.ts";
@@ -43,6 +44,12 @@ export interface SessionRequest extends McpRequestOptions {
   readonly logLevel: McpLogLevel | undefined;
 }
 
+/** Milliseconds for which a line of the log may still be about a request that was answered. */
+const LOG_LINGER_MS = 2_000;
+
+/** What is asked for everybody, and says nothing of anybody. */
+const OF_NOBODY = /\/list$|^ping$|^logging\//;
+
 /** Takes every result: what counts is kept elsewhere. */
 const ANY_RESULT = {
   "~standard": { version: 1, vendor: "waybill", validate: (value: unknown) => ({ value }) },
@@ -55,6 +62,11 @@ export class McpSession {
   readonly isModern: boolean;
   readonly startedAt = Date.now();
   readonly #parts: SessionParts;
+  /** Whose requests the server may be logging about: all there are, as it does not say which one it means. */
+  readonly #logged = new CallersInFlight<Pick<SessionRequest, "party" | "onServerLog">>({
+    counts: (method) => !OF_NOBODY.test(method),
+    lingerMs: LOG_LINGER_MS,
+  });
   #lost: Loss | undefined;
   #closed: Promise<void> | undefined;
   #running = 0;
@@ -64,8 +76,14 @@ export class McpSession {
     this.#parts = parts;
     this.isModern = parts.raw.handshake?.method === "server/discover";
     this.facts = toFacts(parts, this.isModern);
-    parts.raw.onLateAnswer = (id) => parts.questions.answered(id);
-    parts.raw.onLateProgress = (id) => parts.questions.progressed(id);
+    parts.raw.onLateAnswer = (id) => {
+      parts.questions.answered(id);
+      this.#logged.answered(id);
+    };
+    parts.raw.onLateProgress = (id) => {
+      parts.questions.progressed(id);
+      this.#logged.progressed(id);
+    };
   }
 
   get client(): Client {
@@ -78,15 +96,23 @@ export class McpSession {
     const asked: AskedOfServer = { method, params, server: this.#parts.serverName };
     const stop = new RequestStop(asked, request.timeoutMs, request.signal);
     const leave = this.isModern ? undefined : this.#parts.questions.enter(method, caller);
+    const leaveLog = this.#logged.enter(method, { party: request.party, onServerLog: request.onServerLog });
     this.#running += 1;
     try {
       return await this.#run(request, asked, stop);
     } finally {
       stop.end();
       leave?.(stop.givenUpAs);
+      leaveLog(stop.givenUpAs);
       this.#running -= 1;
       if (this.#running === 0) this.#tellIdle?.();
     }
+  }
+
+  /** Hands a line of the server's log to whoever it can only be for, if there is one. */
+  hear(log: ServerLog): void {
+    const found = this.#logged.find();
+    if (found.kind === "one") found.caller?.onServerLog?.(log);
   }
 
   notify(method: string, params: Params | undefined): Promise<void> {

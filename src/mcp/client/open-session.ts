@@ -3,6 +3,7 @@ import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/valida
 import { CallError } from "../../core/errors/errors.ts";
 import { LONGEST_DELAY } from "../../core/execution/deadline.ts";
 import { PACKAGE_VERSION } from "../../core/package-version.ts";
+import { readServerLog } from "../provider.ts";
 import type { McpConnectionOptions } from "./connection-options.ts";
 import type { McpLimits } from "./mcp-limits.ts";
 import { McpSession } from "./mcp-session.ts";
@@ -100,7 +101,11 @@ function createRawTransport(
   opening: Opening,
 ): RawTransport {
   const raw: RawTransport = new RawTransport(channel.transport, {
-    onNotification: (method, params) => watcher.onNotification(method, params),
+    onNotification: (method, params) => {
+      const log = method === "notifications/message" ? readServerLog(params) : undefined;
+      if (log !== undefined) opening.session?.hear(log);
+      watcher.onNotification(method, params);
+    },
     onOddity: (message) => watcher.onOddity(message),
     onServerRequest: (id, method, params) =>
       raw.handshake?.method === "initialize" && questions.take(id, method, params),

@@ -24,12 +24,12 @@ export interface AskClientOptions {
   readonly timeoutMs: number;
 }
 
-/** What a 2025 client may be asked while its request runs, by requests to it; nothing where it offers nothing. */
+/** What a 2025 client may be asked while its request runs, by requests to it. */
 export function toCallerSide(
   server: Server,
   context: ServerContext,
   { party, timeoutMs }: AskClientOptions,
-): CallerSide | undefined {
+): CallerSide {
   const can = readCapabilities(server.getClientCapabilities());
   const ask = (method: string, params: object, signal: AbortSignal): Promise<unknown> =>
     send(context, method, params, { signal, timeout: timeoutMs });
@@ -48,7 +48,7 @@ export function toCallerSide(
   if (can.roots) {
     caller.roots = async (signal) => readRoots(await ask("roots/list", {}, signal)) ?? noAnswer();
   }
-  return can.form || can.url || can.sampling || can.roots ? caller : undefined;
+  return caller;
 }
 
 function noAnswer(): never {

@@ -1,9 +1,7 @@
 import type { McpProvider, McpProviderEvent } from "../provider.ts";
 import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
 import { tellAll } from "../tell-all.ts";
-import { isHeard } from "./exchange.ts";
 import type { McpServerEvent } from "./mcp-server.ts";
-import { ownerOf } from "./peer-identity.ts";
 import type { Peer } from "./peer-request.ts";
 import type { ProviderSet } from "./provider-set.ts";
 import type { ServedExecutor } from "./tool-table.ts";
@@ -119,20 +117,8 @@ export class ChangeFeed {
         }
         return;
       case "log":
-        this.#log(event, provider);
-    }
-  }
-
-  /** What an imported server logs may be about anybody's call: it is told only where everybody listening is the same caller. */
-  #log(event: Extract<McpProviderEvent, { type: "log" }>, provider: McpProvider): void {
-    const { namespace } = provider;
-    const owners = new Set([...this.#peers].map(({ identity }) => ownerOf(identity)));
-    if (owners.size > 1) return;
-    const { level, logger, data } = event;
-    const params = { level, logger: logger === undefined ? namespace : `${namespace}.${logger}`, data };
-    for (const { server, era, level: least, identity } of this.#peers) {
-      if (era !== "legacy" || !isHeard(level, least) || provider.isFor?.(identity) === false) continue;
-      server.notification({ method: "notifications/message", params }).catch(() => {});
+        // It may be about anybody's request: whoever makes one hears what can only be about their own.
+        return;
     }
   }
 

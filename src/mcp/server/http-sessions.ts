@@ -1,9 +1,9 @@
 import { type AuthInfo, isInitializeRequest } from "@modelcontextprotocol/server";
+import { ownerOf } from "../../core/access/identity.ts";
 import { createRefusal, requestIdOf } from "./http-refusal.ts";
 import { HttpSession, type SessionBounds } from "./http-session.ts";
 import { EventBudget } from "./http-session-events.ts";
 import type { McpPeer, McpServer } from "./mcp-server.ts";
-import { ownerOf } from "./peer-identity.ts";
 
 /** Bounds of all sessions together. */
 export interface SessionsBounds extends SessionBounds {
@@ -69,7 +69,10 @@ export class HttpSessions {
       });
     }
     const kept = this.#kept.get(id);
-    if (kept === undefined || kept.session.owner !== ownerOf(identity)) {
+    if (
+      kept === undefined ||
+      kept.session.owner !== ownerOf(identity === "anonymous" ? undefined : identity)
+    ) {
       return createRefusal(404, "There is no such session; initialize again.", {
         code: -32_001,
         id: requestIdOf(body),
@@ -93,7 +96,7 @@ export class HttpSessions {
   }
 
   async #open({ request, body, identity, authInfo }: SessionRequest): Promise<Response> {
-    const owner = ownerOf(identity);
+    const owner = ownerOf(identity === "anonymous" ? undefined : identity);
     if (this.#kept.size + this.#opening >= this.#bounds.sessions && !this.#evict(owner)) {
       return createRefusal(503, "There are too many sessions; try again later.", {
         id: requestIdOf(body),

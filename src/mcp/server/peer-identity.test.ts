@@ -1,6 +1,7 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import { identityOf, ownerOf, withIdentity } from "./peer-identity.ts";
+import { ownerOf } from "../../core/access/identity.ts";
+import { identityOf, withIdentity } from "./peer-identity.ts";
 
 const fallback = { subject: "process" };
 const contextOf = (authInfo?: object): ServerContext => ({ http: authInfo && { authInfo } }) as ServerContext;
@@ -34,6 +35,5 @@ describe("ownerOf", () => {
       { subject: "anonymous" },
     ].map(ownerOf);
     expect(new Set(owners).size).toBe(owners.length);
-    expect(ownerOf("anonymous")).toBe(ownerOf(undefined));
   });
 });

@@ -20,13 +20,3 @@ export function identityOf(context: ServerContext, fallback: McpPeer["identity"]
   if (authInfo !== undefined) return identities.get(authInfo);
   return fallback === "anonymous" ? undefined : fallback;
 }
-
-/**
- * Names who keeps something here, a session or a call that waits: the subject, and who vouches for it. A renewed token with other
- * scopes is still the same caller.
- */
-export function ownerOf(identity: McpPeer["identity"]): string {
-  if (identity === undefined || identity === "anonymous") return "";
-  const issuer = identity.claims?.["iss"];
-  return JSON.stringify([identity.subject, typeof issuer === "string" ? issuer : null]);
-}

@@ -5,7 +5,7 @@ import {
   type Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import type { Identity } from "../../core/access/identity.ts";
+import { type Identity, ownerOf } from "../../core/access/identity.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
 import type { CallToolResult } from "../../core/result/call-tool-result.ts";
 import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
@@ -21,7 +21,7 @@ import type { Era } from "./describe-tool.ts";
 import { Exchange } from "./exchange.ts";
 import type { McpPeer } from "./mcp-server.ts";
 import type { McpClient } from "./mcp-server-options.ts";
-import { identityOf, ownerOf } from "./peer-identity.ts";
+import { identityOf } from "./peer-identity.ts";
 import { declaredCapabilities, declaredName, wantedLogLevel } from "./request-envelope.ts";
 import type { SuspendableRun, WaitingCalls } from "./waiting-calls.ts";
 
@@ -87,6 +87,13 @@ export class PeerRequest {
     return { name, identity };
   }
 
+  /** Who makes the request, over several of them: a session, or a caller who said who they are. */
+  get party(): object | string | undefined {
+    const { peer, identity } = this;
+    if (peer.era === "legacy") return peer;
+    return identity && ownerOf(identity);
+  }
+
   /** Runs what may ask the client something on the way, in whichever way this client can be asked. */
   async run<T>(
     method: string,
@@ -122,7 +129,7 @@ export class PeerRequest {
    * All calls of a session are those of one caller: a 2025 client knows that a question does not say which of them it is about. To a
    * 2026-07-28 client it does, and such a client may be a gateway with many callers of its own.
    */
-  #legacyCaller(): CallerSide | undefined {
+  #legacyCaller(): CallerSide {
     const { peer, context } = this;
     return toCallerSide(peer.server, context, { party: peer, timeoutMs: this.#waitingMs });
   }

@@ -112,7 +112,7 @@ async function complete(served: ServedProviders, params: Params, request: PeerRe
 }
 
 function optionsOf(
-  { identity }: PeerRequest,
+  { identity, party }: PeerRequest,
   { signal, caller }: Parameters<Parameters<PeerRequest["run"]>[2]>[0],
   exchange: Parameters<Parameters<PeerRequest["run"]>[2]>[1],
   logger: string,
@@ -121,13 +121,15 @@ function optionsOf(
     signal,
     caller,
     identity,
+    party,
     onProgress: (value) => exchange.progress(value),
     onLog: (line) => exchange.log(line, logger),
+    onServerLog: (log) => exchange.message(log.level, log.data, log.logger),
   };
 }
 
-function quietOptions({ identity, context }: PeerRequest): LocalRequestOptions {
-  return { signal: context.mcpReq.signal, identity };
+function quietOptions({ identity, party, context }: PeerRequest): LocalRequestOptions {
+  return { signal: context.mcpReq.signal, identity, party };
 }
 
 function textOf(params: Params, field: string): string {

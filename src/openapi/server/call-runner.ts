@@ -1,4 +1,4 @@
-import type { Identity } from "../../core/access/identity.ts";
+import { type Identity, ownerOf } from "../../core/access/identity.ts";
 import { type CallError, isCallError } from "../../core/errors/errors.ts";
 import { addAbortListener, removeAbortListener } from "../../core/execution/abort-listeners.ts";
 import { isTurnedDown } from "../../core/execution/turned-down.ts";
@@ -11,7 +11,7 @@ import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer } from "../../http
 import { type Representation, representationName } from "./accept.ts";
 import { accessRefusal } from "./access-first.ts";
 import type { CallSlots } from "./call-slots.ts";
-import { digestOf, ownerOf } from "./caller-digest.ts";
+import { digestOf } from "./caller-digest.ts";
 import type { HttpHandlerBounds } from "./check-handler-options.ts";
 import { type Ending, IdempotentAnswers, type Ran } from "./idempotency.ts";
 import { problemAnswer, requestError } from "./problem-answer.ts";

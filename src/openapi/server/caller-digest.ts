@@ -5,11 +5,6 @@ import { toWire } from "../../core/wire/wire.ts";
 /** Claims that change with every token of the same caller. */
 const OF_ONE_TOKEN = new Set(["at_hash", "auth_time", "c_hash", "exp", "iat", "jti", "nbf", "nonce", "sid"]);
 
-/** Names a caller: their subject, and who vouches for it; all anonymous callers are one. */
-export function ownerOf(identity: Identity | undefined): string {
-  return JSON.stringify(identity === undefined ? [] : [identity.subject, String(identity.claims?.["iss"])]);
-}
-
 /** Tells callers apart by all they may do and are known by, however often they renew their token. */
 export function digestOf(identity: Identity | undefined): string {
   if (identity === undefined) return "";
