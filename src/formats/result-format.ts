@@ -137,7 +137,7 @@ async function writePreview(
   try {
     assertAdvertised(call);
     const schema = call.operation?.outputSchema;
-    const { result, facts } = await previewResult(prepare(call, options), schema, preview);
+    const { result, facts } = await previewResult(prepare(call, options), schema, preview, call.keeps);
     const written = write(result, options);
     return facts === undefined ? written : withPreviewFacts(written, facts);
   } catch (cause) {

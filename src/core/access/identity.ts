@@ -25,6 +25,19 @@ export function ownerOf(identity: Identity | undefined): string {
   return JSON.stringify([identity.subject, typeof issuer === "string" ? issuer : null]);
 }
 
+/** What a caller may do. */
+export type Rights = Pick<Identity, "scopes" | "resources" | "tier">;
+
+/** Tells whether a caller still has every right that they, or somebody, had before; another tier is another right. */
+export function holdsRights(identity: Rights | undefined, before: Rights | undefined): boolean {
+  const { scopes = [], resources = {}, tier } = identity ?? {};
+  if (tier !== before?.tier || !(before?.scopes ?? []).every((scope) => scopes.includes(scope))) return false;
+  return Object.entries(before?.resources ?? {}).every(([type, ids]) => {
+    const held = Object.hasOwn(resources, type) ? resources[type] : undefined;
+    return held === "*" || (ids !== "*" && ids.every((id) => held?.includes(id) === true));
+  });
+}
+
 const NOTHING: readonly string[] = Object.freeze([]);
 const NO_RESOURCES: Readonly<Record<string, readonly string[] | "*">> = Object.freeze(Object.create(null));
 

@@ -4,6 +4,7 @@ import { type CallError, toCallError } from "../errors/errors.ts";
 import { monotonicNow } from "../execution/deadline.ts";
 import type { AnyOperation } from "../operation/operation-types.ts";
 import type { ExecuteOptions, Executor } from "../registry/executor.ts";
+import type { ResultEntry } from "./result-store.ts";
 
 /** A call that has ended, and all that is known about it. */
 export interface EndedCall {
@@ -14,6 +15,8 @@ export interface EndedCall {
   readonly operation: AnyOperation | undefined;
   readonly requestId: string;
   readonly identity: Identity | undefined;
+  /** What makes a text of this result the caller's, for formats that keep some in a store. @default it is nobody's */
+  readonly keeps?: Pick<ResultEntry, "owner" | "binding"> | undefined;
   /** From a monotonic clock. */
   readonly durationMs: number;
   /** What came back, or what it failed with. */

@@ -12,6 +12,10 @@ export interface ResultEntry {
   readonly mimeType: string;
   /** What people see of it. @default "result" */
   readonly name?: string | undefined;
+  /** Whose it is, so that no caller takes the room of others. @default nobody's */
+  readonly owner?: string | undefined;
+  /** Who may read it, in words of the server that keeps it: given back by `read` as it is. @default whoever knows the address */
+  readonly binding?: string | undefined;
 }
 
 /** Where a text was put. */
@@ -34,6 +38,8 @@ export interface ResultRange {
   readonly nextOffset?: number;
   readonly totalCharacters: number;
   readonly mimeType: string;
+  /** As it was put; a store that leaves it out lets everybody read who knows the address. */
+  readonly binding?: string | undefined;
 }
 
 /** Keeps whole results whose previews were sent, and reads them in ranges; `?offset=…&length=…` at a URI is a range too. */
@@ -46,6 +52,8 @@ export interface ResultStore {
 /** What an MCP server answers to `resources/read`. */
 export interface ReadResourceResult {
   contents: { uri: string; mimeType: string; text: string }[];
+  /** Who may read it, for the server to look at and to leave out. */
+  binding?: string;
   [unknown: string]: unknown;
 }
 
@@ -56,5 +64,7 @@ export async function toReadResourceResult(
   range?: RangeRequest,
 ): Promise<ReadResourceResult | undefined> {
   const found = await store.read(uri, range);
-  return found && { contents: [{ uri, mimeType: found.mimeType, text: found.text }] };
+  if (found === undefined) return undefined;
+  const { mimeType, text, binding } = found;
+  return { contents: [{ uri, mimeType, text }], ...(binding !== undefined && { binding }) };
 }

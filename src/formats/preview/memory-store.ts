@@ -11,9 +11,9 @@ import { parseResultUri, placeRange, toResultUri } from "./result-range.ts";
 
 /** Bounds of a store in memory. */
 export interface MemoryStoreOptions {
-  /** Texts kept; the oldest go first. @default 1_000 */
+  /** Texts kept; with one more, the oldest of whoever has most goes. @default 1_000 */
   readonly maxEntries?: number;
-  /** UTF-16 units of all texts together; the oldest go first. @default 67_108_864 */
+  /** UTF-16 units of all texts together; with more, the oldest of whoever has most go. @default 67_108_864 */
   readonly maxCharacters?: number;
   /** UTF-16 units of one text; a longer one is refused. @default 16_777_216 */
   readonly maxEntryCharacters?: number;
@@ -32,7 +32,16 @@ export interface MemoryStore extends ResultStore {
 interface Kept {
   readonly text: string;
   readonly mimeType: string;
+  readonly owner: string;
+  readonly binding: string | undefined;
   readonly expiresAt: number;
+}
+
+/** What one owner has. */
+interface Owned {
+  /** Oldest first. */
+  readonly ids: Set<string>;
+  characters: number;
 }
 
 /** Creates a bounded store in memory, under URIs nobody can guess; it has no timers, expired texts go at the next use. */
@@ -48,6 +57,7 @@ class BoundedStore implements MemoryStore {
   readonly #now: () => number;
   /** Oldest first. */
   readonly #kept = new Map<string, Kept>();
+  readonly #owners = new Map<string, Owned>();
   #characters = 0;
 
   constructor(options: MemoryStoreOptions) {
@@ -58,15 +68,19 @@ class BoundedStore implements MemoryStore {
     this.#now = options.now ?? Date.now;
   }
 
-  put({ text, mimeType, name = "result" }: ResultEntry): StoredResult {
+  put({ text, mimeType, name = "result", owner = "", binding }: ResultEntry): StoredResult {
     this.#refuseOver("maxEntryCharacters", this.#maxEntryCharacters, text);
     this.#refuseOver("maxCharacters", this.#maxCharacters, text);
     const now = this.#now();
     this.#expire(now);
-    this.#makeRoom(text.length);
+    this.#makeRoom(owner, text.length);
     const id = createId();
-    this.#kept.set(id, { text, mimeType, expiresAt: now + this.#ttlMs });
+    this.#kept.set(id, { text, mimeType, owner, binding, expiresAt: now + this.#ttlMs });
     this.#characters += text.length;
+    const owned = this.#owners.get(owner) ?? { ids: new Set(), characters: 0 };
+    owned.ids.add(id);
+    owned.characters += text.length;
+    this.#owners.set(owner, owned);
     const size = new TextEncoder().encode(text).length;
     return { uri: toResultUri(id), name, mimeType, size, characters: text.length };
   }
@@ -78,10 +92,16 @@ class BoundedStore implements MemoryStore {
     const kept = address && this.#kept.get(address.id);
     // Behind one with more time left, where the clock was set back.
     if (kept === undefined || kept.expiresAt <= now) return undefined;
-    const { text, mimeType } = kept;
+    const { text, mimeType, binding } = kept;
     const wanted = { offset: range.offset ?? address?.offset, length: range.length ?? address?.length };
     const { start, end } = placeRange(text, wanted);
-    const part = { text: text.slice(start, end), offset: start, totalCharacters: text.length, mimeType };
+    const part = {
+      text: text.slice(start, end),
+      offset: start,
+      totalCharacters: text.length,
+      mimeType,
+      ...(binding !== undefined && { binding }),
+    };
     return end < text.length ? { ...part, nextOffset: end } : part;
   }
 
@@ -101,17 +121,41 @@ class BoundedStore implements MemoryStore {
     }
   }
 
-  /** Forgets the oldest until one more text of some length fits. */
-  #makeRoom(characters: number): void {
-    for (const id of this.#kept.keys()) {
-      if (this.#kept.size < this.#maxEntries && this.#characters + characters <= this.#maxCharacters) return;
-      this.#forget(id);
+  /** Forgets the oldest texts of whoever would have most, until one more text of an owner fits. */
+  #makeRoom(owner: string, characters: number): void {
+    for (;;) {
+      const isFull = this.#kept.size >= this.#maxEntries;
+      if (!isFull && this.#characters + characters <= this.#maxCharacters) return;
+      const measure = ({ ids, characters: held }: Owned): number => (isFull ? ids.size : held);
+      const greediest = this.#greediest(owner, isFull ? 1 : characters, measure);
+      for (const id of greediest?.ids ?? []) {
+        this.#forget(id);
+        break;
+      }
     }
   }
 
+  /** Whoever has most of what is short, the owner of the new text with it. */
+  #greediest(owner: string, added: number, measure: (owned: Owned) => number): Owned | undefined {
+    let found: Owned | undefined;
+    let most = Number.NEGATIVE_INFINITY;
+    for (const [name, owned] of this.#owners) {
+      const held = measure(owned) + (name === owner ? added : 0);
+      if (held > most) [found, most] = [owned, held];
+    }
+    return found;
+  }
+
   #forget(id: string): void {
-    this.#characters -= this.#kept.get(id)?.text.length ?? 0;
+    const kept = this.#kept.get(id);
+    if (kept === undefined) return;
     this.#kept.delete(id);
+    this.#characters -= kept.text.length;
+    const owned = this.#owners.get(kept.owner);
+    if (owned === undefined) return;
+    owned.ids.delete(id);
+    owned.characters -= kept.text.length;
+    if (owned.ids.size === 0) this.#owners.delete(kept.owner);
   }
 }
 

@@ -3,7 +3,7 @@ import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { toCutFacts } from "../../core/preview/cut-data.ts";
 import type { DataSchema } from "../../core/preview/data-validator.ts";
 import { textOf } from "../../core/result/call-tool-result.ts";
-import type { ResultStore } from "../../core/result/result-store.ts";
+import type { ResultEntry, ResultStore } from "../../core/result/result-store.ts";
 import type { ToolResult } from "../../core/result/tool-result.ts";
 import { statusEnvelopeCodec } from "../status-envelope/status-envelope-codec.ts";
 import type { ToolResponseEnvelope } from "../status-envelope/types.ts";
@@ -27,6 +27,7 @@ export async function previewResult(
   whole: ToolResult,
   schema: DataSchema | undefined,
   { store, ...limits }: ResultPreview,
+  keeps?: Pick<ResultEntry, "owner" | "binding">,
 ): Promise<PreviewedResult> {
   const { meta, data } = statusEnvelopeCodec.encode(whole).structuredContent as ToolResponseEnvelope;
   const { content = [], extra, ...others } = whole;
@@ -38,7 +39,7 @@ export async function previewResult(
     isError: whole.isError,
     // The data of an error need not match anything.
     ...(schema !== undefined && !whole.isError && { schema }),
-    store: sayingWhy(store),
+    store: sayingWhy(store, keeps),
     limits,
     onWarning: () => undefined,
   });
@@ -70,13 +71,16 @@ function isLink(block: MCPContentBlock): block is MCPResourceLinkBlock {
   return block.type === "resource_link";
 }
 
-/** A store that says what it means that nothing can be kept. */
-function sayingWhy(store: ResultStore): ResultStore {
+/** A store that says what it means that nothing can be kept, and whose what is kept is. */
+function sayingWhy(
+  store: ResultStore,
+  keeps: Pick<ResultEntry, "owner" | "binding"> | undefined,
+): ResultStore {
   return {
     read: () => undefined,
     async put(entry) {
       try {
-        return await store.put(entry);
+        return await store.put({ ...entry, ...keeps });
       } catch (thrown) {
         if (isCallError(thrown) && thrown.code === "TOO_LARGE") throw thrown;
         throw new CallError("EXECUTION_ERROR", "The whole result could not be kept.", { cause: thrown });

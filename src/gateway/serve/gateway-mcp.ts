@@ -2,6 +2,7 @@ import type { Identity } from "../../core/access/identity.ts";
 import type { CallError } from "../../core/errors/errors.ts";
 import type { ResultStore } from "../../formats/index.ts";
 import type { McpServer } from "../../mcp/server/mcp-server.ts";
+import type { StoredRead } from "../../mcp/server/mcp-server-options.ts";
 import { toMcpServer } from "../../mcp/server/to-mcp-server.ts";
 import type { ServeMcpConfig } from "../config/gateway-config.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
@@ -49,10 +50,25 @@ export function createGatewayMcp(
     formatOf: formats.ofClient,
     inlineCharactersOf: formats.inlineCharactersOf,
     store,
+    ...(onRead !== undefined && { onStoredRead: (read: StoredRead) => onRead(toRecord(read, gateway)) }),
     providers: liveProviders(gateway, onRead),
     explainMissing: (toolName, identity) => explainMissingTool(toolName, identity, gateway),
     onWarning,
   });
+}
+
+function toRecord(
+  { uri, operations: [operation], identity, isFound, durationMs }: StoredRead,
+  gateway: GatewayMcpOptions["gateway"],
+): ReadRecord {
+  return {
+    event: "result",
+    source: (operation !== undefined && gateway.sourceOf(operation)) || "",
+    name: uri.slice(0, 200),
+    ...(identity !== undefined && { subject: identity.subject }),
+    ...(isFound ? { outcome: "ok" } : { outcome: "call_error", code: "NOT_FOUND" }),
+    durationMs: Math.round(durationMs * 1_000) / 1_000,
+  };
 }
 
 /**

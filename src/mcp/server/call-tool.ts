@@ -17,7 +17,7 @@ import { invalidParams, quoted } from "./protocol-errors.ts";
 import type { ServedTools } from "./served-tools.ts";
 import { endStream } from "./stream-tool.ts";
 import { toFailure, toResult } from "./to-result.ts";
-import type { SuspendableRun } from "./waiting-calls.ts";
+import type { MayGoOn, SuspendableRun } from "./waiting-calls.ts";
 
 /** Answers `tools/call`. */
 export async function callTool(
@@ -32,15 +32,28 @@ export async function callTool(
   if (operation === undefined || operation.visibility === "internal")
     return missingTool(served, request, name);
   const input = readInput({ served, request, operation, name, args: params["arguments"] });
-  return await request.run("tools/call", name, async (run, exchange) => {
-    const ending = endOperation({ served, request, run, exchange }, operation, input);
-    const call = await served.running.orGivenUp(ending).catch((thrown: unknown) => toGivenUp(thrown));
-    if ("content" in call) return call;
-    if (isHidden(served, call)) throw unknownTool(name);
-    if ("error" in call.outcome) request.assertCapable(call.outcome.error);
-    const result = await toResult({ ...call, calledAs: name }, { served, request, operation, format });
-    return withRequestId(result, request);
-  });
+  return await request.run(
+    "tools/call",
+    name,
+    async (run, exchange) => {
+      const ending = endOperation({ served, request, run, exchange }, operation, input);
+      const call = await served.running.orGivenUp(ending).catch((thrown: unknown) => toGivenUp(thrown));
+      if ("content" in call) return call;
+      if (isHidden(served, call)) throw unknownTool(name);
+      if ("error" in call.outcome) request.assertCapable(call.outcome.error);
+      const result = await toResult({ ...call, calledAs: name }, { served, request, operation, format });
+      return withRequestId(result, request);
+    },
+    mayCall(served, [operation.id]),
+  );
+}
+
+/** Whether a caller may still call operations, when they answer what one of them asked. */
+export function mayCall({ executor }: ServedTools, operations: readonly string[]): MayGoOn {
+  return (identity) => {
+    const listed = new Set<string>(executor.list({ identity }).map(({ id }) => id));
+    return operations.every((id) => listed.has(id));
+  };
 }
 
 interface AskedCall {
@@ -90,6 +103,7 @@ export async function endOperation(
   if ("error" in outcome || outcome.envelope.meta.source !== "mcp") return call;
   const { data, meta } = outcome.envelope;
   const { identity } = options;
+  served.given.note(scope.request.owner, meta.content);
   const content = await served.ownLinks(operation.namespace, meta.content, { signal: run.signal, identity });
   if (content === meta.content) return call;
   // Where a tool gave no data, its content stands for it.

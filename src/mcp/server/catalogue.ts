@@ -11,7 +11,7 @@ import type { ResultFormat } from "../../core/result/result-format.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
 import { OPERATION_META_KEY } from "../meta-keys.ts";
-import { type CallScope, endOperation, isHidden } from "./call-tool.ts";
+import { type CallScope, endOperation, isHidden, mayCall } from "./call-tool.ts";
 import { searchOperations } from "./catalogue-search.ts";
 import { inputOf } from "./describe-tool.ts";
 import { toModernSchema } from "./modern-schema.ts";
@@ -93,25 +93,62 @@ export async function callCatalogue(
   const format = served.formatFor(request);
   switch (name) {
     case "search":
-      return await send(search(served, request, args), served, name);
+      return await send(search(served, request, args), { served, request, name });
     case "describe":
-      return await send(describe({ served, request, format }, args), served, name);
+      return await send(describe({ served, request, format }, args), { served, request, name });
     case "call":
-      return await request.run("tools/call", name, (run, exchange) =>
-        call({ served, request, run, exchange }, args, format),
+      return await request.run(
+        "tools/call",
+        name,
+        (run, exchange) => call({ served, request, run, exchange }, args, format),
+        mayCall(served, idsOf([args], served)),
       );
-    case "batch":
-      return await request.run("tools/call", name, async (run, exchange) =>
-        send(await batch({ served, request, run, exchange }, args), served, name),
+    case "batch": {
+      const operations = idsOf(args["calls"], served);
+      return await request.run(
+        "tools/call",
+        name,
+        async (run, exchange) =>
+          send(await batch({ served, request, run, exchange }, args), {
+            served,
+            request,
+            name,
+            operations,
+          }),
+        mayCall(served, operations),
       );
+    }
     default:
       throw invalidParams(`Unknown tool: ${quoted(String(name))}.`);
   }
 }
 
+/** What an answer of the catalogue is sent for. */
+interface Sending {
+  readonly served: ServedTools;
+  readonly request: PeerRequest;
+  readonly name: string;
+  /** Whose results are in it. @default none */
+  readonly operations?: readonly string[];
+}
+
 /** Answers of the catalogue itself are bounded like those of operations. */
-function send(result: CallToolResult, served: ServedTools, name: string): Promise<CallToolResult> {
-  return withinLimits(result, served, { isPromised: false, name });
+function send(
+  result: CallToolResult,
+  { served, request, name, operations = [] }: Sending,
+): Promise<CallToolResult> {
+  const store = served.stored?.for(request, operations);
+  return withinLimits(result, served, { isPromised: false, name, store });
+}
+
+/** The operations that the calls of a batch are of. */
+function idsOf(calls: unknown, { executor }: ServedTools): readonly string[] {
+  const ids = (Array.isArray(calls) ? calls : []).map((call) =>
+    isPlainObject(call) ? call["id"] : undefined,
+  );
+  return [...new Set(ids)].filter(
+    (id): id is string => typeof id === "string" && executor.get(id) !== undefined,
+  );
 }
 
 function search(

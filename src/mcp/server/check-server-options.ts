@@ -14,6 +14,7 @@ const NAMES = Object.keys({
   formats: true,
   formatOf: true,
   store: true,
+  onStoredRead: true,
   inlineCharactersOf: true,
   explainMissing: true,
   providers: true,

@@ -112,6 +112,17 @@ export interface McpClient {
   readonly identity?: Identity | undefined;
 }
 
+/** One read of a result in the store, or of an address where nothing is kept for whoever reads. */
+export interface StoredRead {
+  readonly uri: string;
+  /** Whose results it holds; nothing where there is none, or it is the catalogue's own. */
+  readonly operations: readonly string[];
+  readonly identity: Identity | undefined;
+  /** Whether it was read: it may also have expired, or be another caller's. */
+  readonly isFound: boolean;
+  readonly durationMs: number;
+}
+
 /** How operations are served to MCP clients. */
 export interface McpServerOptions {
   /** @default "waybill" */
@@ -131,8 +142,10 @@ export interface McpServerOptions {
    * @default `format` for everybody
    */
   readonly formatOf?: ((client: McpClient) => string | undefined) | undefined;
-  /** Keeps results that are too long to send whole; without one they are sent whole. */
+  /** Keeps results that are too long to send whole, each for its caller; without one they are sent whole. */
   readonly store?: ResultStore | undefined;
+  /** Hears of every read of a result in the store, and of every address that was refused; must not throw. @default nobody does */
+  readonly onStoredRead?: ((read: StoredRead) => void) | undefined;
   /** `limits.inlineCharacters` of one operation, by id; nothing means the usual bound. @default the usual bound for all */
   readonly inlineCharactersOf?: ((operationId: string) => number | undefined) | undefined;
   /** Says why there is no tool of that name, where that is known; else it is an unknown one. @default nothing is known */

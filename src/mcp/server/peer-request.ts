@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   type InputRequiredResult,
   MissingRequiredClientCapabilityError,
@@ -23,7 +24,7 @@ import type { McpPeer } from "./mcp-server.ts";
 import type { McpClient } from "./mcp-server-options.ts";
 import { identityOf } from "./peer-identity.ts";
 import { declaredCapabilities, declaredName, wantedLogLevel } from "./request-envelope.ts";
-import type { SuspendableRun, WaitingCalls } from "./waiting-calls.ts";
+import type { MayGoOn, SuspendableRun, WaitingCalls } from "./waiting-calls.ts";
 
 const CANNOT = { form: false, url: false, sampling: false, roots: false };
 
@@ -46,6 +47,8 @@ export class Peer {
   readonly stays: boolean;
   readonly splices: boolean;
   readonly identity: Identity | undefined;
+  /** Tells it from all others; nobody else knows it. */
+  readonly id = randomUUID();
   /** What a 2025 client asked for with `logging/setLevel`; all until it does. */
   level: McpLogLevel | undefined;
   /** What it subscribed to, by the URI it used. */
@@ -87,6 +90,13 @@ export class PeerRequest {
     return { name, identity };
   }
 
+  /** Names who keeps what this request leaves behind: the caller, else the session or connection, else all who are anonymous. */
+  get owner(): string {
+    const { peer, identity } = this;
+    if (identity !== undefined) return ownerOf(identity);
+    return peer.stays ? peer.id : "";
+  }
+
   /** Who makes the request, over several of them: a session, or a caller who said who they are. */
   get party(): object | string | undefined {
     const { peer, identity } = this;
@@ -94,16 +104,21 @@ export class PeerRequest {
     return identity && ownerOf(identity);
   }
 
-  /** Runs what may ask the client something on the way, in whichever way this client can be asked. */
+  /**
+   * Runs what may ask the client something on the way, in whichever way this client can be asked. `mayGoOn` is asked about whoever brings
+   * the answer in another request.
+   */
   async run<T>(
     method: string,
     name: string,
     start: (run: SuspendableRun, exchange: Exchange) => Promise<T>,
+    mayGoOn: MayGoOn,
   ): Promise<T | InputRequiredResult> {
     const { context, peer } = this;
     if (peer.era === "modern" && this.#maySuspend()) {
-      const binding = { method, name, owner: ownerOf(this.identity) };
-      return await this.#waiting.run(context, binding, () => this.#exchange(), start);
+      const { identity } = this;
+      const binding = { method, name, owner: ownerOf(identity), identity };
+      return await this.#waiting.run(context, binding, () => this.#exchange(), { start, mayGoOn });
     }
     const exchange = this.#exchange();
     exchange.attach(context);

@@ -1,6 +1,6 @@
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import type { McpCompletionRequest } from "../provider.ts";
+import type { McpCompletionRequest, McpProviderOptions } from "../provider.ts";
 import type { Params } from "./handle-request.ts";
 import type { LocalRequestOptions } from "./local-provider.ts";
 import type { PeerRequest } from "./peer-request.ts";
@@ -8,7 +8,8 @@ import type { PromptDirectory } from "./prompt-directory.ts";
 import { invalidParams, resourceNotFound } from "./protocol-errors.ts";
 import type { ResourceDirectory } from "./resource-directory.ts";
 import type { ResourceSubscriptions } from "./resource-subscriptions.ts";
-import type { StoredResults } from "./stored-results.ts";
+import { type GivenResults, isResultUri, type StoredResults } from "./stored-results.ts";
+import type { MayGoOn } from "./waiting-calls.ts";
 
 /** What a server offers besides tools. */
 export interface ServedProviders {
@@ -16,6 +17,7 @@ export interface ServedProviders {
   readonly prompts: PromptDirectory;
   readonly subscriptions: ResourceSubscriptions;
   readonly stored: StoredResults | undefined;
+  readonly given: GivenResults;
   readonly pageSize: number;
 }
 
@@ -68,11 +70,16 @@ export function promptAnswers({
     "prompts/get": (params, request) => {
       const name = textOf(params, "name");
       const args = textsOf(params["arguments"]);
-      return request.run("prompts/get", name, async (run, exchange) => {
-        const options = optionsOf(request, run, exchange, name);
-        const { provider, filled } = await capably(request, () => prompts.get(name, args, options));
-        return await resources.ownMessages(provider.namespace, filled, options);
-      });
+      return request.run(
+        "prompts/get",
+        name,
+        async (run, exchange) => {
+          const options = optionsOf(request, run, exchange, name);
+          const { provider, filled } = await capably(request, () => prompts.get(name, args, options));
+          return await resources.ownMessages(provider.namespace, filled, options);
+        },
+        stillFinds((options) => prompts.find(name, options)),
+      );
     },
   };
 }
@@ -83,12 +90,29 @@ export function completionAnswers(served: ServedProviders): Readonly<Record<stri
 }
 
 function readResource(served: ServedProviders, uri: string, request: PeerRequest): unknown {
-  return request.run("resources/read", uri, async (run, exchange) => {
-    const stored = await served.stored?.read(uri);
-    if (stored !== undefined) return stored;
-    const options = optionsOf(request, run, exchange, uri);
-    return await capably(request, () => orNotFound(uri, () => served.resources.read(uri, options)));
-  });
+  return request.run(
+    "resources/read",
+    uri,
+    async (run, exchange) => {
+      // What an imported server keeps is not in the store here, whose addresses may begin the same.
+      const isGiven = isResultUri(uri) && !served.given.isForeign(request.owner, uri);
+      const stored = isGiven ? undefined : await served.stored?.read(uri, request);
+      if (stored !== undefined) return stored;
+      if (served.given.isForeign(request.owner, uri)) throw resourceNotFound(uri);
+      const options = optionsOf(request, run, exchange, uri);
+      return await capably(request, () => orNotFound(uri, () => served.resources.read(uri, options)));
+    },
+    stillFinds((options) => served.resources.find(uri, options)),
+  );
+}
+
+/** Whether what a caller asked for is still there for them. */
+function stillFinds(find: (options: McpProviderOptions) => Promise<unknown>): MayGoOn {
+  return (identity) =>
+    find({ identity }).then(
+      () => true,
+      () => false,
+    );
 }
 
 async function complete(served: ServedProviders, params: Params, request: PeerRequest): Promise<unknown> {

@@ -8,7 +8,7 @@ import type { PeerRequest } from "./peer-request.ts";
 import { plainFormat } from "./plain-format.ts";
 import { invalidParams, quoted } from "./protocol-errors.ts";
 import { RunningCalls } from "./running-calls.ts";
-import type { StoredResults } from "./stored-results.ts";
+import type { GivenResults, StoredResults } from "./stored-results.ts";
 import { type ServedExecutor, ToolTable } from "./tool-table.ts";
 
 /** The key of a request's `_meta` under which a client names the format it wants. */
@@ -34,7 +34,9 @@ export interface ServedTools {
   readonly table: ToolTable;
   readonly limits: ServerLimits;
   readonly running: RunningCalls;
-  readonly store: Pick<StoredResults, "put" | "learn"> | undefined;
+  readonly stored: StoredResults | undefined;
+  /** Who was given which results that imported servers keep. */
+  readonly given: GivenResults;
   /** The blocks of an imported tool's result, with links that lead back to its server. */
   ownLinks<T>(namespace: string, content: readonly T[], options: McpProviderOptions): Promise<readonly T[]>;
   /** The format a request asks for, or the usual one of its client; throws -32602 for one nobody offers. */
@@ -46,7 +48,7 @@ export interface ServedTools {
 }
 
 /** What else tools are served with. */
-interface ServedParts extends Pick<ServedTools, "store" | "ownLinks"> {
+interface ServedParts extends Pick<ServedTools, "stored" | "given" | "ownLinks"> {
   /** Hears of schemas that are refused. */
   readonly warn?: ((message: string, cause: unknown) => void) | undefined;
 }

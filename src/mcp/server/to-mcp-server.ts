@@ -1,5 +1,6 @@
 import type { Server, ServerCapabilities } from "@modelcontextprotocol/server";
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/server/validators/cf-worker";
+import type { Identity } from "../../core/access/identity.ts";
 import { PACKAGE_VERSION } from "../../core/package-version.ts";
 import type { McpProvider } from "../provider.ts";
 import { callTool } from "./call-tool.ts";
@@ -27,7 +28,7 @@ import {
   subscriptionAnswers,
 } from "./serve-providers.ts";
 import { type ServedTools, serveTools } from "./served-tools.ts";
-import { StoredResults } from "./stored-results.ts";
+import { GivenResults, StoredResults } from "./stored-results.ts";
 import type { ServedExecutor } from "./tool-table.ts";
 import { WaitingCalls } from "./waiting-calls.ts";
 
@@ -62,9 +63,14 @@ class SharedServer implements McpServer {
     const warn = (message: string, cause?: unknown): void => this.#warn(message, cause);
     const resources = new ResourceDirectory(current, warn);
     const prompts = new PromptDirectory(current, options.names ?? {}, warn);
-    const stored = options.store && new StoredResults(options.store);
+    const { store, onStoredRead: onRead } = options;
+    const mayCall = (operationId: string, identity: Identity | undefined): boolean =>
+      executor.list({ identity }).some(({ id }) => id === operationId);
+    const stored = store && new StoredResults({ store, mayCall, onRead });
+    const given = new GivenResults();
     this.#tools = serveTools(executor, options, {
-      store: stored,
+      stored,
+      given,
       ownLinks: (namespace, content, asked) => resources.ownLinks(namespace, content, asked),
       warn,
     });
@@ -79,7 +85,7 @@ class SharedServer implements McpServer {
       onGone: (provider) => this.#subscriptions.forget(provider),
       onUpdate: (provider, uri) => this.#subscriptions.announce(provider, uri),
     });
-    const served = { resources, prompts, subscriptions: this.#subscriptions, stored, pageSize };
+    const served = { resources, prompts, subscriptions: this.#subscriptions, stored, given, pageSize };
     this.#capabilities = providers.capabilities(options);
     this.#answers = Object.entries(this.#allAnswers(served));
   }

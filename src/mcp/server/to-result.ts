@@ -11,6 +11,7 @@ import { withFacts, withOutcome } from "./outcome-meta.ts";
 import type { PeerRequest } from "./peer-request.ts";
 import { plainFormat, toErrorText } from "./plain-format.ts";
 import type { ServedTools } from "./served-tools.ts";
+import type { CallerStore } from "./stored-results.ts";
 
 /** What a result is written for. */
 export interface ToResultOptions {
@@ -35,18 +36,19 @@ export async function toResult(call: EndedCall, options: ToResultOptions): Promi
 /** Writes a call within the budget of its operation: MCP's own results are cut once they are written, others before. */
 async function writeWithinLimits(
   call: EndedCall,
-  { served, operation, format }: ToResultOptions,
+  { served, request, operation, format }: ToResultOptions,
   isPromised: boolean,
 ): Promise<CallToolResult> {
-  const { store } = served;
+  const store = served.stored?.for(request, [operation.id]);
   const inlineCharacters = served.inlineCharactersOf(operation.id);
   const cutting = { isPromised, inlineCharacters, name: operation.id, schema: schemaOf(call) };
   if (isPlain(format)) {
-    return await withinLimits(withOutcome(await write(format, call), call), served, cutting);
+    return await withinLimits(withOutcome(await write(format, call), call), served, { ...cutting, store });
   }
   if (store === undefined) return withOutcome(await write(format, call), call);
   if (format.previews === true) {
-    return await ownPreview(withOutcome(await write(format, call), call), store, operation.id);
+    const kept = { ...call, keeps: store.keeps };
+    return await ownPreview(withOutcome(await write(format, kept), call), store, operation.id);
   }
   try {
     return await writeWithinBudget(call, (cut) => write(format, cut), { ...cutting, store });
@@ -69,8 +71,12 @@ function schemaOf({ operation }: EndedCall): OperationSchema | undefined {
 /** Cuts a result that is too long to send, where there is a store; one that the store does not take is a failed call. */
 export async function withinLimits(
   result: CallToolResult,
-  { store, limits }: ServedTools,
-  options: Omit<CutOptions, "store" | "inlineCharacters"> & Partial<Pick<CutOptions, "inlineCharacters">>,
+  { limits }: ServedTools,
+  {
+    store,
+    ...options
+  }: Omit<CutOptions, "store" | "inlineCharacters"> &
+    Partial<Pick<CutOptions, "inlineCharacters">> & { readonly store: CutOptions["store"] | undefined },
 ): Promise<CallToolResult> {
   if (store === undefined) return result;
   try {
@@ -86,11 +92,7 @@ function isPlain(format: ResultFormat): boolean {
 }
 
 /** A format that sent a preview has kept the whole: it does not travel in `_meta` either, and its link is one of the store's. */
-async function ownPreview(
-  result: CallToolResult,
-  store: NonNullable<ServedTools["store"]>,
-  name: string,
-): Promise<CallToolResult> {
+async function ownPreview(result: CallToolResult, store: CallerStore, name: string): Promise<CallToolResult> {
   const facts = result._meta?.[RESULT_META_KEY];
   if (!isPlainObject(facts) || facts["preview"] !== true) return result;
   const link = result.content.findLast((block) => block.type === "resource_link");

@@ -6,6 +6,7 @@ import {
   ProtocolErrorCode,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import { holdsRights, type Identity } from "../../core/access/identity.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
 import type { Exchange } from "./exchange.ts";
@@ -18,7 +19,12 @@ export interface CallBinding {
   readonly name: string;
   /** See `ownerOf`. */
   readonly owner: string;
+  /** Who asks now; one who has lost a right since is refused, and ends it. */
+  readonly identity: Identity | undefined;
 }
+
+/** Tells whether a caller may still do what a handler waits for. */
+export type MayGoOn = (identity: Identity | undefined) => boolean | Promise<boolean>;
 
 /** How many calls may wait, and for how long. Once all places are taken, an owner with less than a quarter of them gets one of whoever has more. */
 export interface WaitingLimits {
@@ -29,6 +35,7 @@ export interface WaitingLimits {
 interface Parked {
   readonly call: SuspendableCall<unknown>;
   readonly binding: CallBinding;
+  readonly mayGoOn: MayGoOn;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -36,6 +43,12 @@ interface Parked {
 export interface SuspendableRun {
   readonly signal: AbortSignal;
   readonly caller: CallerSide | undefined;
+}
+
+/** A handler that may be suspended, and who may have it go on. */
+export interface SuspendableStart<T> {
+  readonly start: (run: SuspendableRun, exchange: Exchange) => Promise<T>;
+  readonly mayGoOn: MayGoOn;
 }
 
 /**
@@ -60,22 +73,23 @@ export class WaitingCalls {
     return this.#parked.size;
   }
 
-  /** Starts a handler or, when the request carries the answers to its questions, goes on with it. */
+  /** Starts a handler or, when the request carries the answers to its questions, goes on with it where the caller still may. */
   async run<T>(
     context: ServerContext,
     binding: CallBinding,
     exchange: () => Exchange,
-    start: (run: SuspendableRun, exchange: Exchange) => Promise<T>,
+    { start, mayGoOn }: SuspendableStart<T>,
   ): Promise<T | InputRequiredResult> {
     const state = context.mcpReq.requestState();
     if (state !== undefined) {
-      const call = this.#take(state, binding) as SuspendableCall<T>;
+      const parked = await this.#take(state, binding);
+      const call = parked.call as SuspendableCall<T>;
       call.answer(context.mcpReq.inputResponses ?? {});
-      return await this.#turn(call, context, binding);
+      return await this.#turn(call, context, parked);
     }
     const call = new SuspendableCall<T>(exchange(), context, () => this.#assertRoom(binding.owner));
     call.start(start);
-    return await this.#turn(call, context, binding);
+    return await this.#turn(call, context, { binding, mayGoOn });
   }
 
   /** Ends every call that waits. */
@@ -91,19 +105,19 @@ export class WaitingCalls {
   async #turn<T>(
     call: SuspendableCall<T>,
     context: ServerContext,
-    binding: CallBinding,
+    bound: Pick<Parked, "binding" | "mayGoOn">,
   ): Promise<T | InputRequiredResult> {
     const questions = await call.turn(context);
     if (questions === undefined) return await call.result;
-    if (!this.#hasRoom(binding.owner)) {
+    if (!this.#hasRoom(bound.binding.owner)) {
       // Others took the last places since the question was let through.
       call.abort(new CallError("RESOURCE_EXHAUSTED", "Too many calls are waiting for an answer."));
       return await call.result;
     }
-    return inputRequired({ inputRequests: questions as never, requestState: this.#park(call, binding) });
+    return inputRequired({ inputRequests: questions as never, requestState: this.#park(call, bound) });
   }
 
-  #park(call: SuspendableCall<unknown>, binding: CallBinding): string {
+  #park(call: SuspendableCall<unknown>, { binding, mayGoOn }: Pick<Parked, "binding" | "mayGoOn">): string {
     const id = randomBytes(16).toString("base64url");
     const timer = setTimeout(
       () => this.#remove(id)?.abort(new CallError("TIMEOUT", "Nobody answered the question in time.")),
@@ -111,7 +125,7 @@ export class WaitingCalls {
     );
     timer.unref();
     if (this.#parked.size >= this.#limits.calls) this.#evict();
-    this.#parked.set(id, { call, binding, timer });
+    this.#parked.set(id, { call, binding, mayGoOn, timer });
     this.#counts.set(binding.owner, (this.#counts.get(binding.owner) ?? 0) + 1);
     return id;
   }
@@ -128,16 +142,15 @@ export class WaitingCalls {
     return parked.call;
   }
 
-  #take(state: unknown, binding: CallBinding): SuspendableCall<unknown> {
+  async #take(state: unknown, binding: CallBinding): Promise<Parked> {
     const parked = typeof state === "string" ? this.#parked.get(state) : undefined;
-    if (parked === undefined || !isSame(parked.binding, binding)) {
-      // The same words whatever is wrong, so that nobody learns which ids exist.
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, "Invalid or expired requestState", {
-        reason: "invalid_request_state",
-      });
-    }
+    if (parked === undefined || !isSame(parked.binding, binding)) throw invalidState();
     this.#remove(state as string);
-    return parked.call;
+    const { identity } = binding;
+    const hasLostNothing = holdsRights(identity, parked.binding.identity);
+    if (hasLostNothing && (await parked.mayGoOn(identity))) return parked;
+    parked.call.abort(new CallError("ACCESS_DENIED", "Whoever made this call may not make it any more."));
+    throw invalidState();
   }
 
   /** A free place is anybody's; where there is none, an owner with less than its share gets that of one who has more. */
@@ -166,6 +179,13 @@ export class WaitingCalls {
     if (this.#hasRoom(owner)) return;
     throw new CallError("RESOURCE_EXHAUSTED", "Too many calls are waiting for an answer; try again later.");
   }
+}
+
+/** The same words whatever is wrong, so that nobody learns which ids exist. */
+function invalidState(): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, "Invalid or expired requestState", {
+    reason: "invalid_request_state",
+  });
 }
 
 function isSame(a: CallBinding, b: CallBinding): boolean {
