@@ -75,11 +75,18 @@ async function served(config: GatewayConfig = {}) {
         ...init.headers,
       },
     });
-  const rpc = async (who: string, method: string, params: Record<string, unknown> = {}, can: object = {}) => {
+  const rpc = async (
+    who: string,
+    method: string,
+    params: Record<string, unknown> = {},
+    can: object = {},
+    more: object | "" = {},
+  ) => {
     const _meta = {
       "io.modelcontextprotocol/protocolVersion": "2026-07-28",
       "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
       "io.modelcontextprotocol/clientCapabilities": can,
+      ...(more || {}),
     };
     const name = String(params["name"] ?? params["uri"] ?? "");
     const response = await send(who, "/mcp", {
@@ -90,8 +97,9 @@ async function served(config: GatewayConfig = {}) {
     const text = await response.text();
     return JSON.parse(text.startsWith("{") ? text : (/^data: (.*)$/m.exec(text)?.[1] ?? "{}"));
   };
-  const big = async (who: string): Promise<string> => {
-    const { result } = await rpc(who, "tools/call", { name: "office_big", arguments: {} });
+  const big = async (who: string, format?: string): Promise<string> => {
+    const asked = { name: "office_big", arguments: {} };
+    const { result } = await rpc(who, "tools/call", asked, {}, format && { "dev.waybill/format": format });
     return result.content.find(({ type }: { type: string }) => type === "resource_link").uri;
   };
   const reload = async (tokens?: Tokens, policies?: GatewayConfig["policies"]) => {
@@ -124,6 +132,16 @@ describe("a result that is kept", () => {
     ]);
     expect(records[0]).toMatchObject({ source: "local", name: uri });
   });
+
+  it.each(["mcp", "status-envelope", "tiered-envelope", "tool-envelope"])(
+    "X-4 is its caller's in every format: %s",
+    async (format) => {
+      const { rpc, big } = await served({ serve: { formats: [format as "mcp"] } });
+      const uri = await big("ann", format);
+      expect((await rpc("ann", "resources/read", { uri })).result.contents).toHaveLength(1);
+      expect((await rpc("bob", "resources/read", { uri })).error).toBeDefined();
+    },
+  );
 
   it.each<[string, Tokens | undefined, GatewayConfig["policies"], boolean]>([
     ["lost the scope", { ...TOKENS, ann: { ...TOKENS.ann, scopes: [] } }, undefined, false],

@@ -456,6 +456,7 @@ const SURFACE: Readonly<
       "StdioConnection",
       "StdioConnectionOptions",
       "StoredAuthorization",
+      "StoredRead",
       "TextFinding",
       "TokenStore",
       "ToolDefinition",

@@ -65,6 +65,7 @@ export type {
   McpServerOptions,
   PromptArgument,
   ResourceValue,
+  StoredRead,
   ToolNaming,
 } from "./server/mcp-server-options.ts";
 export { type McpHttpServer, type ServeMcpHttpOptions, serveMcpHttp } from "./server/serve-http.ts";
