@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
+import { SecretMask } from "../src/core/secrets/secret-mask.ts";
 import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
 import type { LoadedConfig } from "../src/gateway/config/loaded-config.ts";
-import { SecretMask } from "../src/gateway/config/secret-mask.ts";
 import { createSources, type SourcesOptions } from "../src/gateway/sources/create-sources.ts";
 import type { Source, SourceState } from "../src/gateway/sources/source.ts";
 

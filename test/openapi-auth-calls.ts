@@ -6,6 +6,7 @@ import { CallError } from "../src/core/errors/errors.ts";
 import type { OperationContext } from "../src/core/operation/operation-context.ts";
 import type { ExecuteOptions } from "../src/core/registry/executor.ts";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
+import { SourceSecrets } from "../src/core/secrets/source-secrets.ts";
 import { type Authorizer, createAuthorizer } from "../src/openapi/client/auth/authorizer.ts";
 import type { AuthOptions } from "../src/openapi/client/auth/credentials.ts";
 import type { Send } from "../src/openapi/client/auth/oauth-fetch.ts";
@@ -137,6 +138,7 @@ export function createCaller(
     auth,
     origins: settings.origins ?? ((origin) => origin === api.origin),
     tokens: new TokenSources(settings.send ?? send, warn),
+    secrets: new SourceSecrets(),
     warn,
   });
   const registry = new OperationRegistry([

@@ -5,6 +5,7 @@ import { serveCalls } from "../src/call/call-handler.ts";
 import { createMemoryBus } from "../src/call/memory-bus.ts";
 import { createRemoteRegistry } from "../src/call/remote-registry.ts";
 import { createClient } from "../src/core/client/client.ts";
+import { toCallError } from "../src/core/errors/errors.ts";
 import type { Executor } from "../src/core/registry/executor.ts";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { fromMcp } from "../src/mcp/client/from-mcp.ts";
@@ -72,9 +73,9 @@ const foreign = createServer((request, response) => {
         .writeHead(200, { "content-type": "text/event-stream" })
         .end('id: 1\nevent: tick\ndata: {"n":1}\n\nid: 2\nevent: tick\ndata: {"n":2}\n\n');
     case "/missing":
-      return answer({ at: "/srv/secret.js" }, 404);
+      return answer({ message: "It is closed.", at: "/srv/secret.js" }, 404);
     default:
-      return answer({ at: "/srv/secret.js" }, 500);
+      return answer({ message: "It is closed.", at: "/srv/secret.js" }, 500);
   }
 });
 
@@ -156,14 +157,17 @@ describe.each(Object.keys(WAYS))("X-6 an API somebody else runs, imported and se
     ]);
   });
 
-  it("X-5 fails with the same codes, and says nothing that the other server said", async () => {
+  it("X-11 fails with the same codes, and passes on what the other server said as its words alone", async () => {
     for (const [id, code] of [
       ["far.missing", "NOT_FOUND"],
       ["far.broken", "EXECUTION_ERROR"],
     ] as const) {
       const error = await rejection(way.executor.execute(id, {}));
       expect(error).toMatchObject({ code });
-      expect(JSON.stringify([error, (error as Error).message])).not.toContain("secret.js");
+      const { message, details } = toCallError(error).toJSON();
+      expect(message).not.toContain("closed");
+      expect(details).toMatchObject({ said: "It is closed." });
+      expect(JSON.stringify([message, details])).not.toContain("secret.js");
     }
   });
 });

@@ -289,7 +289,11 @@ describe.each(WAYS)("an API over %s", (_, openWay) => {
     const blocks = await api.send("/api/fail/blocks", { method: "POST" });
     expect(blocks.json).toMatchObject({ detail: "No such file.\nTry another." });
     const both = await api.send("/api/fail/both", { method: "POST" });
-    expect(both.json).toMatchObject({ detail: "No such file.", waybill: { wire: { code: 2 } } });
+    expect(both.json).toMatchObject({
+      detail: "The operation said no",
+      details: { said: "No such file." },
+      waybill: { wire: { code: 2 } },
+    });
     const bare = await api.send("/api/fail/plain", { method: "POST" });
     expect([bare.status, bare.json]).toMatchObject([422, { waybill: { outcome: "tool-error", wire: null } }]);
     const whole = await api.send("/api/fail/tool?waybill-format=envelope", { body: 1 });

@@ -1,9 +1,9 @@
 import type { Hooks } from "../src/core/execution/hooks.ts";
 import type { AnyOperation } from "../src/core/operation/operation-types.ts";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
+import { SecretMask } from "../src/core/secrets/secret-mask.ts";
 import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
 import type { LoadedConfig } from "../src/gateway/config/loaded-config.ts";
-import { SecretMask } from "../src/gateway/config/secret-mask.ts";
 import type { Gateway } from "../src/gateway/gateway.ts";
 import type { Source, SourceState } from "../src/gateway/sources/source.ts";
 import type { McpProvider } from "../src/mcp/index.ts";

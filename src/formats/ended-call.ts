@@ -2,6 +2,7 @@ import { tierOf } from "../core/access/tier.ts";
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
 import { errorTraits } from "../core/errors/error-codes.ts";
 import type { CallError } from "../core/errors/errors.ts";
+import { quoteSaid, saidIn } from "../core/errors/source-words.ts";
 import { asJson } from "../core/json/as-json.ts";
 import { toJsonTextOrNone } from "../core/json/json-text.ts";
 import { isPlainObject } from "../core/json/json-value.ts";
@@ -65,7 +66,14 @@ function withReason(result: ToolResult, operation: AnyOperation | undefined): To
 
 function failedResult(error: CallError): ToolResult {
   const upgradeHints = hintsOf(error);
-  return { isError: true, error: toResultError(error), ...(upgradeHints && { upgradeHints }) };
+  const said = saidIn(error.details);
+  return {
+    isError: true,
+    error: toResultError(error),
+    // For people, in formats that show lines and have no place for the facts of an error.
+    ...(said !== undefined && { details: [quoteSaid(said)] }),
+    ...(upgradeHints && { upgradeHints }),
+  };
 }
 
 /** Says what a failed call may say on a wire. */

@@ -8,9 +8,9 @@ import { query, rejection, sleep, until } from "../../test/make-operation.ts";
 import { defineOperation } from "../core/operation/operation.ts";
 import type { AnyOperation } from "../core/operation/operation-types.ts";
 import type { ExecuteOptions } from "../core/registry/executor.ts";
+import { SecretMask } from "../core/secrets/secret-mask.ts";
 import type { GatewayConfig } from "./config/gateway-config.ts";
 import type { LoadedConfig } from "./config/loaded-config.ts";
-import { SecretMask } from "./config/secret-mask.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "./gateway.ts";
 
 const MEMORY = fileURLToPath(

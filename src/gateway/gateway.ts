@@ -182,6 +182,9 @@ class RunningGateway implements Gateway {
       if (old !== undefined) replaced.set(next, old);
     }
     // Who may call what changes at once, however long sources take.
+    // Sources that stay know what is secret by now, and what is new knows what was.
+    this.#secrets.addAll(loaded.secrets);
+    loaded.secrets.addAll(this.#secrets);
     this.#secrets = loaded.secrets;
     this.#reserve(wanted);
     this.policies.update(this.#rules(loaded, wanted), loaded.config.limits ?? {});

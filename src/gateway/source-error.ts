@@ -1,4 +1,4 @@
-import { CallError, detailsToSend, isCallError } from "../core/errors/errors.ts";
+import { CallError, changedError, isCallError } from "../core/errors/errors.ts";
 import type { Source } from "./sources/source.ts";
 
 /** What those who call from elsewhere are told in place of an error for whoever runs the gateway. */
@@ -21,8 +21,8 @@ export function sourceError(
   return error;
 }
 
-/** Where an MCP server is, as its errors name it: a command or a host. */
-const PLACE = /^(MCP server "[^"]{1,64}") \([^)]{1,200}\)/;
+/** Where an MCP server is, as its errors name it: a program or a host. */
+const PLACE = /(MCP server "[^"]{1,64}") \([^)]{1,200}\)/g;
 
 /** The same error for those who call from elsewhere: without what a process wrote or a server answered, and without where that is. */
 export function forCallers<T>(thrown: T): T | CallError {
@@ -30,7 +30,5 @@ export function forCallers<T>(thrown: T): T | CallError {
   const error: CallError = thrown;
   const message = TOLD.get(error) ?? error.message.replace(PLACE, "$1");
   if (message === error.message) return thrown;
-  const { code, retryable, correctable, httpStatus, cause } = error;
-  const details = detailsToSend(error);
-  return new CallError(code, message, { details, retryable, correctable, httpStatus, cause, stack: false });
+  return changedError(error, { message });
 }

@@ -1,5 +1,6 @@
 import type { ResponseEnvelope, SaidFacts } from "../../core/envelope/envelope.ts";
 import { type CallError, detailsToSend } from "../../core/errors/errors.ts";
+import { quoteSaid, saidIn, withoutSaid } from "../../core/errors/source-words.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { headline } from "../../core/result/human-text.ts";
@@ -123,8 +124,10 @@ export function tellCallError(io: Io, error: CallError, call: FailedCall): void 
     `waybill: ${headlineOf(error, listed.length > 0, call)} (${safeLine(error.code, 80)})`,
     ...listed,
   ];
-  if (details !== undefined && !Array.isArray(issues))
-    lines.push(`  ${safeLine(toSafeJson(details), 1_000)}`);
+  const others = withoutSaid(details);
+  if (others !== undefined && !Array.isArray(issues)) lines.push(`  ${safeLine(toSafeJson(others), 1_000)}`);
+  const said = saidIn(details);
+  if (said !== undefined) lines.push(`  ${safeText(quoteSaid(said)).replaceAll("\n", "\n  ")}`);
   if (call.given > 0 && !isLate(error, call)) lines.push(`  Before that it gave ${givenWords(call)}.`);
   lines.push(...whatToDo(io, error, call));
   io.stderr.write(`${lines.join("\n")}\n`);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { runCommandLine } from "../../../test/run-command-line.ts";
+import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import type { LoadedConfig } from "../../gateway/config/loaded-config.ts";
-import { SecretMask } from "../../gateway/config/secret-mask.ts";
 import { createGateway } from "../../gateway/gateway.ts";
 import { serveGateway } from "../../gateway/serve/serve-gateway.ts";
 import { defineOperation, Type } from "../../index.ts";

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import type { LoadedConfig } from "../../gateway/config/loaded-config.ts";
-import { SecretMask } from "../../gateway/config/secret-mask.ts";
 import { stampOf } from "../../gateway/file-stamps.ts";
 import { type ConfigParts, type ConfigWatch, findParts, watchConfig } from "./watch-config.ts";
 

@@ -119,6 +119,7 @@ const Facts = Type.Object({
   message: Type.Optional(Type.String()),
   details: Type.Optional(Type.Unknown()),
   said: Type.Optional(Said),
+  masked: Type.Optional(Texts),
 });
 
 /** Describes the meta of a result made by a local handler. */

@@ -280,7 +280,7 @@ export function withData<T>(envelope: ResponseEnvelope, data: T): ResponseEnvelo
 }
 
 function factsForOtherData(known: ResultFacts = {}): ResultFacts | undefined {
-  const { obtained: _, normalization: __, violations: ___, said, ...facts } = known;
+  const { obtained: _, normalization: __, violations: ___, masked: ____, said, ...facts } = known;
   const { content: _shown, ...words } = said ?? {};
   return factsOrNone(Object.keys(words).length === 0 ? facts : { ...facts, said: words });
 }

@@ -139,6 +139,7 @@ const isFacts = shape(
     code: isString,
     message: isString,
     said: isSaid,
+    masked: isTexts,
   },
 );
 

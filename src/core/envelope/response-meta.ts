@@ -78,6 +78,8 @@ export interface ResultFacts {
   readonly details?: unknown;
   /** What the operation said about its result beyond the data. */
   readonly said?: SaidFacts;
+  /** JSON pointers into the envelope to where a credential of the source stood and is masked, the first 100. */
+  readonly masked?: readonly string[];
 }
 
 /**

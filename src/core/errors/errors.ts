@@ -107,6 +107,23 @@ export class CallError extends TraceableError {
   }
 }
 
+/** Gives the same error in other words or with other details; what is local stays so. */
+export function changedError(
+  error: CallError,
+  change: { readonly message?: string; readonly details?: unknown; readonly cause?: unknown },
+): CallError {
+  const { code, message, details, httpStatus, retryable, correctable } = error;
+  return new CallError(code, change.message ?? message, {
+    details: "details" in change ? change.details : details,
+    httpStatus,
+    retryable,
+    correctable,
+    local: localOf(error),
+    ...("cause" in error && { cause: "cause" in change ? change.cause : error.cause }),
+    stack: false,
+  });
+}
+
 /** Gives the details that may leave the process: all but those that are local. */
 export function detailsToSend(error: CallError): JsonValue | undefined {
   const { details } = error;

@@ -1,5 +1,5 @@
 import { errorTraits } from "../../core/errors/error-codes.ts";
-import { toCallError } from "../../core/errors/errors.ts";
+import { detailsToSend, toCallError } from "../../core/errors/errors.ts";
 import type { McpErrorPayload } from "./payloads.ts";
 
 /** What `toErrorPayload` may be told beyond the error. */
@@ -14,7 +14,7 @@ export interface ErrorPayloadOptions {
 export function toErrorPayload(thrown: unknown, options: ErrorPayloadOptions = {}): McpErrorPayload {
   const { debug = false, suggestedAction, nextTool } = options;
   const error = toCallError(thrown);
-  const details = debug ? stackOf(error.cause ?? error) : detailsText(error.details);
+  const details = debug ? stackOf(error.cause ?? error) : detailsText(detailsToSend(error));
   return {
     category: errorTraits(error.code).category,
     code: error.code,

@@ -1,5 +1,5 @@
+import { isSecretField } from "../../core/secrets/secret-names.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
-import { isSecretField } from "./secret-names.ts";
 
 /** Where a value stands in a config. */
 export type ConfigPath = readonly (string | number)[];

@@ -68,6 +68,10 @@ export interface McpServerConfig {
   readonly keepIds?: boolean | undefined;
   /** @default `lock` of the gateway */
   readonly lock?: boolean | undefined;
+  /** Passes on what the source said when it failed, in `details.said`. @default true */
+  readonly said?: boolean | undefined;
+  /** Masks the credentials of the source, from 16 characters on, in its results too. @default true */
+  readonly maskResults?: boolean | undefined;
   readonly policy?: SourcePolicy | undefined;
 }
 
@@ -104,6 +108,10 @@ export interface OpenApiConfig {
   readonly keepIds?: boolean | undefined;
   /** @default false */
   readonly disabled?: boolean | undefined;
+  /** Passes on what the source said when it failed, in `details.said`. @default true */
+  readonly said?: boolean | undefined;
+  /** Masks the credentials of the source, from 16 characters on, in its results too. @default true */
+  readonly maskResults?: boolean | undefined;
   readonly policy?: SourcePolicy | undefined;
 }
 

@@ -1,6 +1,6 @@
+import { isSecretName, isTooCommon, looksRandom } from "../../core/secrets/secret-names.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
 import { parseReferences } from "./references.ts";
-import { isSecretName, isTooCommon, looksRandom } from "./secret-names.ts";
 
 /** Moves secrets that stand in texts out of them, to be kept as environment variables. */
 export class HostSecrets {

@@ -1,7 +1,7 @@
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import type { SecretMask } from "../../core/secrets/secret-mask.ts";
 import type { FileStamps } from "../file-stamps.ts";
 import type { GatewayConfig } from "./gateway-config.ts";
-import type { SecretMask } from "./secret-mask.ts";
 
 /** A config that was read, checked, and whose references were replaced by what they refer to. */
 export interface LoadedConfig {

@@ -1,6 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, relative, resolve } from "node:path";
 import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
+import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
 import { stampOf } from "../file-stamps.ts";
 import { checkMeaning } from "./check-meaning.ts";
@@ -14,7 +15,6 @@ import type { GatewayConfig } from "./gateway-config.ts";
 import { ConfigError, type LoadedConfig } from "./loaded-config.ts";
 import { locateInModule } from "./locate-in-module.ts";
 import { type ResolvedConfig, resolveConfig } from "./resolve-config.ts";
-import { SecretMask } from "./secret-mask.ts";
 import { URL_SPELLINGS } from "./source-schemas.ts";
 import { tokenVariables } from "./token-variables.ts";
 

@@ -1,18 +1,19 @@
 import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
-import { type FileStamps, stampOf } from "../file-stamps.ts";
-import type { ConfigIssue, ValueFacts } from "./check-shape.ts";
 import {
   collectArgumentSecrets,
   collectLoginSecrets,
   collectSecrets,
   type ReferencedValue,
-} from "./collect-secrets.ts";
+} from "../../core/secrets/collect-secrets.ts";
+import type { SecretMask } from "../../core/secrets/secret-mask.ts";
+import { isApiCredential } from "../../core/secrets/secret-names.ts";
+import { type FileStamps, stampOf } from "../file-stamps.ts";
+import type { ConfigIssue, ValueFacts } from "./check-shape.ts";
 import { CONFIG_LIMITS } from "./config-limits.ts";
 import { type ConfigPath, pathKey, quote, showPath } from "./config-path.ts";
 import { parseReferences, ReferenceMistake, type TextPart } from "./references.ts";
-import type { SecretMask } from "./secret-mask.ts";
 
 /** Where references lead. */
 export interface ReferenceTargets {
@@ -85,9 +86,7 @@ class Resolving {
     for (const [name, member] of Object.entries(members)) {
       if (member !== undefined) setOwn(copied, name, this.copy(member, [...path, name]));
     }
-    if (path[0] === "openapi" && path[2] === "auth" && path.length === 4) {
-      collectLoginSecrets(copied, this.#targets.secrets);
-    }
+    if (isApiCredential(path)) collectLoginSecrets(copied, this.#targets.secrets);
     return copied;
   }
 

@@ -59,6 +59,10 @@ const MCP_SERVER = {
   recoverJson: flag("Takes a single text block that is JSON for the data. Default: false."),
   keepIds: flag("Keeps ids that Waybill serves: only for gateways you trust to name them. Default: false."),
   lock: flag("Refuses tools that are not as approved in the lock file. Default: lock of the gateway."),
+  said: flag("Passes on what the source said when it failed, in details.said. Default: true."),
+  maskResults: flag(
+    "Masks the credentials of the source, from 16 characters on, in its results too. Default: true.",
+  ),
   policy: SOURCE_POLICY,
 } satisfies Record<keyof McpServerConfig, ConfigSchema>;
 
@@ -112,6 +116,10 @@ const OPENAPI = {
   }),
   trace: flag("Sends trace context on. Default: false."),
   keepIds: flag("Keeps ids that Waybill serves: only for gateways you trust to name them. Default: false."),
+  said: flag("Passes on what the source said when it failed, in details.said. Default: true."),
+  maskResults: flag(
+    "Masks the credentials of the source, from 16 characters on, in its results too. Default: true.",
+  ),
   disabled: flag("Leaves the API out. Default: false."),
   policy: SOURCE_POLICY,
 } satisfies Record<keyof OpenApiConfig, ConfigSchema>;

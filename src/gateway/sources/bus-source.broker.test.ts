@@ -9,7 +9,7 @@ import { connectNatsBus } from "../../call/nats/nats-bus.ts";
 import type { Identity } from "../../core/access/identity.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
-import { SecretMask } from "../config/secret-mask.ts";
+import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import { serveBus } from "../serve/serve-bus.ts";
 
 async function serve(url: string, name: string, ...operations: AnyOperation[]) {

@@ -86,14 +86,14 @@ export class CallsInFlight {
       const leave = this.#enter();
       try {
         const values: unknown = await operation.handler(input, context);
-        const stream = new CountedStream(values as AsyncIterable<unknown>, leave);
+        const stream = new CountedStream(values as AsyncIterable<unknown>, leave, this.#reword);
         // Whoever has left already may never begin to read.
         context.signal.addEventListener("abort", () => stream.abandon(), { once: true });
         if (context.signal.aborted) stream.abandon();
         return stream;
       } catch (thrown) {
         leave();
-        throw thrown;
+        throw this.#reword(thrown);
       }
     };
   }
@@ -122,11 +122,13 @@ export class CallsInFlight {
 class CountedStream implements AsyncIterable<unknown> {
   readonly #values: AsyncIterable<unknown>;
   readonly #leave: () => void;
+  readonly #reword: (thrown: unknown) => unknown;
   #isRead = false;
 
-  constructor(values: AsyncIterable<unknown>, leave: () => void) {
+  constructor(values: AsyncIterable<unknown>, leave: () => void, reword: (thrown: unknown) => unknown) {
     this.#values = values;
     this.#leave = leave;
+    this.#reword = reword;
   }
 
   /** Ends what nobody has begun to read. */
@@ -136,7 +138,7 @@ class CountedStream implements AsyncIterable<unknown> {
 
   [Symbol.asyncIterator](): AsyncIterator<unknown> {
     this.#isRead = true;
-    const leave = this.#leave;
+    const [leave, reword] = [this.#leave, this.#reword];
     const iterator = this.#values[Symbol.asyncIterator]();
     const step = async (take: () => Promise<IteratorResult<unknown>>): Promise<IteratorResult<unknown>> => {
       try {
@@ -145,7 +147,7 @@ class CountedStream implements AsyncIterable<unknown> {
         return taken;
       } catch (thrown) {
         leave();
-        throw thrown;
+        throw reword(thrown);
       }
     };
     return {

@@ -7,9 +7,9 @@ import { rejection, sleep, until } from "../../../test/make-operation.ts";
 import { listen, serveFirstHttp } from "../../../test/mcp-servers/http-servers.ts";
 import { scriptedOptions } from "../../../test/mcp-servers/scripted-connection.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
+import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import { approveTools, fromMcp } from "../../mcp/index.ts";
 import type { McpServerConfig } from "../config/gateway-config.ts";
-import { SecretMask } from "../config/secret-mask.ts";
 import { createPolicies } from "../policy/policies.ts";
 
 const FILES = resolve("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js");

@@ -13,6 +13,7 @@ import { sourceError } from "../source-error.ts";
 import type { Backing, BackingFacts, BackingWatcher } from "./backing.ts";
 import { RetriedSource } from "./retried-source.ts";
 import { describeServer } from "./shown-target.ts";
+import { secretsIn } from "./shown-text.ts";
 import type { Source } from "./source.ts";
 import { asFault, SourceFault } from "./source-fault.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -87,7 +88,7 @@ async function openServer(plan: ServerPlan, signal: AbortSignal): Promise<Backin
 
 async function toOptions({ name, server, around }: ServerPlan): Promise<FromMcpOptions> {
   const { loaded, reconnect, onServerLog } = around;
-  const { recoverJson, keepIds } = server;
+  const { recoverJson, keepIds, said, maskResults } = server;
   const lockFile = lockPath(loaded, server);
   const distrust = lockFile === undefined ? undefined : await findDistrust(lockFile);
   if (distrust !== undefined) throw new SourceFault(`The lock file "${lockFile}" ${distrust}`);
@@ -101,6 +102,9 @@ async function toOptions({ name, server, around }: ServerPlan): Promise<FromMcpO
     ...(reconnect !== undefined && { reconnect }),
     ...(recoverJson !== undefined && { recoverJson }),
     ...(keepIds !== undefined && { keepIds }),
+    ...(said !== undefined && { said }),
+    ...(maskResults !== undefined && { maskResults }),
+    secrets: secretsIn(server, loaded.secrets),
     ...(lockFile !== undefined && { pin: { lockFile } }),
   };
 }

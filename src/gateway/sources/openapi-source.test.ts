@@ -7,7 +7,7 @@ import { atEnd, loadedConfig, makeFolder, makeSource, reasonOf } from "../../../
 import { endsInTime } from "../../../test/lateness.ts";
 import { rejection, until } from "../../../test/make-operation.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
-import { SecretMask } from "../config/secret-mask.ts";
+import { SecretMask } from "../../core/secrets/secret-mask.ts";
 
 async function listen(answer: RequestListener, port = 0): Promise<string> {
   const server = createServer(answer);

@@ -7,7 +7,7 @@ import { stampOf } from "../file-stamps.ts";
 import type { Backing, BackingFacts } from "./backing.ts";
 import { RetriedSource } from "./retried-source.ts";
 import { describeAddress } from "./shown-target.ts";
-import type { Wording } from "./shown-text.ts";
+import { secretsIn, type Wording } from "./shown-text.ts";
 import type { Source } from "./source.ts";
 import { asFault } from "./source-fault.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -35,7 +35,8 @@ export function createOpenApiSource(name: string, api: OpenApiConfig, around: Su
         import("../../openapi/client/check-options.ts"),
       ]);
       const document = toDocument(api.document, loaded.baseDir);
-      const options = { ...toApiOptions(api), namespace: name, onWarning: warn };
+      const secrets = secretsIn(api, loaded.secrets);
+      const options = { ...toApiOptions(api), namespace: name, secrets, onWarning: warn };
       asFault(() => checkOpenApiOptions(document, options));
       const stamp = stampOf(document);
       const reading = fromOpenApi(document, options);

@@ -1,6 +1,7 @@
 import { CallError } from "../../core/errors/errors.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ChangeListener } from "../../core/registry/executor.ts";
+import { maskError } from "../../core/secrets/mask-value.ts";
 import { Backoff } from "../../mcp/client/backoff.ts";
 import type { McpProvider } from "../../mcp/provider.ts";
 import { sourceError } from "../source-error.ts";
@@ -134,7 +135,8 @@ export class RetriedSource implements Source {
   #createCalls(): CallsInFlight {
     return new CallsInFlight(
       () => this.#refusal(),
-      (thrown) => rewordError(thrown, this.#plan.wording ?? []),
+      // What one source says may hold a secret of another.
+      (thrown) => rewordError(maskError(thrown, this.#plan.secrets), this.#plan.wording ?? []),
     );
   }
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CallError } from "../../core/errors/errors.ts";
+import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
-import { SecretMask } from "../config/secret-mask.ts";
 import { describeAddress, describeServer } from "./shown-target.ts";
 import { toReason, toShownLine } from "./shown-text.ts";
 

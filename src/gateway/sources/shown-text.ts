@@ -1,6 +1,6 @@
-import { CallError, isCallError } from "../../core/errors/errors.ts";
+import { changedError, isCallError } from "../../core/errors/errors.ts";
+import type { SecretMask } from "../../core/secrets/secret-mask.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
-import type { SecretMask } from "../config/secret-mask.ts";
 
 /** Characters of a reason; a longer one is cut. */
 const MOST_CHARACTERS = 300;
@@ -47,16 +47,18 @@ export function toReason(thrown: unknown, secrets: SecretMask, wording: Wording 
 export function rewordError(thrown: unknown, wording: Wording): unknown {
   if (!isCallError(thrown)) return thrown;
   const message = reword(thrown.message, wording);
-  if (message === thrown.message) return thrown;
-  const { code, details, retryable, correctable, httpStatus } = thrown;
-  return new CallError(code, message, {
-    details,
-    retryable,
-    correctable,
-    httpStatus,
-    cause: thrown,
-    stack: false,
-  });
+  return message === thrown.message ? thrown : changedError(thrown, { message });
+}
+
+/** The secrets of a config that stand in one of its entries, which are the credentials of that source. */
+export function secretsIn(entry: unknown, { values }: SecretMask): readonly string[] {
+  const texts = textsOf(entry);
+  return [...values].filter((value) => texts.some((text) => text.includes(value)));
+}
+
+function textsOf(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsOf) : [];
 }
 
 function reword(text: string, wording: Wording): string {

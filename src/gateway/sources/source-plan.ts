@@ -1,6 +1,6 @@
+import type { SecretMask } from "../../core/secrets/secret-mask.ts";
 import type { ReconnectOptions } from "../../mcp/client/connection-options.ts";
 import type { McpProvider } from "../../mcp/provider.ts";
-import type { SecretMask } from "../config/secret-mask.ts";
 import type { Backing, BackingWatcher } from "./backing.ts";
 import type { Wording } from "./shown-text.ts";
 import type { SourceKind, SourceState } from "./source.ts";

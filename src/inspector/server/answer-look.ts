@@ -1,5 +1,5 @@
 import { type CallError, toCallError } from "../../core/errors/errors.ts";
-import { SecretMask } from "../../gateway/config/secret-mask.ts";
+import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import type { DecodeAsk, FormatsAsk } from "../protocol.ts";
 import { decodeText } from "./decode-text.ts";
 import { formatsOfResult } from "./formats-of-result.ts";

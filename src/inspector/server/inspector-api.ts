@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import { CallError } from "../../core/errors/errors.ts";
-import { SecretMask } from "../../gateway/config/secret-mask.ts";
+import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import { callerKey } from "../../gateway/serve/caller-key.ts";
 import { NodeRequest } from "../../http/node-exchange.ts";
 import type { AnswerAsk, CallView, RetryAnswer, RetryAsk, SourcesAnswer } from "../protocol.ts";

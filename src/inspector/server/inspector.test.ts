@@ -3,8 +3,8 @@ import { as, type InspectedGateway, inspectGateway, TOKENS } from "../../../test
 import { query, rejection, stream } from "../../../test/make-operation.ts";
 import { createMemoryBus } from "../../call/memory-bus.ts";
 import { PendingRequestMap } from "../../call/pending-request-map.ts";
+import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import type { GatewayConfig } from "../../gateway/config/gateway-config.ts";
-import { SecretMask } from "../../gateway/config/secret-mask.ts";
 import type {
   CallView,
   DecodeAnswer,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { SecretMask } from "../../gateway/config/secret-mask.ts";
+import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import { maskJson } from "./mask-json.ts";
 
 const secrets = new SecretMask();

@@ -61,7 +61,9 @@ describe("the raw answer of a call that failed", () => {
       const started = events.find(({ type }) => type === "started") as { readonly seq: number };
       const view = await inspected.get<CallView>(`call?seq=${started.seq}`, { headers: as(name) });
       expect(view.error?.code).toBe("UNAVAILABLE");
-      expect(JSON.stringify(view.error)).not.toContain("stock room");
+      expect(view.error?.message).not.toContain("stock room");
+      expect(view.error?.details).toMatchObject({ said: "The stock room is closed; key=***" });
+      expect(JSON.stringify(view.error).split("stock room")).toHaveLength(2);
       seen.push(view.raw);
     }
     expect(seen).toEqual([

@@ -1,8 +1,15 @@
+import { homedir } from "node:os";
+import { dirname, isAbsolute, resolve, sep } from "node:path";
 import type { Transport } from "@modelcontextprotocol/client";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { checkDelay, checkOption } from "../../core/options/check-options.ts";
+import { collectOptionSecrets } from "../../core/secrets/collect-secrets.ts";
+import { SecretMask } from "../../core/secrets/secret-mask.ts";
+import { isSecretName } from "../../core/secrets/secret-names.ts";
+import { checkPassedOn, type PassedOn, SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
 import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
+import { childEnv } from "./child-env.ts";
 import { checkHttpOptions, type HttpConnectionOptions } from "./http-options.ts";
 import { type McpLimits, toMcpLimits } from "./mcp-limits.ts";
 import { toPlainLine } from "./plain-line.ts";
@@ -34,7 +41,7 @@ export interface ReconnectOptions {
 }
 
 /** What every connection may be told. */
-export interface ConnectionSettings {
+export interface ConnectionSettings extends PassedOn {
   /** The revisions to speak; "auto" asks the server, and falls back to 2025. @default "auto" */
   readonly protocol?: "auto" | "2025" | "2026" | undefined;
   /** @default `{ name: "waybill", … }` with the version of this package */
@@ -57,8 +64,8 @@ export type McpConnectionOptions = ConnectionSettings &
   (StdioConnectionOptions | HttpConnectionOptions | CustomConnectionOptions);
 
 /**
- * Names the server for people: its namespace, and the command or the host; never arguments, paths or queries, which may hold
- * secrets.
+ * Names the server for people: its namespace, and the program or the host; never where a program is, nor arguments, paths or queries,
+ * which may hold secrets.
  */
 export function nameServer(
   options: McpConnectionOptions & { readonly namespace?: string | undefined },
@@ -66,15 +73,48 @@ export function nameServer(
   const place = placeOf(options);
   const { namespace } = options;
   if (namespace === undefined) return place === undefined ? "The MCP server" : `MCP server ${place}`;
-  const shown = "command" in options ? toPlainLine(options.command, 120) : place;
+  const shown = "command" in options ? programOf(options.command) : place;
   return `MCP server "${namespace}"${shown === undefined ? "" : ` (${shown})`}`;
 }
 
 function placeOf(options: McpConnectionOptions): string | undefined {
-  if ("command" in options) return `"${toPlainLine(String(options.command), 120)}"`;
+  if ("command" in options) return `"${programOf(String(options.command))}"`;
   if (!("url" in options)) return undefined;
   const text = String(options.url);
   return toPlainLine(parseUrl(text) !== undefined ? new URL(text).host : "of a malformed URL", 120);
+}
+
+/** Names the program of a command, without the folder it is in. */
+export function programOf(command: string): string {
+  return toPlainLine(command.split(/[\\/]/).findLast((part) => part.trim() !== "") ?? command, 120);
+}
+
+/** Finds what of the options is a credential, and which paths of this machine the server knows from them. */
+export function secretsOf(options: McpConnectionOptions): SourceSecrets {
+  const known = new SecretMask();
+  const { said: _, maskResults: __, secrets: ___, ...given } = options;
+  collectOptionSecrets({ ...given }, ["mcpServers", ""], known);
+  if (!("command" in options)) return new SourceSecrets(known, options);
+  const { command, cwd, env = {}, inheritEnv } = options;
+  const inherited = inheritEnv === undefined ? [] : Object.entries(childEnv({ inheritEnv }));
+  for (const [name, value] of inherited) if (isSecretName(name)) known.add(value);
+  const folders = [
+    cwd,
+    process.cwd(),
+    homedir(),
+    env["HOME"],
+    /[\\/]/.test(command) ? dirname(command) : undefined,
+  ];
+  return new SourceSecrets(known, options, pathsOf(folders));
+}
+
+/** Folders that say something about this machine, the longest first; `/` and `/usr` do not. */
+function pathsOf(folders: readonly (string | undefined)[]): readonly string[] {
+  const absolute = folders.filter((folder) => folder !== undefined && isAbsolute(folder)) as string[];
+  const telling = absolute
+    .map((folder) => resolve(folder))
+    .filter((folder) => folder.split(sep).length > 2 || folder === homedir());
+  return [...new Set(telling)].sort((a, b) => b.length - a.length);
 }
 
 /** Refuses options that cannot work with a `TypeError`. */
@@ -108,6 +148,7 @@ function checkSettings(options: ConnectionSettings): void {
     const hint = year === undefined ? "" : `; write "${year}"`;
     throw new TypeError(`protocol must be "auto", "2025" or "2026"${hint}.`);
   }
+  checkPassedOn(options);
   checkDelay("timeoutMs", options.timeoutMs);
   checkDelay("connectTimeoutMs", options.connectTimeoutMs);
   const levels = `one of ${MCP_LOG_LEVELS.map((level) => `"${level}"`).join(", ")}`;

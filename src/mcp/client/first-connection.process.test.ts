@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { describe, expect, it } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
 import { scriptedOptions } from "../../../test/mcp-servers/scripted-connection.ts";
@@ -15,7 +16,7 @@ describe("a first connection that fails", () => {
     const { code, message } = await failure({ command: process.execPath, args: ["-e", script] });
     expect(code).toBe("UNAVAILABLE");
     expect(message).toBe(
-      `MCP server "files" (${process.execPath}) could not be connected to: its process exited with code 1; it last said: Error: API_KEY is required.`,
+      `MCP server "files" (${basename(process.execPath)}) could not be connected to: its process exited with code 1; it last said: Error: API_KEY is required.`,
     );
   });
 

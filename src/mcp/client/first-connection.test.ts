@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { inspect } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
 import { type FromMcpOptions, fromMcp } from "./from-mcp.ts";
@@ -17,7 +18,7 @@ async function listen(answer: RequestListener): Promise<URL> {
   return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`);
 }
 
-async function failure(options: unknown): Promise<Error & { code: string }> {
+async function failure(options: unknown): Promise<Error & { code: string; details?: unknown }> {
   return (await rejection(
     fromMcp({ namespace: "files", ...(options as object) } as FromMcpOptions),
   )) as never;
@@ -32,19 +33,20 @@ describe("a first connection that fails", () => {
     expect(line.message).toContain("command is the program alone, what follows it goes into args.");
   });
 
-  it.each(["wrong", () => "wrong"])(
-    "Mcp: says that the token was refused, with the words in the cause",
+  it.each(["wr0ng-token", () => "wr0ng-token"])(
+    "X-11 says that the token was refused, and what the server said of it in its words",
     async (bearer) => {
       const url = await listen((_, response) => {
         response.writeHead(401, { "www-authenticate": 'Bearer error="invalid_token"' });
-        response.end("\u001b[31mthe token is expired");
+        response.end("\u001b[31mthe token wr0ng-token is expired");
       });
       const error = await failure({ url, bearer });
       expect(error).toMatchObject({ code: "UNAUTHENTICATED" });
       expect(error.message).toBe(
         `MCP server "files" (${url.host}) could not be asked for a connection: it refused the token; it may be wrong or expired.`,
       );
-      expect(String(error.cause)).toContain('error="invalid_token" the token is expired');
+      expect(error.details).toEqual({ said: 'Bearer error="invalid_token" the token *** is expired' });
+      expect(inspect(error)).not.toContain("wr0ng-token");
     },
   );
 

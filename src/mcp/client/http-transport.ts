@@ -23,6 +23,8 @@ import { TokenRefused } from "./sdk-error.ts";
 
 /** What the transport tells beyond its messages. */
 export interface HttpTransportWatcher {
+  /** A header or a member of a form is sent that may be a credential. */
+  onCredential(name: string, value: string): void;
   /** The answer to this request is larger than allowed; without an id it came unasked. */
   onTooLarge(id: number | string | undefined): void;
 }
@@ -221,6 +223,14 @@ function createFetch(
       const own = toSafeHeaders(await resolveGiven(options.headers));
       own.forEach((value, name) => {
         headers.set(name, value);
+        watcher.onCredential(name, value);
+      });
+    }
+    const authorization = headers.get("authorization");
+    if (authorization !== null) watcher.onCredential("authorization", authorization);
+    if (init?.body instanceof URLSearchParams) {
+      init.body.forEach((value, name) => {
+        watcher.onCredential(name, value);
       });
     }
     const { signal, end } = signals.start(headers, init?.signal);
@@ -233,7 +243,7 @@ function createFetch(
     );
     const onTooLarge = () => watcher.onTooLarge(isServer ? idOf(init?.body) : undefined);
     const bounded = boundBody(response, maxBytes, onTooLarge, end);
-    if (isServer) noteRefusal(bounded, headers.get("authorization"));
+    if (isServer) noteRefusal(bounded, authorization);
     return bounded;
   };
 }

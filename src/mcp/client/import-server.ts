@@ -19,7 +19,8 @@ export async function importServer(
   checkImportOptions(options);
   const { namespace = "" } = options;
   const limits = toImportLimits(options.limits);
-  const warn = guardCallback("onWarning", warningOf(options));
+  const tell = guardCallback("onWarning", warningOf(options));
+  const warn = (message: string, cause?: unknown): void => tell(connection.secrets.mask(message), cause);
   const pin = options.pin === undefined ? undefined : await ToolPin.open(namespace, options.pin);
   const tools = new ToolSet({ connection, options, limits, pin, warn });
   const provider = new ImportedProvider(connection, { namespace, limits, warn });

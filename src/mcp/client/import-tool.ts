@@ -5,6 +5,7 @@ import type { AnyOperation, OperationAnnotations } from "../../core/operation/op
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
 import { type EntrySettings, OperationEntry } from "../../core/registry/operation-entry.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
+import type { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { OPERATION_META_KEY, TOOL_META_KEY } from "../meta-keys.ts";
 import { toOperationName } from "../names.ts";
 import type { WrapsInput } from "./call-tool.ts";
@@ -59,6 +60,8 @@ export interface ToolImport {
   readonly known?: ReadonlyMap<string, ImportedTool> | undefined;
   /** Ends the import of a list. @default nothing does */
   readonly signal?: AbortSignal | undefined;
+  /** What of the server's words is passed on. @default all of them, and nothing is secret */
+  readonly secrets?: SourceSecrets | undefined;
   handlerFor(plan: ToolPlan): AnyOperation["handler"];
 }
 
@@ -102,7 +105,7 @@ function importListed(
   const facts = options.keepIds === true ? told : undefined;
   const schemas = toToolSchemas(tool, { name, facts, served: told?.served, options });
   const shown = cleanTexts(tool);
-  const plan = toPlan(name, schemas, facts, definition, options);
+  const plan = toPlan(name, schemas, facts, definition, importing);
   const operation = toImported(tool, { facts, schemas, shown, importing, plan });
   return { operation, plan, notes: [...schemas.notes, ...shown.notes] };
 }
@@ -146,7 +149,7 @@ function toPlan(
   schemas: ToolSchemas,
   facts: OperationFacts | undefined,
   definition: ToolDefinition,
-  { reader, recoverJson }: ImportOptions,
+  { options: { reader, recoverJson, keepIds: isTrusted }, secrets }: ToolImport,
 ): ToolPlan {
   const declared = new Set(facts?.errors?.map(({ code }) => code));
   const { output: schema, isWrapped: wrapped, mayWrap, isServed } = schemas;
@@ -154,7 +157,18 @@ function toPlan(
     name,
     inputSchema: schemas.listedInput,
     wrapsInput: schemas.wrapsInput,
-    reading: { tool: name, reader, recoverJson, schema, wrapped, mayWrap, isServed, declared },
+    reading: {
+      tool: name,
+      reader,
+      recoverJson,
+      schema,
+      wrapped,
+      mayWrap,
+      isServed,
+      isTrusted,
+      declared,
+      secrets,
+    },
     definition,
     streams: facts?.type === "subscription",
   };

@@ -174,24 +174,29 @@ export class ImportedProvider implements McpProvider {
     return MCP_LOG_LEVELS.indexOf(event.level) >= MCP_LOG_LEVELS.indexOf(this.#level);
   }
 
-  #request(
+  get #secrets() {
+    return this.#connection.secrets;
+  }
+
+  async #request(
     method: string,
     params: Readonly<Record<string, unknown>>,
     options: McpProviderOptions = {},
   ): Promise<Readonly<Record<string, unknown>>> {
     const { onServerLog } = options;
-    if (onServerLog === undefined) return this.#connection.request(method, params, options);
-    const named = (log: ServerLog): void => onServerLog({ ...log, logger: this.#loggerOf(log) });
-    return this.#connection.request(method, params, { ...options, onServerLog: named });
+    const named = (log: ServerLog): void => onServerLog?.({ ...log, logger: this.#loggerOf(log) });
+    const heard = onServerLog === undefined ? options : { ...options, onServerLog: named };
+    return this.#secrets.maskResult(await this.#connection.request(method, params, heard));
   }
 
   #loggerOf({ logger }: ServerLog): string {
     return logger === undefined ? this.namespace : `${this.namespace}.${logger}`;
   }
 
-  #list(method: string, field: string, options?: McpProviderOptions): Promise<unknown[]> {
+  async #list(method: string, field: string, options?: McpProviderOptions): Promise<unknown[]> {
     const { limits, warn } = this.#options;
-    return listPages(this.#connection, { method, field, limits, request: options, warn });
+    const entries = await listPages(this.#connection, { method, field, limits, request: options, warn });
+    return this.#secrets.maskResult(entries);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { CallerSide } from "../../core/operation/caller-side.ts";
+import type { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import type { ServerLog } from "../provider.ts";
 
 /** What one request over a connection may be told. */
@@ -46,6 +47,8 @@ export type McpConnectionEvent =
 
 /** A live connection to one MCP server, which is made again when it is lost. */
 export interface McpConnection {
+  /** What of the server's words is passed on, and what is masked in its answers. */
+  readonly secrets: SourceSecrets;
   /** Those of the present or the last connection. */
   readonly server: McpServerFacts;
   readonly state: McpConnectionState;

@@ -2,6 +2,7 @@ import type { Client } from "@modelcontextprotocol/client";
 import { CallError } from "../../core/errors/errors.ts";
 import { LONGEST_DELAY } from "../../core/execution/deadline.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import type { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import type { McpLogLevel, ServerLog } from "../provider.ts";
 import { CallersInFlight } from "./callers-in-flight.ts";
 import { answerRound, type InputSide, wantsInput } from "./input-rounds.ts";
@@ -33,6 +34,7 @@ export interface SessionParts {
   readonly limits: McpLimits;
   readonly roots: readonly { readonly uri: string; readonly name?: string }[];
   readonly serverName: string;
+  readonly secrets: SourceSecrets;
   readonly clientInfo: ClientInfo;
 }
 
@@ -93,7 +95,8 @@ export class McpSession {
   /** Rejects with a `CallError`, or with `SessionGone` when the request may be sent again over a new session. */
   async request(request: SessionRequest): Promise<Params> {
     const { method, params, caller } = request;
-    const asked: AskedOfServer = { method, params, server: this.#parts.serverName };
+    const { serverName: server, secrets } = this.#parts;
+    const asked: AskedOfServer = { method, params, server, secrets };
     const stop = new RequestStop(asked, request.timeoutMs, request.signal);
     const leave = this.isModern ? undefined : this.#parts.questions.enter(method, caller);
     const leaveLog = this.#logged.enter(method, { party: request.party, onServerLog: request.onServerLog });
@@ -160,7 +163,8 @@ export class McpSession {
         throw new CallError("EXECUTION_ERROR", what);
       }
       const side: InputSide = { asked, caller, roots, limits, signal: stop.signal };
-      const answers = await answerRound(result, side).catch((error: unknown) => {
+      const inputRequests = asked.secrets.maskResult(result["inputRequests"]);
+      const answers = await answerRound({ ...result, inputRequests }, side).catch((error: unknown) => {
         stop.throwIfStopped();
         throw error;
       });
@@ -221,9 +225,10 @@ export class McpSession {
 }
 
 /** Says of a request that it could not be made, or that its answer will not come. */
-export function toUnavailable({ reason, cause }: Loss, { method, server }: AskedOfServer): CallError {
+export function toUnavailable({ reason, said, cause }: Loss, { method, server }: AskedOfServer): CallError {
   return new CallError("UNAVAILABLE", `${server} cannot answer ${method}: ${reason}.`, {
     cause,
+    ...(said !== undefined && { details: { said } }),
     stack: false,
   });
 }

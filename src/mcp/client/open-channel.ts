@@ -9,7 +9,10 @@ import { createStdioTransport, type StdioTransport } from "./stdio-transport.ts"
 
 /** Why a channel is no more: a sentence for people, and what helps to find out. */
 export interface Loss {
+  /** In words of ours. */
   readonly reason: string;
+  /** What the server said, as it is passed on. */
+  readonly said?: string | undefined;
   readonly cause?: unknown;
   /** What the process said last, on one short line; for whoever started it, and for no wire. */
   readonly lastWords?: string;
@@ -28,6 +31,8 @@ export interface Channel {
 /** Who hears about the channel itself. */
 export interface ChannelWatcher {
   onOddity(message: string): void;
+  /** A credential is sent: the value of a header, or of a member of a form. */
+  onCredential(name: string, value: string): void;
   /** An answer was dropped; without an id it is not known which. */
   onTooLarge(id: number | string | undefined, failure: CallError): void;
 }
@@ -48,6 +53,7 @@ export function createChannel(
   }
   if (!("url" in options)) return toPlainChannel(options.transport());
   const transport = createHttpTransport(options, limits.messageBytes, {
+    onCredential: (name, value) => watcher.onCredential(name, value),
     onTooLarge: (id) => {
       const what = `The answer of the MCP server is larger than ${limits.messageBytes} bytes.`;
       watcher.onTooLarge(id, new CallError("TOO_LARGE", what));

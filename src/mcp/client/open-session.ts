@@ -2,7 +2,9 @@ import { Client, type JSONRPCMessage, SdkError, SdkErrorCode } from "@modelconte
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
 import { CallError } from "../../core/errors/errors.ts";
 import { LONGEST_DELAY } from "../../core/execution/deadline.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
 import { PACKAGE_VERSION } from "../../core/package-version.ts";
+import type { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { readServerLog } from "../provider.ts";
 import type { McpConnectionOptions } from "./connection-options.ts";
 import type { McpLimits } from "./mcp-limits.ts";
@@ -19,6 +21,7 @@ import { ServerQuestions } from "./server-questions.ts";
 export interface SessionPlan {
   readonly options: McpConnectionOptions;
   readonly serverName: string;
+  readonly secrets: SourceSecrets;
   readonly limits: McpLimits;
   /** Asks for the 2025 revisions at once, as the server is known not to speak a later one. */
   readonly legacy: boolean;
@@ -64,6 +67,7 @@ async function openOnce(plan: SessionPlan, legacy: boolean, endsAt: number): Pro
   const { options, limits, serverName } = plan;
   const opening: Opening = { session: undefined, raw: undefined };
   const channel = createChannel(options, limits, {
+    onCredential: (name, value) => plan.secrets.obtainedHeader(name, value),
     onOddity: (message) => plan.watcher.onOddity(message),
     onTooLarge: (id, failure) => {
       if (id === undefined || opening.raw?.fail(id, failure) !== true) plan.watcher.onOddity(failure.message);
@@ -89,26 +93,29 @@ async function openOnce(plan: SessionPlan, legacy: boolean, endsAt: number): Pro
     limits,
     roots,
     serverName,
+    secrets: plan.secrets,
     clientInfo: clientInfoOf(options),
   });
   return opening.session;
 }
 
 function createRawTransport(
-  { watcher }: SessionPlan,
+  { watcher, secrets }: SessionPlan,
   channel: Channel,
   questions: ServerQuestions,
   opening: Opening,
 ): RawTransport {
   const raw: RawTransport = new RawTransport(channel.transport, {
-    onNotification: (method, params) => {
-      const log = method === "notifications/message" ? readServerLog(params) : undefined;
+    onNotification: (method, given) => {
+      const isLog = method === "notifications/message";
+      const params = isLog ? secrets.maskAll(given) : given;
+      const log = isLog ? readServerLog(params) : undefined;
       if (log !== undefined) opening.session?.hear(log);
       watcher.onNotification(method, params);
     },
     onOddity: (message) => watcher.onOddity(message),
     onServerRequest: (id, method, params) =>
-      raw.handshake?.method === "initialize" && questions.take(id, method, params),
+      raw.handshake?.method === "initialize" && questions.take(id, method, secrets.maskResult(params)),
     onServerCancelled: (id) => questions.cancel(id),
     onClose: () => {
       const { session } = opening;
@@ -197,15 +204,22 @@ function toConnectError(
   loss: Loss | undefined,
   plan: SessionPlan,
 ): CallError {
-  const { serverName: server, isFirst } = plan;
+  const { serverName: server, secrets, isFirst } = plan;
   const isTooOld = isOlderServer(error, plan);
-  if (!isPipe && !isTooOld) return fromSdkError(error, { method: "for a connection", server });
+  const asked = { method: "for a connection", server, secrets };
+  if (!isPipe && !isTooOld) return fromSdkError(error, asked);
   const cause = loss?.cause === undefined ? error : new AggregateError([error, loss.cause], loss.reason);
-  const why = isTooOld
+  const known = isTooOld
     ? 'it does not speak 2026-07-28; leave protocol out, or set it to "2025"'
-    : (startFailureIn(error, plan) ?? loss?.reason ?? reasonIn(error));
-  const said = isFirst && loss?.lastWords ? `; it last said: ${loss.lastWords.replace(/\.$/, "")}` : "";
-  return new CallError("UNAVAILABLE", `${server} could not be connected to: ${why}${said}.`, { cause });
+    : (startFailureIn(error, plan) ?? loss?.reason);
+  const answered = known === undefined ? fromSdkError(error, asked) : undefined;
+  const why = known ?? whyOf(answered);
+  const lastWords = secrets.mask(loss?.lastWords ?? "").replace(/\.$/, "");
+  const last = isFirst && lastWords !== "" ? `; it last said: ${lastWords}` : "";
+  return new CallError("UNAVAILABLE", `${server} could not be connected to: ${why}${last}.`, {
+    cause,
+    ...(answered?.details !== undefined && { details: answered.details }),
+  });
 }
 
 /** The server answered, but not that it speaks the one revision that was asked for. */
@@ -223,6 +237,13 @@ function startFailureIn(error: unknown, { options }: SessionPlan): string | unde
     return isLine ? `${said}; command is the program alone, what follows it goes into args` : said;
   }
   return undefined;
+}
+
+/** Says in our own words what a server answered to the handshake. */
+function whyOf(error: CallError | undefined): string {
+  const rpcCode = isPlainObject(error?.details) ? error.details["rpcCode"] : undefined;
+  if (typeof rpcCode === "number") return `it answered the handshake with an error (${rpcCode})`;
+  return error?.code === "TIMEOUT" ? "it did not answer in time" : "the connection failed";
 }
 
 function reasonIn(error: unknown): string {

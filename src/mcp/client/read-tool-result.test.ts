@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { MCPResponseMeta } from "../../core/envelope/envelope.ts";
 import { isMarkedEnvelope, isResponseEnvelope } from "../../core/envelope/envelope.ts";
+import { ERROR_CODES } from "../../core/errors/error-codes.ts";
 import { type CallError, isCallError } from "../../core/errors/errors.ts";
 import { asJson } from "../../core/json/as-json.ts";
 import { toWire } from "../../core/wire/wire.ts";
@@ -195,12 +196,28 @@ describe("readToolResult, what Waybill says of its own results", () => {
       details: { by: "x" },
       retryable: true,
     };
-    const error = thrown(() => readToolResult(said(facts, { isError: true }), READING));
+    const result = said(facts, { isError: true });
+    const error = thrown(() => readToolResult(result, { ...READING, isTrusted: true }));
     expect(error).toMatchObject({
       code: "CONFLICT",
       message: "Taken.",
       details: { by: "x" },
       retryable: true,
+    });
+  });
+
+  it("X-11 a sentence of a server that is not trusted is its words, and no sentence of ours", () => {
+    const read = (details: unknown) => {
+      const facts = { outcome: "call-error", code: "CONFLICT", message: "Taken.", details };
+      return thrown(() => readToolResult(said(facts, { isError: true }), READING));
+    };
+    expect(read({ by: "x" })).toMatchObject({
+      message: ERROR_CODES.CONFLICT.message,
+      details: { by: "x", said: "Taken." },
+    });
+    expect(read(undefined).details).toEqual({ said: "Taken." });
+    expect(read({ said: "What stands behind it said this." }).details).toEqual({
+      said: "What stands behind it said this.",
     });
   });
 
@@ -292,7 +309,8 @@ describe("readToolResult, what Waybill says of its own results", () => {
       message: "x".repeat(100_000),
       details: "y".repeat(100_000),
     };
-    const error = thrown(() => readToolResult(said(facts, { isError: true }), READING));
+    const trusting = { ...READING, isTrusted: true };
+    const error = thrown(() => readToolResult(said(facts, { isError: true }), trusting));
     expect(error.message).toHaveLength(500);
     expect(error.details).toBe("[string of 100000 characters]");
     const { meta } = readToolResult(said({ ...facts, outcome: "tool-error" }, { isError: true }), READING);
@@ -308,7 +326,8 @@ describe("readToolResult, what Waybill says of its own results", () => {
     "X-4 the message of an error that is thrown has at most 500 characters, and none is hidden",
     (message, kept) => {
       const facts = { outcome: "call-error", code: "TIMEOUT", message };
-      expect(thrown(() => readToolResult(said(facts, { isError: true }), READING)).message).toBe(kept);
+      const trusting = { ...READING, isTrusted: true };
+      expect(thrown(() => readToolResult(said(facts, { isError: true }), trusting)).message).toBe(kept);
     },
   );
 

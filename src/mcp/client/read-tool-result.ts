@@ -13,6 +13,7 @@ import { recoverJson } from "../../core/result/recover-json.ts";
 import type { ReadResult, ResultReader } from "../../core/result/result-reader.ts";
 import type { AnySchema } from "../../core/schema/any-schema.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
+import { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { fromWire } from "../../core/wire/wire.ts";
 import { mapMCPContentBlocks } from "../map-content-blocks.ts";
 import {
@@ -44,6 +45,10 @@ export interface ResultReading {
   readonly isServed?: boolean | undefined;
   /** Codes the operation declares. @default none */
   readonly declared?: ReadonlySet<string> | undefined;
+  /** Whether sentences of the server are shown as if they were ours: its user says that it is Waybill and theirs. @default false */
+  readonly isTrusted?: boolean | undefined;
+  /** What of the server's words is passed on. @default all of them, and nothing is secret */
+  readonly secrets?: SourceSecrets | undefined;
 }
 
 type Found = Pick<ReadResult, "data" | "obtained" | "code" | "message" | "details" | "said">;
@@ -63,7 +68,7 @@ export function readToolResult(
   const parts = takeApart(result, reading.tool, whole);
   const { isError, content, meta } = parts;
   const outcome = isError ? readOutcomeFacts(meta, reading.declared ?? NONE) : undefined;
-  if (outcome?.outcome === "call-error") throw toCallErrorOf(outcome);
+  if (outcome?.outcome === "call-error") throw toCallErrorOf(outcome, reading);
   const found = findData(parts, reading, whole);
   const { data, obtained, said: written, ...published } = refine(found, parts);
   const said = (reading.isServed ? readSaid(meta, content) : undefined) ?? withKnownBlocks(written);
@@ -186,6 +191,11 @@ function isShown(data: unknown, { obtained }: Found, parts: Parts): boolean {
   return content.some((block) => textOf(block) === text);
 }
 
-function toCallErrorOf({ code = "", message, details, retryable, correctable }: OutcomeFacts): CallError {
-  return new CallError(code, message, { details, retryable, correctable });
+/** An error of another Waybill keeps its code and its details; its sentence is ours only where the server is trusted. */
+function toCallErrorOf(
+  { code = "", message, details, retryable, correctable }: OutcomeFacts,
+  { secrets = new SourceSecrets(), isTrusted }: ResultReading,
+): CallError {
+  const told = secrets.passDetails(details, isTrusted ? undefined : message);
+  return new CallError(code, isTrusted ? message : undefined, { details: told, retryable, correctable });
 }

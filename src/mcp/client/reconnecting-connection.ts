@@ -1,10 +1,12 @@
 import { CallError, isCallError } from "../../core/errors/errors.ts";
+import { saidIn } from "../../core/errors/source-words.ts";
 import { LONGEST_DELAY, monotonicNow } from "../../core/execution/deadline.ts";
+import type { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { checkRequestOptions } from "../option-checks.ts";
 import { tellAll } from "../tell-all.ts";
 import { Backoff } from "./backoff.ts";
 import { ChangeListener } from "./change-listener.ts";
-import { type McpConnectionOptions, nameServer } from "./connection-options.ts";
+import { type McpConnectionOptions, nameServer, secretsOf } from "./connection-options.ts";
 import type {
   McpConnection,
   McpConnectionEvent,
@@ -26,6 +28,7 @@ const CLOSED: McpConnectionState = { status: "closed" };
 
 /** A connection that is made again when it is lost; see `McpConnection`. */
 export class ReconnectingConnection implements McpConnection {
+  readonly secrets: SourceSecrets;
   readonly #options: McpConnectionOptions;
   readonly #serverName: string;
   readonly #limits: McpLimits;
@@ -43,11 +46,14 @@ export class ReconnectingConnection implements McpConnection {
   #changes: ChangeListener | undefined;
   #attempt: Promise<void> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** What the server said when the connection could not be made again. */
+  #said: string | undefined;
   #isLegacy = false;
   #ended: Promise<void> | undefined;
 
   constructor(options: McpConnectionOptions) {
     this.#options = options;
+    this.secrets = secretsOf(options);
     this.#serverName = nameServer(options);
     this.#limits = toMcpLimits(options.limits);
     this.#backoff = new Backoff(options.reconnect || {});
@@ -66,7 +72,9 @@ export class ReconnectingConnection implements McpConnection {
 
   /** Makes the first connection; rejects with a `CallError`, and is not tried again. */
   async open(): Promise<void> {
-    await this.#connect();
+    await this.#connect().catch((thrown: unknown) => {
+      throw this.secrets.maskError(thrown);
+    });
   }
 
   onEvent(listener: (event: McpConnectionEvent) => void): () => void {
@@ -81,6 +89,14 @@ export class ReconnectingConnection implements McpConnection {
     options: McpRequestOptions = {},
   ): Promise<Params> {
     checkRequestOptions(options);
+    try {
+      return await this.#request(method, params, options);
+    } catch (thrown) {
+      throw this.secrets.maskError(thrown);
+    }
+  }
+
+  async #request(method: string, params: Params | undefined, options: McpRequestOptions): Promise<Params> {
     const timeoutMs = options.timeoutMs ?? this.#options.timeoutMs ?? 60_000;
     const startedAt = monotonicNow();
     if (this.#session === undefined && this.#attempt !== undefined) {
@@ -180,7 +196,7 @@ export class ReconnectingConnection implements McpConnection {
     if (state.status === "down" && this.#backoff.failures === 1 && this.#options.reconnect !== false) {
       this.#startAttempt();
     }
-    throw toUnavailable({ reason }, this.#asked(method));
+    throw toUnavailable({ reason, said: this.#said }, this.#asked(method));
   }
 
   #connect(): Promise<void> {
@@ -195,13 +211,14 @@ export class ReconnectingConnection implements McpConnection {
     const session = await openSession({
       options: this.#options,
       serverName: this.#serverName,
+      secrets: this.secrets,
       limits: this.#limits,
       legacy: this.#isLegacy,
       isFirst: this.#facts === undefined,
       signal: this.#closing.signal,
       watcher: {
         onNotification: (method, params) => this.#emit({ type: "notification", method, params }),
-        onOddity: (message) => this.#emit({ type: "oddity", message }),
+        onOddity: (message) => this.#emit({ type: "oddity", message: this.secrets.mask(message) }),
         onLost: (lost, { reason, cause }) => this.#lose(lost, reason, cause),
         onStale: (stale) => void this.#renew(stale).catch(() => {}),
       },
@@ -212,8 +229,9 @@ export class ReconnectingConnection implements McpConnection {
     }
     // A process that does not know the newer revision is not asked again; a server behind a URL may be another one next time.
     this.#isLegacy = !session.isModern && !("url" in this.#options);
-    this.#facts = session.facts;
+    this.#facts = this.secrets.maskResult(session.facts);
     this.#session = session;
+    this.#said = undefined;
     await this.#restore(session);
     if (this.#session === session) this.#setState({ status: "ready" });
   }
@@ -233,7 +251,7 @@ export class ReconnectingConnection implements McpConnection {
   }
 
   #noteFailure(error: unknown): void {
-    const said = toPlainLine(error instanceof Error ? error.message : String(error), 300);
+    const said = toPlainLine(this.secrets.mask(error instanceof Error ? error.message : String(error)), 300);
     this.#emit({
       type: "oddity",
       message: `Something asked for earlier could not be taken up again: ${said}`,
@@ -264,10 +282,8 @@ export class ReconnectingConnection implements McpConnection {
   #wait(error: unknown, livedMs: number): void {
     if (this.#closing.signal.aborted) return;
     clearTimeout(this.#timer);
-    const reason = toPlainLine(error instanceof Error ? error.message : String(error), 500).replace(
-      /\.$/,
-      "",
-    );
+    const reason = this.#reasonOf(error);
+    this.#said = isCallError(error) ? saidIn(error.details) : undefined;
     if (this.#options.reconnect === false) {
       this.#setState({ status: "down", reason, retryAt: Number.POSITIVE_INFINITY });
       return;
@@ -277,6 +293,15 @@ export class ReconnectingConnection implements McpConnection {
     this.#setState({ status: "down", reason, retryAt: Date.now() + delay });
   }
 
+  /** Sentences of ours alone; whatever else it is stays in the cause. */
+  #reasonOf(error: unknown): string {
+    if (!isCallError(error)) return "the connection could not be made again";
+    const message = error.message.startsWith(`${this.#serverName} `)
+      ? `it ${error.message.slice(this.#serverName.length + 1)}`
+      : error.message;
+    return toPlainLine(message, 500).replace(/\.$/, "");
+  }
+
   #startAttempt(): void {
     clearTimeout(this.#timer);
     if (this.#session !== undefined || this.#attempt !== undefined || this.#closing.signal.aborted) return;
@@ -284,7 +309,7 @@ export class ReconnectingConnection implements McpConnection {
   }
 
   #asked(method: string) {
-    return { method, server: this.#serverName };
+    return { method, server: this.#serverName, secrets: this.secrets };
   }
 
   #setState(state: McpConnectionState): void {

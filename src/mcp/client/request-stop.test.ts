@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { RequestStop } from "./request-stop.ts";
 
-const asked = { method: "tools/call", server: "MCP server x" };
+const asked = { method: "tools/call", server: "MCP server x", secrets: new SourceSecrets() };
 
 describe("RequestStop", () => {
   it("Mcp: names whole milliseconds", () => {

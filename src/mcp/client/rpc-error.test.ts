@@ -1,9 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { isUnknownTool } from "./is-unknown-tool.ts";
 import { codeOfStatus, fromRpcError, toRpcError } from "./rpc-error.ts";
 
 const server = "MCP server x";
+const secrets = new SourceSecrets();
 
 describe("JSON-RPC errors", () => {
   it.each([
@@ -15,12 +17,12 @@ describe("JSON-RPC errors", () => {
     [-32000, "tools/call", {}, "EXECUTION_ERROR"],
     [7, "tools/call", {}, "EXECUTION_ERROR"],
   ])("RE-23 turns %i of %s into the code of the table", (code, method, params, expected) => {
-    expect(fromRpcError({ code, message: "m" }, { method, params, server }).code).toBe(expected);
+    expect(fromRpcError({ code, message: "m" }, { method, params, server, secrets }).code).toBe(expected);
   });
 
   it("RE-23 takes -32602 for a missing resource or prompt where it is named", () => {
-    const read = { method: "resources/read", params: { uri: "a://b" }, server };
-    const prompt = { method: "prompts/get", params: { name: "p" }, server };
+    const read = { method: "resources/read", params: { uri: "a://b" }, server, secrets };
+    const prompt = { method: "prompts/get", params: { name: "p" }, server, secrets };
     const error = { code: -32602, message: "Resource not found", data: { uri: "a://b" } };
     expect(fromRpcError(error, read).code).toBe("NOT_FOUND");
     expect(fromRpcError({ ...error, data: { uri: "a://c" } }, read).code).toBe("VALIDATION_ERROR");
@@ -30,49 +32,59 @@ describe("JSON-RPC errors", () => {
 
   it.each(["TOO_LARGE", "OUTPUT_INVALID"])("RE-23 knows %s of our own transport", (waybill) => {
     const error = { code: -32603, message: "", data: { waybill } };
-    expect(fromRpcError(error, { method: "tools/call", server }).code).toBe(waybill);
+    expect(fromRpcError(error, { method: "tools/call", server, secrets }).code).toBe(waybill);
   });
 
-  it("RE-23 keeps the server's words out of the error, but for its cause", () => {
-    const error = { code: -32000, message: "SECRET", data: { path: "SECRET" } };
-    const made = fromRpcError(error, { method: "tools/call", server });
-    expect(made.cause).toBe(error);
-    expect(JSON.stringify(made)).not.toContain("SECRET");
-    expect(made.details).toEqual({ rpcCode: -32000 });
+  it("X-11 passes the server's message on as its words, and the rest of its error in the cause alone", () => {
+    for (const code of [-32000, -32602, -32603, 7]) {
+      const error = { code, message: "The \u202Eshelf\u001b[2J broke.", data: { path: "DATA" } };
+      const made = fromRpcError(error, { method: "tools/call", server, secrets });
+      expect(made.cause).toBe(error);
+      expect(made.details).toEqual({ rpcCode: code, said: "The shelf broke." });
+      expect(made.message).not.toContain("shelf");
+      expect(JSON.stringify(made)).not.toContain("DATA");
+    }
   });
 
-  it("RE-23 says what is wrong with an input in the server's words, cleaned and bounded", () => {
-    const error = { code: -32602, message: `\u001b[2J${"x".repeat(10_000)}`, data: { "\u200bk": "\u202ev" } };
-    const made = fromRpcError(error, { method: "tools/call", server });
-    expect(made.message).toBe(
-      `MCP server x answered tools/call with an error (-32602): ${"x".repeat(300)}….`,
-    );
-    const details = made.details as { message: string; data: unknown };
-    expect(details.message).toHaveLength(501);
-    expect(details.data).toEqual({ k: "v" });
-    expect(made.cause).toBe(error);
+  it("X-11 passes on 1,000 characters of them, and not one more", () => {
+    const saidOf = (message: string) =>
+      fromRpcError({ code: -32602, message }, { method: "tools/call", server, secrets }).details;
+    expect(saidOf("x".repeat(1_000))).toEqual({ rpcCode: -32602, said: "x".repeat(1_000) });
+    expect(saidOf("x".repeat(1_001))).toEqual({ rpcCode: -32602, said: `${"x".repeat(999)}…` });
+    expect(saidOf("\u0007 ")).toEqual({ rpcCode: -32602 });
+  });
+
+  it("X-11 passes nothing on where that is turned off", () => {
+    const silent = new SourceSecrets(undefined, { said: false });
+    const made = fromRpcError({ code: 1, message: "m" }, { method: "tools/call", server, secrets: silent });
+    expect(made.details).toEqual({ rpcCode: 1 });
   });
 
   it("RE-23 names the tool, cleaned and cut", () => {
     const told = (code: number, name: unknown, message = "m") =>
-      fromRpcError({ code, message }, { method: "tools/call", params: { name }, server }).message;
+      fromRpcError({ code, message }, { method: "tools/call", params: { name }, server, secrets }).message;
     expect(told(-32602, "get_x", "Unknown tool: get_x")).toBe('MCP server x does not know the tool "get_x".');
     expect(told(-32601, "get_x")).toBe('MCP server x does not know the tool "get_x".');
-    expect(told(-32602, "get_x", "\u001b[1mq is\nmissing.")).toBe(
-      'MCP server x does not take this input for the tool "get_x": q is missing.',
+    expect(told(-32602, "get_x", "q is missing.")).toBe(
+      'MCP server x does not take this input for the tool "get_x".',
     );
     expect(told(-32602, "get_x", "")).toBe('MCP server x does not take this input for the tool "get_x".');
     expect(told(-32000, "g\u202e")).toBe(
       'MCP server x answered a call of the tool "g" with an error (-32000).',
     );
     expect(told(-32602, "n".repeat(10_000)).length).toBeLessThan(300);
-    expect(told(-32602, 7)).toBe("MCP server x answered tools/call with an error (-32602): m.");
+    expect(told(-32602, 7)).toBe("MCP server x answered tools/call with an error (-32602).");
   });
 
   it("RE-23 makes a CallError of anything that stands where an error should", () => {
     fc.assert(
       fc.property(fc.anything(), (value) => {
-        const made = fromRpcError(toRpcError(value), { method: "tools/call", params: { name: "a" }, server });
+        const made = fromRpcError(toRpcError(value), {
+          method: "tools/call",
+          params: { name: "a" },
+          server,
+          secrets,
+        });
         expect(JSON.parse(JSON.stringify(made))).toHaveProperty("code");
       }),
     );

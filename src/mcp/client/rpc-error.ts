@@ -1,7 +1,7 @@
 import type { ErrorCode } from "../../core/errors/error-codes.ts";
-import { toErrorDetails } from "../../core/errors/error-details.ts";
 import { CallError } from "../../core/errors/errors.ts";
-import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import type { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { isUnknownTool } from "./is-unknown-tool.ts";
 import { toPlainLine } from "./plain-line.ts";
 
@@ -18,6 +18,8 @@ export interface AskedOfServer {
   readonly params?: Readonly<Record<string, unknown>> | undefined;
   /** How people know the server. */
   readonly server: string;
+  /** What of its words is passed on. */
+  readonly secrets: SourceSecrets;
 }
 
 /** JSON-RPC codes that say more than "it failed"; every other one is an `EXECUTION_ERROR`. */
@@ -43,42 +45,27 @@ export function toRpcError(value: unknown): RpcError {
   };
 }
 
-/**
- * Turns a JSON-RPC error into a `CallError`. The server's words stay in `cause`; where they say how to correct the input they are
- * in the message and in `details` too, cleaned and bounded.
- */
+/** Turns a JSON-RPC error into a `CallError`: a sentence of ours, and the server's message as its words in `details.said`. */
 export function fromRpcError(error: RpcError, asked: AskedOfServer): CallError {
   const code = codeOf(error, asked);
   return new CallError(code, describe(code, error, asked), {
-    cause: error,
-    details: { rpcCode: error.code, ...(code === "VALIDATION_ERROR" && said(error)) },
+    cause: asked.secrets.maskAll(error),
+    details: { rpcCode: error.code, ...asked.secrets.saying(error.message) },
     stack: false,
   });
 }
 
-/** Characters of the server's words in a message. */
-const SAID_LENGTH = 300;
-
 function describe(code: ErrorCode, error: RpcError, { method, params, server }: AskedOfServer): string {
   const tool = method === "tools/call" ? toPlainLine(params?.["name"], 200) : "";
-  const words = code === "VALIDATION_ERROR" ? toPlainLine(error.message, SAID_LENGTH).replace(/\.$/, "") : "";
-  const why = words === "" ? "" : `: ${words}`;
-  if (tool === "") return `${server} answered ${method} with an error (${error.code})${why}.`;
+  if (tool === "") return `${server} answered ${method} with an error (${error.code}).`;
   switch (code) {
     case "OPERATION_NOT_FOUND":
       return `${server} does not know the tool "${tool}".`;
     case "VALIDATION_ERROR":
-      return `${server} does not take this input for the tool "${tool}"${why}.`;
+      return `${server} does not take this input for the tool "${tool}".`;
     default:
       return `${server} answered a call of the tool "${tool}" with an error (${error.code}).`;
   }
-}
-
-function said({ message, data }: RpcError): Readonly<Record<string, unknown>> {
-  return {
-    message: toPlainLine(message),
-    ...(data !== undefined && { data: cleanCopy(toErrorDetails(data)) }),
-  };
 }
 
 function codeOf(error: RpcError, asked: AskedOfServer): ErrorCode {
@@ -121,13 +108,4 @@ export function codeOfStatus(status: number): ErrorCode {
   const key = String(status);
   if (Object.hasOwn(STATUS_CODES, key)) return STATUS_CODES[key] as ErrorCode;
   return status >= 500 || (status >= 300 && status < 400) ? "UNAVAILABLE" : "EXECUTION_ERROR";
-}
-
-function cleanCopy(value: unknown): unknown {
-  if (typeof value === "string") return toPlainLine(value, 8_192);
-  if (Array.isArray(value)) return value.map(cleanCopy);
-  if (!isPlainObject(value)) return value;
-  const copy: Record<string, unknown> = {};
-  for (const [key, member] of Object.entries(value)) setOwn(copy, toPlainLine(key, 200), cleanCopy(member));
-  return copy;
 }

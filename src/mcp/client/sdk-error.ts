@@ -2,6 +2,7 @@ import {
   InsufficientScopeError,
   OAuthClientFlowError,
   OAuthError,
+  ProtocolError,
   SdkError,
   SdkErrorCode,
   SdkHttpError,
@@ -9,6 +10,8 @@ import {
 } from "@modelcontextprotocol/client";
 import type { ErrorCode } from "../../core/errors/error-codes.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
+import { wordsIn } from "../../core/errors/source-words.ts";
+import { parseJsonTextOrNone } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { type AskedOfServer, codeOfStatus, fromRpcError, toRpcError } from "./rpc-error.ts";
 
@@ -19,9 +22,10 @@ export function fromSdkError(error: unknown, asked: AskedOfServer): CallError {
   const rpc = rpcErrorIn(error);
   if (rpc !== undefined) return fromRpcError(rpc, asked);
   const { code, what, details } = describe(error);
+  const told = { ...details, ...asked.secrets.saying(wordsOf(error)) };
   return new CallError(code, `${asked.server} could not be asked ${asked.method}: ${what}.`, {
     cause: error,
-    ...(details === undefined ? {} : { details }),
+    ...(Object.keys(told).length > 0 && { details: told }),
   });
 }
 
@@ -47,7 +51,7 @@ function callErrorIn(error: unknown): CallError | undefined {
 interface Described {
   readonly code: ErrorCode;
   readonly what: string;
-  readonly details?: unknown;
+  readonly details?: Readonly<Record<string, unknown>>;
 }
 
 const AUTHENTICATE: Described = {
@@ -123,8 +127,11 @@ function reasonOf(error: unknown): string {
   return "the connection failed";
 }
 
-/** Some servers send a JSON-RPC error with an HTTP status of its own. */
+/** A JSON-RPC error that the SDK has read, such as the answer to a handshake, or one that came with an HTTP status of its own. */
 function rpcErrorIn(error: unknown): ReturnType<typeof toRpcError> | undefined {
+  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    if (at instanceof ProtocolError) return toRpcError({ ...at, message: at.message });
+  }
   if (!(error instanceof SdkHttpError) || error.status !== 400) return undefined;
   try {
     const body: unknown = JSON.parse(textOf(error));
@@ -133,6 +140,13 @@ function rpcErrorIn(error: unknown): ReturnType<typeof toRpcError> | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** What the server said in the body of an HTTP error. */
+function wordsOf(error: unknown): string | undefined {
+  if (error instanceof TokenRefused) return error.message;
+  const text = error instanceof SdkHttpError ? textOf(error) : "";
+  return text === "" ? undefined : wordsIn(parseJsonTextOrNone(text) ?? text);
 }
 
 function textOf(error: SdkHttpError): string {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { statSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
 import { type ChildEnvOptions, childEnv } from "./child-env.ts";
-import { toVisibleText } from "./visible-text.ts";
+import { programOf } from "./connection-options.ts";
 
 /** A child all of whose streams are pipes. */
 export type PipedChild = ChildProcessByStdio<Writable, Readable, Readable>;
@@ -45,19 +45,18 @@ export async function whenSpawned(child: PipedChild, options: SpawnOptions): Pro
 
 function toStartError(cause: unknown, { command, cwd, platform = process.platform }: SpawnOptions): Error {
   const reason = folderProblem(cwd) ?? programProblem(cause, platform);
-  return new Error(`Cannot start ${JSON.stringify(toVisibleText(command))}: ${reason}.`, { cause });
+  return new Error(`Cannot start ${JSON.stringify(programOf(command))}: ${reason}.`, { cause });
 }
 
 function folderProblem(cwd: string | undefined): string | undefined {
   if (cwd === undefined) return undefined;
-  const shown = JSON.stringify(toVisibleText(cwd));
   try {
-    return statSync(cwd).isDirectory() ? undefined : `its working directory ${shown} is not a directory`;
+    return statSync(cwd).isDirectory() ? undefined : "its working directory is not a directory";
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     return code === "ENOENT"
-      ? `its working directory ${shown} does not exist`
-      : `its working directory ${shown} cannot be used (${code})`;
+      ? "its working directory does not exist"
+      : `its working directory cannot be used (${code})`;
   }
 }
 
@@ -66,7 +65,7 @@ const WINDOWS_HINT =
   'on Windows a command such as npx is a .cmd file, which cannot be started directly: use "cmd" with the arguments "/c", "npx", …';
 
 function programProblem(cause: unknown, platform: NodeJS.Platform): string {
-  const { code, message } = cause as NodeJS.ErrnoException;
+  const { code = "of an unknown kind" } = cause as NodeJS.ErrnoException;
   if (platform === "win32" && (code === "ENOENT" || code === "EINVAL")) {
     return `there is no such program (${code}); ${WINDOWS_HINT}`;
   }
@@ -76,6 +75,6 @@ function programProblem(cause: unknown, platform: NodeJS.Platform): string {
     case "EACCES":
       return "it may not be executed (EACCES)";
     default:
-      return toVisibleText(message);
+      return `it cannot be run (${code})`;
   }
 }

@@ -13,6 +13,8 @@ export interface StreamRun {
   readonly limit: number;
   /** Ends it from outside. @default it ends by itself or by leaving the loop */
   readonly signal?: AbortSignal | undefined;
+  /** Masks what is secret in a value. @default values are given as they come */
+  mask?(envelope: ResponseEnvelope): ResponseEnvelope;
   /** Runs the call until it is over; rejects with a `CallError`. */
   run(
     onProgress: (progress: Readonly<Record<string, unknown>>) => void,
@@ -80,7 +82,7 @@ export class ToolStream implements AsyncIterableIterator<Value, undefined> {
   #hear(progress: Readonly<Record<string, unknown>>): void {
     if (this.#over) return;
     try {
-      const value = readYield(progress);
+      const value = readYield(progress, (envelope) => this.#stream.mask?.(envelope) ?? envelope);
       if (value === undefined) return;
       if (this.#waiting.length >= this.#stream.limit) throw tooSlow(this.#stream.limit);
       this.#waiting.push(value);
@@ -107,7 +109,10 @@ function tooSlow(limit: number): CallError {
 }
 
 /** The value in a progress notification; nothing in one that is about something else. */
-function readYield(progress: Readonly<Record<string, unknown>>): Value | undefined {
+function readYield(
+  progress: Readonly<Record<string, unknown>>,
+  mask: (envelope: ResponseEnvelope) => ResponseEnvelope,
+): Value | undefined {
   const meta = progress["_meta"];
   if (!isPlainObject(meta) || !Object.hasOwn(meta, YIELD_META_KEY)) return undefined;
   const text = meta[YIELD_META_KEY];
@@ -117,11 +122,12 @@ function readYield(progress: Readonly<Record<string, unknown>>): Value | undefin
   const { cursor, sequence: _counted, ...facts }: ResultFacts = told.waybill ?? {};
   const isMcp = told.source === "mcp";
   // What it says of itself is not taken over: it came from an MCP server, whoever made it there.
-  const envelope = mcpEnvelope(data, {
+  const given = mcpEnvelope(data, {
     isError: told.isError === true,
     content: isMcp ? told.content : [],
     ...(isMcp && Object.hasOwn(told, "structuredContent") && { structuredContent: told.structuredContent }),
     waybill: facts,
   });
+  const envelope = mask(given);
   return cursor === undefined ? envelope : withCursor(envelope, cursor);
 }

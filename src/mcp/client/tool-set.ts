@@ -88,6 +88,7 @@ export class ToolSet {
       mirrorsParams: "url" in options && connection.server.protocolVersion >= "2026",
       known: new Map([...before.tools, ...before.unapproved]),
       signal: this.#stopping.signal,
+      secrets: connection.secrets,
       handlerFor: (plan) => this.#handlerFor(plan),
     });
     const tooLarge = oversized.map(({ name, reason }) => ({ tool: name || "without a name", reason }));
@@ -112,7 +113,7 @@ export class ToolSet {
     const { metadata, ...request } = options;
     const { reader, recoverJson, timeoutMs } = this.#given.options;
     return await this.#run(
-      plan ?? { name: tool, reading: { tool, reader, recoverJson } },
+      plan ?? { name: tool, reading: { tool, reader, recoverJson, secrets: this.#given.connection.secrets } },
       { input, metadata },
       { timeoutMs, ...request },
     );
@@ -122,14 +123,8 @@ export class ToolSet {
     const { connection, limits, options, warn } = this.#given;
     const request = { timeoutMs: options.timeoutMs };
     try {
-      return await listPages(connection, {
-        method: "tools/list",
-        field: "tools",
-        limits,
-        request,
-        warn,
-        onOversized,
-      });
+      const question = { method: "tools/list", field: "tools", limits, request, warn, onOversized };
+      return connection.secrets.maskResult(await listPages(connection, question));
     } catch (thrown) {
       // A server without tools need not know the question.
       const isWithout = connection.server.capabilities["tools"] === undefined;
@@ -150,6 +145,7 @@ export class ToolSet {
     return new ToolStream({
       limit: this.#given.limits.waitingValues,
       signal: options.signal,
+      mask: (envelope) => this.#given.connection.secrets.maskEnvelope(envelope),
       run: (onProgress, signal) =>
         this.#run(plan, toCall(plan, input, context), { ...options, onProgress, signal }),
     });
@@ -165,12 +161,24 @@ export class ToolSet {
     const request = { ...call, tool: name, inputSchema, wrapsInput };
     const { connection, warn } = this.#given;
     const until = options.timeoutMs === undefined ? undefined : monotonicNow() + options.timeoutMs;
-    const result = await callTool(connection, request, options);
-    if (!reading.isServed || plan.streams) return readToolResult(result, reading);
-    const timeoutMs = until === undefined ? undefined : Math.max(0, until - monotonicNow());
-    const fetching = { tool: name, request: { signal: options.signal, timeoutMs }, warn };
-    const { result: read, whole } = await withWhole(connection, result, fetching);
-    return readToolResult(read, reading, whole);
+    const { secrets } = connection;
+    const result = await callTool(connection, request, plan.streams ? options : this.#maskProgress(options));
+    try {
+      if (!reading.isServed || plan.streams) return secrets.maskEnvelope(readToolResult(result, reading));
+      const timeoutMs = until === undefined ? undefined : Math.max(0, until - monotonicNow());
+      const fetching = { tool: name, request: { signal: options.signal, timeoutMs }, warn };
+      const { result: read, whole } = await withWhole(connection, result, fetching);
+      return secrets.maskEnvelope(readToolResult(read, reading, whole));
+    } catch (thrown) {
+      throw secrets.maskError(thrown);
+    }
+  }
+
+  #maskProgress(options: McpRequestOptions): McpRequestOptions {
+    const { onProgress } = options;
+    const { secrets } = this.#given.connection;
+    if (onProgress === undefined) return options;
+    return { ...options, onProgress: (progress) => onProgress(secrets.maskResult(progress)) };
   }
 
   /** Says once what is wrong with a tool, however often it is listed; of many, with the first ones. */

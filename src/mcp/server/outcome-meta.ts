@@ -1,4 +1,5 @@
 import type { PageFacts } from "../../core/envelope/response-meta.ts";
+import { saidIn, withoutSaid } from "../../core/errors/source-words.ts";
 import { toJsonTextOrNone } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { type CallToolResult, RESULT_META_KEY } from "../../core/result/call-tool-result.ts";
@@ -22,7 +23,11 @@ export function withFacts(result: CallToolResult, facts: Readonly<Record<string,
 }
 
 function factsOf({ outcome }: EndedCall, result: CallToolResult): Record<string, unknown> | undefined {
-  if ("error" in outcome) return { outcome: "call-error", ...outcome.error.toJSON() };
+  if ("error" in outcome) {
+    const { details, ...told } = outcome.error.toJSON();
+    const shown = keepsWordsBack(result) ? withoutSaid(details) : details;
+    return { outcome: "call-error", ...told, ...(shown !== undefined && { details: shown }) };
+  }
   const { data, meta } = outcome.envelope;
   const { code, message, details, page } = meta.waybill ?? {};
   if (meta.isError !== true) {
@@ -42,6 +47,13 @@ function factsOf({ outcome }: EndedCall, result: CallToolResult): Record<string,
 function writtenPage({ next, input }: PageFacts): PageFacts {
   const isWritten = input !== undefined && toJsonTextOrNone(input) !== undefined;
   return { ...(next !== undefined && { next }), ...(isWritten && { input }) };
+}
+
+/** The tiered envelope says of errors only what its server lets through; what it keeps back is not said beside it either. */
+function keepsWordsBack({ structuredContent }: CallToolResult): boolean {
+  const error = isPlainObject(structuredContent) ? structuredContent["error"] : undefined;
+  if (!isPlainObject(error) || !Object.hasOwn(error, "error_details")) return false;
+  return saidIn(error["error_details"]) === undefined;
 }
 
 /** The wire form of data: where JSON alone would change it, or where it is nowhere else to be seen. */

@@ -1,6 +1,7 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
 import type { MCPResponseMeta, ResponseEnvelope, SaidFacts } from "../../core/envelope/response-meta.ts";
 import type { CallError } from "../../core/errors/errors.ts";
+import { quoteSaid, saidIn, withoutSaid } from "../../core/errors/source-words.ts";
 import { asJson } from "../../core/json/as-json.ts";
 import { toJsonTextOrNone } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
@@ -172,8 +173,11 @@ interface Reason {
 
 function sayWhy({ code, message, details }: Reason): string {
   const first = code === undefined ? message : `${message} [${code}]`;
-  const written = details === undefined ? undefined : (issueLines(details) ?? toJsonTextOrNone(details));
-  return written === undefined ? first : `${first}\n${written}`;
+  const said = saidIn(details);
+  const others = withoutSaid(details);
+  const written = others === undefined ? undefined : (issueLines(others) ?? toJsonTextOrNone(others));
+  const lines = [first, written, said === undefined ? undefined : quoteSaid(said)];
+  return lines.filter((line) => line !== undefined).join("\n");
 }
 
 /** Says the issues of a schema one by one, each with its pointer. */

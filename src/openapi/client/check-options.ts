@@ -1,5 +1,6 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { checkNames, checkOption } from "../../core/options/check-options.ts";
+import { checkPassedOn } from "../../core/secrets/source-secrets.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
 import type {
   DocumentLimits,
@@ -25,6 +26,9 @@ const OWN = Object.keys({
   trace: true,
   overlay: true,
   limits: true,
+  said: true,
+  maskResults: true,
+  secrets: true,
   onWarning: true,
 } satisfies Record<Exclude<keyof OpenApiOptions, keyof TransportOptions>, true>);
 
@@ -71,6 +75,7 @@ export function checkOpenApiOptions(document: unknown, options: OpenApiOptions):
       'namespace must be letters, digits, "_" and "-", at most 64: the first part of every operation\'s id.',
     );
   }
+  checkPassedOn(options);
   checkOption("keepIds", keepIds, "true or false", typeof keepIds === "boolean");
   checkOption("trace", trace, "true or false", typeof trace === "boolean");
   checkOption("onWarning", onWarning, "a function", typeof onWarning === "function");

@@ -1,3 +1,6 @@
+import { collectOptionSecrets } from "../../core/secrets/collect-secrets.ts";
+import { SecretMask } from "../../core/secrets/secret-mask.ts";
+import { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { createAuthorizer } from "./auth/authorizer.ts";
 import { trustedTokenHosts } from "./auth/token-address.ts";
 import { TokenSources } from "./auth/token-sources.ts";
@@ -27,45 +30,57 @@ export async function fromOpenApi(
   options: OpenApiOptions,
 ): Promise<OpenApiSource> {
   checkOpenApiOptions(document, options);
-  const warn = warner(options);
+  const secrets = secretsOf(options);
+  const tell = warner(options);
+  const warn = (message: string, cause?: unknown): void => tell(secrets.mask(message), cause);
   const transport = createTransport({ ...options, trusted: trustedHosts(document, options) });
   const tokens = new TokenSources((request, sending) => transport.send(request, sending), warn);
   const overlays = [options.overlay ?? []].flat();
   const fetchText = createDocumentReader(document, options);
   const read = async () => {
     const api = await readApi(document, { overlays, limits: options.limits ?? {}, fetchText, warn });
-    return importApi(api, overlays, { transport, tokens, options, warn });
+    return importApi(api, overlays, { transport, tokens, options, secrets, warn });
   };
   try {
     return new LiveSource({ transport, first: await read(), read, warn });
   } catch (thrown) {
     await transport.close();
-    throw thrown;
+    throw secrets.maskError(thrown);
   }
+}
+
+/** The credentials among the options. */
+function secretsOf(options: OpenApiOptions): SourceSecrets {
+  const known = new SecretMask();
+  const { auth, headers, baseUrl, serverVariables } = options;
+  collectOptionSecrets({ auth, headers, baseUrl, serverVariables }, ["openapi", ""], known);
+  return new SourceSecrets(known, options);
 }
 
 interface Surroundings {
   readonly transport: Transport;
   readonly tokens: TokenSources;
   readonly options: OpenApiOptions;
+  readonly secrets: SourceSecrets;
   warn(message: string, cause?: unknown): void;
 }
 
 function importApi(
   api: DescribedApi,
   overlays: readonly OpenApiOverlay[],
-  { transport, tokens, options, warn }: Surroundings,
+  { transport, tokens, options, secrets, warn }: Surroundings,
 ): ImportedApi {
   const own = ownOrigins(api, options);
   const origins = (origin: string) => own.has(origin);
-  const authorizer = createAuthorizer(api, { auth: options.auth, origins, tokens, warn });
+  const authorizer = createAuthorizer(api, { auth: options.auth, origins, tokens, secrets, warn });
   if (options.auth !== undefined && Object.keys(api.schemes).length > 0 && !api.asksForCredentials) {
     warn(
       "auth is never sent: no operation of the document asks for credentials. " +
         'Add them with an overlay, such as { document: { security: [{ "scheme": [] }] } }.',
     );
   }
-  const settings: ImportSettings = { transport, authorizer, options, location: api.location, origins };
+  const { location } = api;
+  const settings: ImportSettings = { transport, authorizer, options, secrets, location, origins };
   const operations = new Map<string, ImportedOperation>();
   for (const described of api.operations) {
     if (isOwnEndpoint(described.waybill)) continue;

@@ -1,4 +1,5 @@
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
+import type { PassedOn } from "../../core/secrets/source-secrets.ts";
 import type { AuthOptions } from "./auth/credentials.ts";
 
 /** How the pages of an operation are asked for. */
@@ -119,7 +120,7 @@ export interface RetryOptions {
 }
 
 /** How an API is imported and called. */
-export interface OpenApiOptions extends TransportOptions {
+export interface OpenApiOptions extends TransportOptions, PassedOn {
   /** The first part of every operation's id. */
   readonly namespace: string;
   /** Gives operations of a document that Waybill wrote their own ids back, namespaces included. @default false */

@@ -5,6 +5,7 @@ import { signalIfAny } from "../../core/execution/call-context.ts";
 import type { OperationContext } from "../../core/operation/operation-context.ts";
 import { withCursor } from "../../core/operation/with-cursor.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
+import type { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { isSequence, parseMediaType } from "../media-types.ts";
 import type { Authorizer } from "./auth/authorizer.ts";
 import type { OutgoingRequest, RequestDraft, Transport } from "./http-message.ts";
@@ -25,6 +26,8 @@ export interface ImportSettings {
   readonly transport: Transport;
   readonly authorizer: Authorizer;
   readonly options: OpenApiOptions;
+  /** What of the API's words is passed on, and what is masked in its answers. */
+  readonly secrets: SourceSecrets;
   /** Where the document was read from. */
   readonly location: URL | undefined;
   /** Whether credentials and headers may go to an origin. */
@@ -81,6 +84,15 @@ export class OperationCaller {
 
   /** Sends a request and reads the response. */
   async call(input: unknown, context: OperationContext): Promise<ResponseEnvelope> {
+    const { secrets } = this.#settings;
+    try {
+      return secrets.maskEnvelope(await this.#call(input, context));
+    } catch (thrown) {
+      throw secrets.maskError(thrown);
+    }
+  }
+
+  async #call(input: unknown, context: OperationContext): Promise<ResponseEnvelope> {
     const { plan, read, paging } = this.#ready();
     const { transport, authorizer } = this.#settings;
     const signal = signalIfAny(context) ?? NEVER;
@@ -108,8 +120,14 @@ export class OperationCaller {
     };
     const { eventBytes } = options.limits ?? {};
     const items = streamItems(open, { plan, read, reading: { ...this.#reading(), eventBytes } });
-    for await (const { envelope, cursor } of items) {
-      yield cursor === undefined ? envelope : withCursor(envelope, cursor);
+    const { secrets } = this.#settings;
+    try {
+      for await (const { envelope, cursor } of items) {
+        const masked = secrets.maskEnvelope(envelope);
+        yield cursor === undefined ? masked : withCursor(masked, cursor);
+      }
+    } catch (thrown) {
+      throw secrets.maskError(thrown);
     }
   }
 
@@ -153,8 +171,9 @@ export class OperationCaller {
 
   /** How responses are read; words of a server are believed where the user says that it is Waybill and theirs. */
   #reading() {
-    const { allowUndelimited = false, keepIds = false } = this.#settings.options;
-    return { operationId: this.#operation.id, declared: this.#declared, allowUndelimited, trusted: keepIds };
+    const { options, secrets } = this.#settings;
+    const { allowUndelimited = false, keepIds: trusted = false } = options;
+    return { operationId: this.#operation.id, declared: this.#declared, allowUndelimited, trusted, secrets };
   }
 
   #findPaging(plan: OperationPlan): Paging | undefined {

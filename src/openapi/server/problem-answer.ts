@@ -2,6 +2,7 @@ import type { ResponseEnvelope, SaidFacts } from "../../core/envelope/envelope.t
 import { ERROR_CODES, isErrorCode } from "../../core/errors/error-codes.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import { toProblem } from "../../core/errors/problem.ts";
+import { saidIn, toSaid } from "../../core/errors/source-words.ts";
 import type { JsonValue } from "../../core/json/json-value.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { textOf } from "../../core/result/call-tool-result.ts";
@@ -61,19 +62,22 @@ export function toolErrorStatus({ meta }: ResponseEnvelope): number {
 
 function toolErrorProblem(envelope: ResponseEnvelope, requestId: string): ProblemBody {
   const { code, message, details, said } = envelope.meta.waybill ?? {};
+  const shownDetails = withWords(details, envelope);
   const told = {
     ...(code !== undefined && { code }),
     ...(message !== undefined && { message }),
     ...(details !== undefined && { details: toWire(details, { code: "OUTPUT_INVALID", errors: false }) }),
   };
-  const { message: _, ...shown } = told;
   return {
     ...TOOL_ERROR,
     status: toolErrorStatus(envelope),
     detail: message ?? said?.summary ?? reasonIn(envelope) ?? TOOL_ERROR.title,
     instance: instanceOf(requestId),
     ...adviceOf(code, said?.recoverable),
-    ...shown,
+    ...(code !== undefined && { code }),
+    ...(shownDetails !== undefined && {
+      details: toWire(shownDetails, { code: "OUTPUT_INVALID", errors: false }),
+    }),
     ...(said !== undefined && adviceMembers(said)),
     waybill: {
       outcome: "tool-error",
@@ -109,10 +113,18 @@ function adviceMembers(said: SaidFacts): Record<string, JsonValue> {
   };
 }
 
-/** What an operation that gave no message says for people. */
+/** What an operation of ours that gave no message says for people. */
 function reasonIn({ data, meta }: ResponseEnvelope): string | undefined {
-  const reason = textIn(data) || (meta.source === "mcp" ? textIn(meta.content) : "");
+  const reason = meta.source === "local" ? textIn(data) : "";
   return reason === "" ? undefined : cutText(reason, MOST_DETAIL);
+}
+
+/** What a source wrote about its error is not ours to say in `detail`: it stands among the details, as its words. */
+function withWords(details: unknown, { data, meta }: ResponseEnvelope): unknown {
+  if (meta.source === "local" || saidIn(details) !== undefined) return details;
+  const said = toSaid(textIn(meta.source === "mcp" ? meta.content : data) || textIn(data), (text) => text);
+  if (said === undefined || (details !== undefined && !isPlainObject(details))) return details;
+  return { ...details, said };
 }
 
 /** A text, or that of blocks. */

@@ -1,8 +1,8 @@
 import { Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { CallError } from "../../../core/errors/errors.ts";
+import { SecretMask } from "../../../core/secrets/secret-mask.ts";
 import type { LogConfig } from "../../config/gateway-config.ts";
-import { SecretMask } from "../../config/secret-mask.ts";
 import { createLogger, type LoggerOptions } from "./logger.ts";
 
 const SECRET = "hunter2-hunter2-hunter2";

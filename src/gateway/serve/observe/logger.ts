@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
+import type { SecretMask } from "../../../core/secrets/secret-mask.ts";
 import type { LogConfig } from "../../config/gateway-config.ts";
-import type { SecretMask } from "../../config/secret-mask.ts";
 import { toLogFields } from "./log-fields.ts";
 import { writeTextLine } from "./log-text.ts";
 import { wantsColours } from "./wants-colours.ts";

@@ -10,7 +10,7 @@ import { PendingRequestMap } from "../../../call/pending-request-map.ts";
 import { toolError } from "../../../core/envelope/envelope.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { OperationRegistry } from "../../../core/registry/registry.ts";
-import { SecretMask } from "../../config/secret-mask.ts";
+import { SecretMask } from "../../../core/secrets/secret-mask.ts";
 import { serveGateway } from "../serve-gateway.ts";
 import { createLogger } from "./logger.ts";
 import { createObserver } from "./observer.ts";

@@ -7,6 +7,7 @@ import "./result.css";
 
 /** A call that never ran or broke, and what can be done about it. */
 export function FailurePanel({ error }: { readonly error: CallFailure }) {
+  const said = saidIn(error.details);
   return (
     <section class="stack" aria-label="Error">
       <div class="notice bad">
@@ -19,7 +20,21 @@ export function FailurePanel({ error }: { readonly error: CallFailure }) {
           <PlainText text={error.message} />
         </p>
       </div>
+      {said !== undefined && (
+        <figure>
+          <figcaption>The source said</figcaption>
+          <blockquote>
+            <PlainText text={said} />
+          </blockquote>
+        </figure>
+      )}
       {error.details !== undefined && <JsonTree value={error.details} label="Details of the error" />}
     </section>
   );
+}
+
+/** What the source of the operation said, which is its words and not ours. */
+function saidIn(details: unknown): string | undefined {
+  const { said } = (typeof details === "object" && details !== null ? details : {}) as { said?: unknown };
+  return typeof said === "string" ? said : undefined;
 }

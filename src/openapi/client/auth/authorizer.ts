@@ -1,4 +1,5 @@
 import type { CallError } from "../../../core/errors/errors.ts";
+import type { SourceSecrets } from "../../../core/secrets/source-secrets.ts";
 import type { RequestDraft } from "../http-message.ts";
 import type { OperationPlan, SecuritySchemePlan } from "../plan.ts";
 import { type Addition, addTo, clash } from "./addition.ts";
@@ -24,6 +25,8 @@ export interface AuthorizerOptions {
   readonly origins: (origin: string) => boolean;
   /** Where tokens are kept, which outlive a document that is read again. */
   readonly tokens: TokenSources;
+  /** Gets to know the credentials that are had at run time. */
+  readonly secrets: SourceSecrets;
   readonly warn: (message: string, cause?: unknown) => void;
 }
 
@@ -37,7 +40,7 @@ export interface Authorizer {
 
 /** Makes what adds credentials to the requests of a document; throws a `TypeError` for credentials that cannot be used. */
 export function createAuthorizer(api: AuthorizedApi, options: AuthorizerOptions): Authorizer {
-  const { auth, origins, tokens, warn } = options;
+  const { auth, origins, tokens, secrets, warn } = options;
   if (auth === undefined) return { authorize: () => undefined, mayRetry: () => false };
   const settings = { sources: tokens, base: api.location };
   const credentials = new SchemeCredentials(auth, api.schemes, settings);
@@ -61,12 +64,29 @@ export function createAuthorizer(api: AuthorizedApi, options: AuthorizerOptions)
         );
       if (rules.fixed !== undefined) return addTo(draft, rules.fixed);
       const found = choose(rules.alternatives, request, 0);
-      return found instanceof Promise
-        ? found.then((additions) => finish(rules, draft, additions))
-        : finish(rules, draft, found);
+      const finishWith = (additions: Found): void => {
+        for (const { name, value, place } of additions ?? []) noteCredential(secrets, place, name, value);
+        finish(rules, draft, additions);
+      };
+      return found instanceof Promise ? found.then(finishWith) : finishWith(found);
     },
     mayRetry: (plan) => rulesOf(plan).renewable,
   };
+}
+
+/** The value of a header comes with a word before it, those of queries and cookies are escaped. */
+function noteCredential(secrets: SourceSecrets, place: Addition["place"], name: string, value: string): void {
+  if (place !== "header") secrets.obtained(unescaped(value));
+  else if (name === "authorization") secrets.obtainedHeader(name, value);
+  else secrets.obtained(value);
+}
+
+function unescaped(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
 }
 
 type Found = readonly Addition[] | undefined;

@@ -5,6 +5,7 @@ import { toErrorDetails } from "../../../core/errors/error-details.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
 import { isSaidCode } from "../../../core/result/said.ts";
+import type { SourceSecrets } from "../../../core/secrets/source-secrets.ts";
 import { cleanText } from "../../../core/text/clean-text.ts";
 import { cutText } from "../../../core/text/cut-text.ts";
 import { fromWire } from "../../../core/wire/wire.ts";
@@ -26,6 +27,8 @@ export interface HopReader {
   readonly isTrusted: boolean;
   /** The sentence for an error whose own is not shown. */
   readonly message: string;
+  /** What of the server's words is passed on. */
+  readonly secrets: SourceSecrets;
 }
 
 /** Characters of what a server says for people: in an envelope, and as the message of an error that is thrown here. */
@@ -51,6 +54,7 @@ export function toHopError(problem: Record<string, unknown>, status: number, rea
   const isKnown = typeof code === "string" && (isErrorCode(code) || reader.declared.has(code));
   const detail = ownMember(problem, "detail");
   const isShown = reader.isTrusted && typeof detail === "string";
+  const words = !isShown && typeof detail === "string" ? detail : undefined;
   const retryable = ownMember(problem, "retryable");
   const correctable = ownMember(problem, "correctable");
   return new CallError(
@@ -58,7 +62,7 @@ export function toHopError(problem: Record<string, unknown>, status: number, rea
     isShown ? cleanMessage(detail, MESSAGE_LENGTH["call-error"]) : reader.message,
     {
       cause: problem,
-      details: ownMember(problem, "details"),
+      details: reader.secrets.passDetails(ownMember(problem, "details"), words),
       httpStatus: status,
       ...(typeof retryable === "boolean" && { retryable }),
       ...(typeof correctable === "boolean" && { correctable }),

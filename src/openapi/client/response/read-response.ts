@@ -5,6 +5,7 @@ import { CallError } from "../../../core/errors/errors.ts";
 import { parseJsonTextOrNone } from "../../../core/json/json-text.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
 import type { SchemaIssue } from "../../../core/schema/schema-issue.ts";
+import { SourceSecrets } from "../../../core/secrets/source-secrets.ts";
 import { cutText } from "../../../core/text/cut-text.ts";
 import { ENVELOPE_TYPE, type MediaType, parseMediaType } from "../../media-types.ts";
 import type { WholeResponse } from "../http-message.ts";
@@ -27,6 +28,8 @@ export interface ResponseReaderOptions {
   readonly declared?: ReadonlySet<string> | undefined;
   /** What a Waybill server says for people is taken for the message of an error. @default false */
   readonly trusted?: boolean | undefined;
+  /** What of the server's words is passed on. @default all of them, and nothing is secret */
+  readonly secrets?: SourceSecrets | undefined;
 }
 
 /** Makes an envelope of a response, or throws the `CallError` it stands for. */
@@ -40,7 +43,7 @@ const SHOWN_BODY = 4_096;
 
 /** Creates the reader of an operation's responses. */
 export function createResponseReader(plan: OperationPlan, options: ResponseReaderOptions): ResponseReader {
-  const { operationId, declared = NO_CODES } = options;
+  const { operationId, declared = NO_CODES, secrets = new SourceSecrets() } = options;
   const isWaybill = plan.waybill !== undefined;
   const isTrusted = isWaybill && options.trusted === true;
   const isUnchangedAllowed = mayBeUnchanged(plan);
@@ -57,7 +60,13 @@ export function createResponseReader(plan: OperationPlan, options: ResponseReade
       const told = violations === undefined ? facts : { ...facts, violations };
       return toEnvelope(response, data, false, told);
     }
-    const told = readErrorResponse(response, { operationId, declared, isTrusted, isServed: isWaybill });
+    const told = readErrorResponse(response, {
+      operationId,
+      declared,
+      isTrusted,
+      isServed: isWaybill,
+      secrets,
+    });
     return toEnvelope(response, told.data, true, { ...facts, ...told.facts });
   };
 }

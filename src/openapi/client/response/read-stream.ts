@@ -3,6 +3,7 @@ import type { ResultFacts, SaidFacts } from "../../../core/envelope/response-met
 import { CallError } from "../../../core/errors/errors.ts";
 import { parseJsonText } from "../../../core/json/json-text.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
+import { SourceSecrets } from "../../../core/secrets/source-secrets.ts";
 import { cutText } from "../../../core/text/cut-text.ts";
 import { type MediaType, parseMediaType } from "../../media-types.ts";
 import type { StreamedResponse } from "../http-message.ts";
@@ -43,6 +44,8 @@ export interface StreamOptions {
   readonly allowUndelimited?: boolean | undefined;
   /** What a Waybill server says for people is taken for the message of an error. @default false */
   readonly trusted?: boolean | undefined;
+  /** What of the server's words is passed on. @default all of them, and nothing is secret */
+  readonly secrets?: SourceSecrets | undefined;
 }
 
 const EVENT_BYTES = 4_194_304;
@@ -130,9 +133,9 @@ function toForeignItem(read: ItemReader, operationId: string): ToItem {
 
 /** Reads what Waybill writes: `next`, `error` and `done`; events of other names are from a later version. */
 function createOwnReader(options: StreamOptions): ToItem {
-  const { operationId, declared = new Set(), trusted = false } = options;
+  const { operationId, declared = new Set(), trusted = false, secrets = new SourceSecrets() } = options;
   const message = `"${operationId}" failed while it was streaming.`;
-  const reader: HopReader = { operationId, declared, isServed: true, isTrusted: trusted, message };
+  const reader: HopReader = { operationId, declared, isServed: true, isTrusted: trusted, message, secrets };
   return ({ text, event }) => {
     if (event === "done") return "end";
     if (event !== "next" && event !== "error") return undefined;

@@ -1,5 +1,6 @@
 import type { ResultFacts } from "../../../core/envelope/response-meta.ts";
 import { CallError } from "../../../core/errors/errors.ts";
+import { wordsIn } from "../../../core/errors/source-words.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
 import { cutText } from "../../../core/text/cut-text.ts";
 import { parseMediaType } from "../../media-types.ts";
@@ -19,7 +20,7 @@ const PROBLEM = "application/problem+json";
 /** Bytes of an error's body that are read at all; past it, only the beginning is shown. */
 const MOST_READ = 1_048_576;
 const MOST_TEXT = 4_096;
-/** Details in the words of the server. */
+/** Details in the words of the server: callers elsewhere are told what of them is for people, in `said`. */
 const FOREIGN = ["body", "problem"];
 
 /** Throws the error that a response stands for; gives the tool error back where Waybill says it is one. */
@@ -29,7 +30,9 @@ export function readErrorResponse(
 ): ToldToolError {
   const { status } = response;
   const contentType = headerOf(response.headers, "content-type") ?? "";
-  const body = readErrorBody(response.body, contentType);
+  const { secrets } = reader;
+  const read = readErrorBody(response.body, contentType);
+  const body = secrets.maskAll(read);
   const message = `"${reader.operationId}" answered ${nameStatus(status)}.`;
   const problem = parseMediaType(contentType).type === PROBLEM && isPlainObject(body) ? body : undefined;
   const hop =
@@ -39,18 +42,24 @@ export function readErrorResponse(
   const code = codeOfStatus(status);
   throw new CallError(code, message, {
     httpStatus: status,
-    details: detailsOf(response, contentType, { problem, body }),
-    // What is wrong with an input, its author has to know; the rest is between this process and the server.
-    ...(code !== "VALIDATION_ERROR" && { local: FOREIGN }),
+    details: detailsOf(response, contentType, { problem, body, ...secrets.saying(wordsIn(body)) }),
+    local: FOREIGN,
     stack: false,
   });
+}
+
+interface ErrorBody {
+  readonly problem: Record<string, unknown> | undefined;
+  readonly body: unknown;
+  /** What it says, as it is passed on. */
+  readonly said?: string;
 }
 
 /** In the order of what matters most: details are bounded, and a body may use up what is left. */
 function detailsOf(
   { status, headers }: WholeResponse,
   contentType: string,
-  { problem, body }: { readonly problem: Record<string, unknown> | undefined; readonly body: unknown },
+  { problem, body, said }: ErrorBody,
 ): object {
   const told = toldHeaders(headers);
   const waitMs = retryAfterMs(headerOf(headers, "retry-after"), Date.now());
@@ -59,8 +68,9 @@ function detailsOf(
     contentType: contentType.slice(0, 256),
     ...(told !== undefined && { headers: told }),
     ...(waitMs !== undefined && { retryAfterMs: waitMs }),
+    ...(said !== undefined && { said }),
     ...(problem !== undefined && { problem: standardMembers(problem) }),
-    ...(body !== undefined && { body }),
+    ...(body !== undefined && { body: typeof body === "string" ? cutText(body, MOST_TEXT) : body }),
   };
 }
 
@@ -95,7 +105,7 @@ function parsedOrNone(body: Uint8Array, charset: string | undefined): unknown {
   }
 }
 
-/** A character takes four bytes at the most. */
+/** More than is shown: secrets are masked before it is cut. */
 function beginningOf(body: Uint8Array, charset: string | undefined): string {
-  return cutText(decodeText(body.subarray(0, MOST_TEXT * 4), charset), MOST_TEXT);
+  return decodeText(body.subarray(0, MOST_READ), charset);
 }

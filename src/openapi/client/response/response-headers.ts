@@ -1,3 +1,4 @@
+import { safeLine } from "../../../core/text/safe-text.ts";
 import type { ResponseHead } from "../http-message.ts";
 
 type HeaderFields = ResponseHead["headers"];
@@ -19,7 +20,7 @@ export function toldHeaders(fields: HeaderFields): Readonly<Record<string, strin
   for (const name of Object.keys(fields)) {
     if (told.length === MOST_TOLD || !TOLD.test(name)) continue;
     const value = fields[name] as string | readonly string[];
-    told.push([name, (typeof value === "string" ? value : value.join(", ")).slice(0, LONGEST_TOLD)]);
+    told.push([name, safeLine(typeof value === "string" ? value : value.join(", "), LONGEST_TOLD)]);
   }
   return told.length === 0 ? undefined : Object.fromEntries(told);
 }

@@ -59,11 +59,16 @@ export function isSecretField(path: readonly (string | number)[]): boolean {
 /** Tells whether a text at this place of a config is a secret for certain. */
 export function isCertainSecret(path: readonly (string | number)[]): boolean {
   const last = path.at(-1);
-  if (path[0] === "openapi" && path[2] === "auth" && path.length === 4) return true;
+  if (isApiCredential(path)) return true;
   // A variable may be called "token" in any spelling; that is a matter of its name.
   return (
     typeof last === "string" && CERTAIN_FIELDS.has(last) && path.at(-2) !== "env" && path.at(-2) !== "headers"
   );
+}
+
+/** Tells whether a credential of an HTTP API stands at this place of a config. */
+export function isApiCredential(path: readonly (string | number)[]): boolean {
+  return path[0] === "openapi" && path[2] === "auth" && path.length === 4;
 }
 
 /** Tells whether a name such as `GITHUB_TOKEN`, `apiKey` or `X-Api-Key` is that of a secret. */

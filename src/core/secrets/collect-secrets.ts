@@ -1,7 +1,11 @@
-import { parseUrl } from "../../core/text/parse-url.ts";
-import type { ConfigPath } from "./config-path.ts";
+import { isPlainObject } from "../json/json-value.ts";
+import { parseUrl } from "../text/parse-url.ts";
+import { decodeBase64, encodeBase64 } from "../wire/base64.ts";
 import type { SecretMask } from "./secret-mask.ts";
-import { isCertainSecret, isSecretName, looksRandom, looksSecret } from "./secret-names.ts";
+import { isApiCredential, isCertainSecret, isSecretName, looksRandom, looksSecret } from "./secret-names.ts";
+
+/** Where a value stands in a config, or in the options of a source. */
+export type SettingPath = readonly (string | number)[];
 
 /** What a text of a config was made of: the values of its references, each with its variable; files have none. */
 export interface ReferencedValue {
@@ -12,7 +16,7 @@ export interface ReferencedValue {
 /** Adds to the mask what of a text of a config is a secret. */
 export function collectSecrets(
   text: string,
-  path: ConfigPath,
+  path: SettingPath,
   parts: readonly ReferencedValue[],
   secrets: SecretMask,
 ): void {
@@ -52,19 +56,42 @@ export function collectArgumentSecrets(args: readonly unknown[], secrets: Secret
   }
 }
 
+/**
+ * Adds to the mask what of the options of a source is a secret, as if they stood in a config; whoever calls a function of theirs adds
+ * what that gives.
+ */
+export function collectOptionSecrets(value: unknown, path: SettingPath, secrets: SecretMask): void {
+  if (typeof value === "string") collectSecrets(value, path, [], secrets);
+  else if (value instanceof URL) collectSecrets(value.href, path, [], secrets);
+  else if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) collectOptionSecrets(item, [...path, index], secrets);
+    if (path.at(-1) === "args") collectArgumentSecrets(value, secrets);
+  } else if (isPlainObject(value)) {
+    for (const [name, member] of Object.entries(value))
+      collectOptionSecrets(member, [...path, name], secrets);
+    if (isApiCredential(path)) collectLoginSecrets(value, secrets);
+  }
+}
+
+/** Adds a header's value, without the word before it that says how it is meant. */
+export function collectHeaderSecret(name: string, value: string, secrets: Pick<SecretMask, "add">): void {
+  if (isSecretName(name)) addValue(value, secrets);
+  else if (looksRandom(value)) secrets.add(value);
+}
+
 /** Members of these are called as the user likes. */
-function isNamedByUser(path: ConfigPath): boolean {
+function isNamedByUser(path: SettingPath): boolean {
   const parent = path.at(-2);
-  return parent === "env" || parent === "headers" || parent === "serverVariables";
+  return parent === "env" || parent === "headers" || parent === "serverVariables" || parent === "parameters";
 }
 
 /** A header says how the secret is meant before it. */
-function addValue(value: string, secrets: SecretMask): void {
+function addValue(value: string, secrets: Pick<SecretMask, "add">): void {
   const [, scheme, credential] = /^(Bearer|Basic|Token|ApiKey|Digest)\s+(\S.*)$/is.exec(value) ?? [];
   secrets.add(credential ?? value);
   if (scheme?.toLowerCase() !== "basic" || credential === undefined) return;
-  const login = Buffer.from(credential, "base64").toString();
-  secrets.add(login.slice(login.indexOf(":") + 1));
+  const login = loginIn(credential);
+  if (login !== undefined) secrets.add(login.slice(login.indexOf(":") + 1));
 }
 
 /** Adds the login of an address, and the values of its parameters that are called like secrets. */
@@ -80,8 +107,16 @@ function collectAddressSecrets(text: string, secrets: SecretMask): void {
 
 /** A login as headers have it, without the "=" at its end, which need not be there. */
 function addLogin(username: string, password: string, secrets: SecretMask): void {
-  const login = Buffer.from(`${username}:${password}`);
-  for (const form of ["base64", "base64url"] as const) secrets.add(login.toString(form).replace(/=+$/, ""));
+  const login = encodeBase64(new TextEncoder().encode(`${username}:${password}`)).replace(/=+$/, "");
+  secrets.add(login);
+  secrets.add(login.replaceAll("+", "-").replaceAll("/", "_"));
+}
+
+/** The name and password of a Basic credential, whichever alphabet it is written in. */
+function loginIn(credential: string): string | undefined {
+  const letters = credential.replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, "");
+  const bytes = decodeBase64(letters.padEnd(Math.ceil(letters.length / 4) * 4, "="));
+  return bytes && new TextDecoder().decode(bytes);
 }
 
 function decode(text: string): string {

@@ -1,3 +1,4 @@
+import { encodeBase64 } from "../wire/base64.ts";
 import { isTooCommon } from "./secret-names.ts";
 
 /** All spellings have at least this many characters; texts are looked through by that many. */
@@ -12,7 +13,7 @@ const STARS = "***";
 
 /**
  * Knows the values that must not be shown, and takes them out of texts: as they are, and as they are written in addresses, in JSON
- * and in base64, alone or within longer text. Takes one look at each character of a text, however many values there are.
+ * and in base64, alone or within longer text. Looks closer only where a text goes on like the beginning of one of them.
  */
 export class SecretMask {
   readonly #values = new Set<string>();
@@ -21,8 +22,9 @@ export class SecretMask {
   readonly #heads = new Set<string>();
   /** The lengths of spellings by how they begin, longest first. */
   readonly #lengths = new Map<string, readonly number[]>();
-  /** The first characters of spellings. */
-  readonly #firsts = new Set<number>();
+  #shortest = Number.POSITIVE_INFINITY;
+  /** Finds where a spelling may begin; made anew once there are more. */
+  #starts: RegExp | undefined;
 
   /** What is secret by now, for a mask in another thread of this process. */
   get values(): ReadonlySet<string> {
@@ -46,30 +48,41 @@ export class SecretMask {
     for (const value of other.#values) if (!this.#values.has(value)) this.add(value);
   }
 
+  /** Tells whether there is a secret in a text. */
+  finds(text: string): boolean {
+    return this.#next(text, 0) !== undefined;
+  }
+
   /** The text with every secret in it replaced by `***`. */
   mask(text: string): string {
-    if (this.#spellings.size === 0) return text;
     let masked = "";
-    let from = 0;
     let end = -1;
-    for (let at = 0; at <= text.length; at++) {
-      const length = at < text.length ? this.#lengthAt(text, at) : 0;
-      // Secrets that overlap are taken out as one: of none may a part be left.
-      if (end >= 0 && at >= end && length === 0) {
-        masked += STARS;
-        from = end;
-        end = -1;
-      }
-      if (length === 0) continue;
-      if (end < 0) masked += text.slice(from, at);
+    for (let found = this.#next(text, 0); found !== undefined; found = this.#next(text, found.at + 1)) {
+      const { at, length } = found;
+      // Secrets that touch or overlap are taken out as one: of none may a part be left.
+      if (at > end) masked += end < 0 ? text.slice(0, at) : STARS + text.slice(end, at);
       end = Math.max(end, at + length);
     }
-    return masked + text.slice(from);
+    return end < 0 ? text : masked + STARS + text.slice(end);
+  }
+
+  /** The next place from here where a secret begins. */
+  #next(text: string, from: number): { readonly at: number; readonly length: number } | undefined {
+    if (text.length - from < this.#shortest) return undefined;
+    this.#starts ??= new RegExp([...this.#lengths.keys()].map(escapeLetters).join("|"), "g");
+    const starts = this.#starts;
+    starts.lastIndex = from;
+    while (starts.test(text)) {
+      const at = starts.lastIndex - START_LENGTH;
+      const length = this.#lengthAt(text, at);
+      if (length > 0) return { at, length };
+      starts.lastIndex = at + 1;
+    }
+    return undefined;
   }
 
   /** The length of the longest secret that begins here. */
   #lengthAt(text: string, at: number): number {
-    if (!this.#firsts.has(text.charCodeAt(at))) return 0;
     const lengths = this.#lengths.get(text.slice(at, at + START_LENGTH));
     const isHere = (length: number): boolean => {
       if (at + length > text.length) return false;
@@ -83,8 +96,9 @@ export class SecretMask {
     const start = spelling.slice(0, START_LENGTH);
     const others = this.#lengths.get(start) ?? [];
     this.#spellings.add(spelling);
+    this.#shortest = Math.min(this.#shortest, spelling.length);
+    this.#starts = undefined;
     if (spelling.length > HEAD_LENGTH) this.#heads.add(spelling.slice(0, HEAD_LENGTH));
-    this.#firsts.add(spelling.charCodeAt(0));
     if (!others.includes(spelling.length)) {
       this.#lengths.set(
         start,
@@ -94,11 +108,21 @@ export class SecretMask {
   }
 }
 
+/** Writes text so that a pattern means just that. */
+function escapeLetters(text: string): string {
+  return text.replace(
+    /[^A-Za-z0-9]/g,
+    (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
 /** How a value may be written in other texts. */
 function spellingsOf(value: string): Set<string> {
-  const bytes = Buffer.from(value);
-  const encoded = encodeForAddress(value);
+  const bytes = new TextEncoder().encode(value);
+  // Half a surrogate pair has no spelling in an address.
+  const encoded = encodeURIComponent(new TextDecoder().decode(bytes));
   const escaped = JSON.stringify(value).slice(1, -1);
+  const base64 = encodeBase64(bytes).replace(/=+$/, "");
   const spellings = [
     value,
     escaped,
@@ -106,8 +130,8 @@ function spellingsOf(value: string): Set<string> {
     encoded,
     encoded.replaceAll("%20", "+"),
     encoded.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
-    bytes.toString("base64").replace(/=+$/, ""),
-    bytes.toString("base64url"),
+    base64,
+    toBase64Url(base64),
     ...withinBase64(bytes),
   ];
   return new Set(spellings.filter((spelling) => spelling.length >= START_LENGTH));
@@ -117,16 +141,17 @@ function spellingsOf(value: string): Set<string> {
  * What base64 of a longer text has of these bytes: each three of its bytes are four characters, so what it is depends on how many bytes
  * stand before. The characters at both ends that depend on their neighbours too are left out.
  */
-function withinBase64(bytes: Buffer): string[] {
+function withinBase64(bytes: Uint8Array): string[] {
   if (bytes.length < LEAST_WITHIN_BASE64) return [];
   return [0, 1, 2].flatMap((before) => {
-    const placed = Buffer.concat([Buffer.alloc(before), bytes]);
+    const placed = new Uint8Array(before + bytes.length);
+    placed.set(bytes, before);
     const [from, to] = [Math.ceil((before * 8) / 6), Math.floor((placed.length * 8) / 6)];
-    return [placed.toString("base64").slice(from, to), placed.toString("base64url").slice(from, to)];
+    const part = encodeBase64(placed).slice(from, to);
+    return [part, toBase64Url(part)];
   });
 }
 
-/** Half a surrogate pair has no spelling in an address. */
-function encodeForAddress(value: string): string {
-  return encodeURIComponent(Buffer.from(value).toString());
+function toBase64Url(base64: string): string {
+  return base64.replaceAll("+", "-").replaceAll("/", "_");
 }
