@@ -24,7 +24,7 @@ const HELP = `Usage: npm test [-- <pattern…> [vitest options]]   npm run test:
   npm test                what to run before a commit: format, lint, unused code, types, and every test that runs in this process
   npm test -- <pattern>   the tests whose file contains the pattern, wherever they run; -t '<title>' for some of those
   npm run test:all        everything: also brokers, browsers, processes, the installed package, faults, hardened flags, other Nodes,
-                          conformance, public documents, package checks
+                          conformance, public documents, generated clients, package checks
   npm run test:rest       test:all without what npm test has run
 
   WAYBILL_RUNS=50         tries random cases 50 times as often as test:all does; npm test does a tenth
@@ -110,6 +110,7 @@ const REST = /** @type {Part[][]} */ ([
     },
     { name: "public documents", steps: [install("documents"), node("documents/run.js")] },
   ],
+  [{ name: "generated clients", steps: [install("clients"), node("clients/run.js")] }],
 ]);
 
 /** @param {22 | 24} version @param {Readonly<Record<string, string>>} env @returns {Part} */

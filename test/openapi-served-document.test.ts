@@ -11,7 +11,8 @@ import { createResultFormat } from "../src/formats/index.ts";
 import { Type } from "../src/index.ts";
 import type { DescribedOperation, OpenApiDocument } from "../src/openapi/server/document/openapi-document.ts";
 import { SchemaComponents } from "../src/openapi/server/document/schema-components.ts";
-import type { ToOpenApiOptions } from "../src/openapi/server/http-handler-options.ts";
+import { createHttpHandler } from "../src/openapi/server/http-handler.ts";
+import type { HttpHandlerOptions, ToOpenApiOptions } from "../src/openapi/server/http-handler-options.ts";
 import { operationPath, placeOf } from "../src/openapi/server/input-place.ts";
 import { toOpenApi } from "../src/openapi/server/to-openapi.ts";
 import { schemaCases } from "./arbitrary-schema.ts";
@@ -113,6 +114,54 @@ describe("the document of a served API", () => {
       return (placeOf(operation).place === "query" ? item?.get : item?.post)?.operationId;
     });
     expect(ids).toEqual(operations.map(({ id }) => id));
+  });
+
+  it("RE-30 gives everything an id and a tag, ids that generators tell apart", () => {
+    const ids = ["shop.get-item", "shop.get_item", "shop.getItem", "call.operation", "shop.find"];
+    const document = describeAll(ids.map((id) => query(id, () => 1)));
+    const described = Object.values(document.paths).flatMap(({ get, post }) =>
+      [get ?? [], post ?? []].flat(),
+    );
+    const names = described.map(({ operationId }) => operationId);
+    const letters = names.map((name) => name.replace(/[^a-z0-9]/gi, "").toLowerCase());
+    expect(new Set(letters).size).toBe(names.length);
+    expect(names).toContain("shop.find");
+    expect(names.filter((name) => /^shop\.get.item_[0-9a-f]{8}$/i.test(name))).toHaveLength(2);
+    expect(names).toEqual(expect.arrayContaining(["callOperation", "callBatch", "getHealth", "getReady"]));
+    const tags = new Set(document.tags.map(({ name }) => name));
+    expect(described.every((one) => one.tags.length > 0 && one.tags.every((tag) => tags.has(tag)))).toBe(
+      true,
+    );
+  });
+
+  it("RE-30 lists no media type of Waybill's own, and names them once", () => {
+    const formats = [createResultFormat("tool-envelope")];
+    const { "x-waybill": own, ...document } = describeAll(roundTripOperations(), { formats });
+    expect(JSON.stringify(document)).not.toContain("vnd.waybill");
+    expect(own.mediaTypes).toEqual([
+      "application/vnd.waybill.envelope+json",
+      "application/vnd.waybill.data+json",
+      "application/vnd.waybill.tool-envelope+json",
+    ]);
+  });
+
+  it("RE-30 names the address it was asked for at, or the one that is given", async () => {
+    const registry = new OperationRegistry([query("shop.find", () => 1)]);
+    const serversOf = async (options: HttpHandlerOptions, url: string, host = new URL(url).host) => {
+      const handler = createHttpHandler(registry, options);
+      const forwarded = { host, "x-forwarded-host": "evil.example", "x-forwarded-proto": "https" };
+      const ask = () => handler.fetch(new Request(`${url}/openapi.json`, { headers: forwarded }));
+      const [first, again] = [await ask(), await ask()];
+      expect(again.headers.get("etag")).toBe(first.headers.get("etag"));
+      return ((await first.json()) as OpenApiDocument).servers;
+    };
+    expect(await serversOf({}, "http://localhost:4100")).toEqual([{ url: "http://localhost:4100" }]);
+    const hosts = ["api.example"];
+    expect(await serversOf({ hosts }, "https://api.example")).toEqual([{ url: "https://api.example" }]);
+    const servers = ["https://tools.example/v1"];
+    expect(await serversOf({ servers }, "http://localhost")).toEqual([{ url: servers[0] }]);
+    const info = { title: 'x "servers":[{"url":"."}]' };
+    expect(await serversOf({ info }, "http://localhost")).toEqual([{ url: "http://localhost" }]);
   });
 
   it.runIf(!HARDENED)("RE-30 is valid for schemas that tools stumble over", async () => {
@@ -357,7 +406,7 @@ describe("an operation in a document", () => {
     ]);
   });
 
-  it("RE-30 lists every media type a result may have", () => {
+  it("RE-30 lists the media types of a result that are nobody's own", () => {
     const formats = [createResultFormat("tool-envelope")];
     const types = Object.keys(
       contentOf(
@@ -368,13 +417,7 @@ describe("an operation in a document", () => {
         200,
       ),
     );
-    expect(types).toEqual([
-      "application/json",
-      "application/vnd.waybill.envelope+json",
-      "application/vnd.waybill.data+json",
-      "application/octet-stream",
-      "application/vnd.waybill.tool-envelope+json",
-    ]);
+    expect(types).toEqual(["application/json", "application/octet-stream"]);
     expect(Object.keys(contentOf(describeOne(find), 200))).not.toContain("application/octet-stream");
   });
 

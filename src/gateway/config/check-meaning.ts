@@ -77,6 +77,7 @@ function checkServe(serve: Fields, report: Report, isKnown: (path: ConfigPath) =
   const auth = isPlainObject(serve["auth"]) ? serve["auth"] : {};
   const tokens = membersOf(auth["tokens"]);
   checkTokens(tokens, report, isKnown);
+  checkAddress(serve["publicUrl"], ["serve", "publicUrl"], report, isKnown);
   const { host, format, formats } = serve;
   const isOpen = tokens.length === 0 && !isPlainObject(auth["jwt"]);
   if (typeof host === "string" && isOpen && !isLoopbackHost(host)) {

@@ -82,6 +82,7 @@ const FULL = {
       jwt: { audience: ["a"], jwksUrl: "https://a", issuer: "b", algorithms: ["c"], requiredScopes: ["d"] },
     },
     hosts: ["a"],
+    publicUrl: "https://a",
     origins: ["https://a"],
     format: "mcp",
     formats: ["mcp"],

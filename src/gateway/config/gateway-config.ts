@@ -132,6 +132,8 @@ export interface ServeConfig {
   readonly auth?: ServeAuthConfig | undefined;
   /** Names the gateway is reached under besides those of the loopback interface. @default none */
   readonly hosts?: readonly string[] | undefined;
+  /** Where clients reach the gateway, such as `https://tools.example`, for its OpenAPI document. @default where the document was asked for */
+  readonly publicUrl?: string | undefined;
   /** Origins of web pages that may use the gateway. @default none */
   readonly origins?: readonly string[] | undefined;
   /** How results are written where nobody asks for anything else. @default plain data */

@@ -79,6 +79,9 @@ const SERVE = {
     "Names the gateway is reached under besides those of the loopback interface. Default: none.",
     text("A host."),
   ),
+  publicUrl: text(
+    "Where clients reach the gateway, such as https://tools.example, for its OpenAPI document. Default: where the document was asked for.",
+  ),
   origins: list("Origins of web pages that may use the gateway. Default: none.", text("An origin.")),
   format: choice(
     "How results are written where nobody asks for anything else. Default: plain data.",

@@ -145,16 +145,28 @@ export class GatewayParts {
     if (http === false) return undefined;
     const { hosts, origins, name, limits, auth } = settings;
     const { docs = true, title = name, version = "1.0.0" } = http === true ? {} : http;
+    const { publicUrl } = settings.serve;
     const { bodyBytes, calls, timeoutMs, idempotencyKeys } = limits;
     const isAuthenticated = isAuthOn(auth);
     const bounds = { bodyBytes, calls, timeoutMs, idempotencyKeys };
     // Those that the new settings allow, and not those in use.
     const formats = new GatewayFormats(settings.serve, this.#formatless()).names;
-    const key = JSON.stringify([docs, title, version, hosts, origins, bounds, formats, isAuthenticated]);
+    const key = JSON.stringify([
+      docs,
+      title,
+      version,
+      publicUrl,
+      hosts,
+      origins,
+      bounds,
+      formats,
+      isAuthenticated,
+    ]);
     if (this.#now.http?.key === key) return this.#now.http;
     const { gateway, auth: known, telemetry, onReplay, onWarning } = this.#options;
     const handler = createHttpHandler(withEntry(gateway.executor, "http", telemetry), {
       info: { title, version },
+      ...(publicUrl !== undefined && { servers: [publicUrl.replace(/\/+$/, "")] }),
       docs,
       formats: formats.map((format) => createResultFormat(format)),
       formatOf: this.formats.ofCaller,

@@ -1,6 +1,6 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { toWire } from "../../core/wire/wire.ts";
-import { DATA_TYPE } from "../media-types.ts";
+import { DATA_TYPE, ENVELOPE_TYPE } from "../media-types.ts";
 import type { RequestDraft } from "./http-message.ts";
 import type { OperationPlan } from "./plan.ts";
 import type { RequestBuilder } from "./request/request-builder.ts";
@@ -19,6 +19,25 @@ export function createWaybillBuilder(
   create: (plan: OperationPlan) => RequestBuilder,
   plan: OperationPlan,
   { takes, namespace, name }: WaybillFacts,
+): RequestBuilder {
+  const own: typeof create = (wanted) => {
+    const build = create(wanted);
+    return (input) => {
+      const draft = build(input);
+      draft.headers["accept"] = ACCEPT;
+      return draft;
+    };
+  };
+  return createBuilder(own, plan, { takes, namespace, name });
+}
+
+/** Data first, as JSON where that changes nothing, and the whole envelope for what headers cannot hold; documents list none of Waybill's types. */
+const ACCEPT = `application/json, ${ENVELOPE_TYPE};q=0.9, ${DATA_TYPE};q=0.8, */*;q=0.1`;
+
+function createBuilder(
+  create: (plan: OperationPlan) => RequestBuilder,
+  plan: OperationPlan,
+  { takes, namespace, name }: Pick<WaybillFacts, "takes" | "namespace" | "name">,
 ): RequestBuilder {
   const bare = { ...plan, parameters: [], body: undefined };
   if (takes === "body") {

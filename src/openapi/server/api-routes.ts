@@ -92,7 +92,7 @@ export class ApiRoutes {
         return refuseOr(caller, POSTED, () => this.#answerBatch(caller));
       case "/openapi.json":
         return refuseOr(caller, READ, async () =>
-          this.#tagged(request, await this.#document.answer(caller.identity)),
+          this.#tagged(request, await this.#document.answer(caller.identity, request.origin)),
         );
       default:
         return this.#answerOther(caller);

@@ -10,11 +10,23 @@ export interface PageCredential {
 /** Starts swagger-ui; left to itself, it would have the document checked by a server of its makers. */
 export function swaggerScript(documentUrl: string, credentials: readonly PageCredential[]): string {
   const settings = { url: documentUrl, dom_id: "#api", deepLinking: true, validatorUrl: null };
-  if (credentials.length === 0) return `SwaggerUIBundle(${JSON.stringify(settings)});\n`;
-  return `const settings = ${JSON.stringify(settings)};
-const ways = ${JSON.stringify(credentials)};
+  const { url, ...shown } = settings;
+  const own = `const url = ${JSON.stringify(url)};
+const settings = ${JSON.stringify(shown)};
+${SHOW}`;
+  if (credentials.length === 0)
+    return `${own}fetch(url).then(async (response) => show(await response.json(), {}));\n`;
+  return `${own}const ways = ${JSON.stringify(credentials)};
 ${SIGN_IN}`;
 }
+
+/** Shows the document; an API that is served beside it is called where the page came from, under whatever name and path that is. */
+const SHOW = `function show(spec, more) {
+  const base = new URL(".", new URL(url, location.href)).href.replace(/\\/$/, "");
+  const servers = spec["x-waybill"]?.base === "." ? [{ url: base }] : spec.servers;
+  SwaggerUIBundle({ ...settings, ...more, spec: { ...spec, servers } });
+}
+`;
 
 /**
  * Asks for a credential where the document is not shown without one. It stays in this tab, and goes with every request to the
@@ -43,25 +55,20 @@ function addTo(headers) {
 
 async function open() {
   const tried = held;
-  const response = await fetch(settings.url, { headers: addTo({}) }).catch(() => undefined);
+  const response = await fetch(url, { headers: addTo({}) }).catch(() => undefined);
   const isRefused = response === undefined ? tried !== undefined : response.status === 401;
   form.hidden = !isRefused;
-  if (!isRefused) return start();
+  if (!isRefused) return show(await response?.json(), { requestInterceptor });
   held = undefined;
   sessionStorage.removeItem(KEY);
   fault.hidden = tried === undefined;
   form.elements.value.focus();
 }
 
-function start() {
-  SwaggerUIBundle({
-    ...settings,
-    requestInterceptor(request) {
-      const isOurs = new URL(request.url, location.href).origin === location.origin;
-      if (isOurs) request.headers = addTo(request.headers ?? {});
-      return request;
-    },
-  });
+function requestInterceptor(request) {
+  const isOurs = new URL(request.url, location.href).origin === location.origin;
+  if (isOurs) request.headers = addTo(request.headers ?? {});
+  return request;
 }
 
 form.addEventListener("submit", (event) => {

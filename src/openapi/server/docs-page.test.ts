@@ -106,7 +106,7 @@ describe("the API page with swagger-ui", () => {
   it("RE-30 has the document checked by nobody else", async () => {
     const page = createDocsPage(OPTIONS);
     const { text } = await get(page, "/docs/init.js");
-    expect(text).toContain('"url":"openapi.json"');
+    expect(text).toContain('const url = "openapi.json";');
     expect(text).toContain('"validatorUrl":null');
     const bundle = await get(page, "/docs/swagger-ui-bundle.js");
     expect(bundle.text).toContain("SwaggerUIBundle");

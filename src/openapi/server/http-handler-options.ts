@@ -57,7 +57,10 @@ export interface ApiInfo {
 export interface ToOpenApiOptions {
   /** What the API is called. @default those of each */
   readonly info?: ApiInfo | undefined;
-  /** Where the API is reached: addresses, or references relative to that of the document. @default ["."] */
+  /**
+   * Where the API is reached: addresses, or references relative to that of the document. Give it where a proxy or a framework serves the
+   * API under another address. @default the address that the document was asked for at; `["."]` for `toOpenApi`
+   */
   readonly servers?: readonly string[] | undefined;
   /** What the operations' paths begin with. @default "/api" */
   readonly basePath?: string | undefined;

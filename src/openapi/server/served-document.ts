@@ -6,7 +6,7 @@ import type { OpenApiDocument } from "./document/openapi-document.ts";
 import { writeJson } from "./document/write-json.ts";
 import type { HttpHandlerOptions } from "./http-handler-options.ts";
 import { type Steps, takeStepsInSlices } from "./take-steps.ts";
-import { type DescribeApiOptions, describeApi } from "./to-openapi.ts";
+import { BESIDE, type DescribeApiOptions, describeApi } from "./to-openapi.ts";
 import { toEntityTag } from "./write-answer.ts";
 
 /** Views that are kept written: most callers see the same. */
@@ -15,8 +15,14 @@ const VIEWS = 16;
 interface WrittenDocument {
   /** JSON text. */
   readonly bytes: Buffer;
-  readonly etag: string;
+  /** A digest of it. */
+  readonly digest: Buffer;
+  /** The last answer that was made of it, and for which origin. */
+  answered?: { readonly origin: string; readonly bytes: Buffer; readonly etag: string };
 }
+
+/** Where the address of the API goes; what comes before it, a title and a description, cannot hold these quotation marks. */
+const SERVERS = Buffer.from(`"servers":[{"url":${JSON.stringify(BESIDE)}}]`);
 
 /** The document of an API, as each caller may see it. */
 export class ServedDocument {
@@ -37,11 +43,27 @@ export class ServedDocument {
     this.#warned.clear();
   }
 
-  /** The answer to whoever asks for it, its entity tag included. */
-  async answer(identity: Identity | undefined): Promise<HttpAnswer> {
-    const { bytes, etag } = await this.#read(identity);
+  /** The answer to whoever asks for it, its entity tag included; where nothing else was said, the API is where they ask. */
+  async answer(identity: Identity | undefined, origin: string): Promise<HttpAnswer> {
+    const written = await this.#read(identity);
+    const { bytes, etag } = this.#located(written, this.#options.servers === undefined ? origin : "");
     const headers = { "content-type": "application/json", "cache-control": "private, no-cache", etag };
     return { status: 200, headers, body: bytes };
+  }
+
+  /** Copies what is written rather than writing it anew: anybody may name a host where all are served. */
+  #located(written: WrittenDocument, origin: string): { readonly bytes: Buffer; readonly etag: string } {
+    if (written.answered?.origin === origin) return written.answered;
+    const { bytes, digest } = written;
+    const at = origin === "" ? -1 : bytes.indexOf(SERVERS);
+    const servers = Buffer.from(`"servers":[{"url":${JSON.stringify(origin)}}]`);
+    const located =
+      at === -1
+        ? bytes
+        : Buffer.concat([bytes.subarray(0, at), servers, bytes.subarray(at + SERVERS.length)]);
+    const etag = toEntityTag(createHash("sha256").update(digest).update(origin));
+    written.answered = { origin, bytes: located, etag };
+    return written.answered;
   }
 
   /** The document as a value. */
@@ -71,7 +93,7 @@ export class ServedDocument {
       blocks.push(block);
       hash.update(block);
     });
-    return { bytes: Buffer.concat(blocks), etag: toEntityTag(hash) };
+    return { bytes: Buffer.concat(blocks), digest: hash.digest() };
   }
 
   #viewOf(identity: Identity | undefined): string {

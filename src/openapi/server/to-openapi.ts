@@ -1,16 +1,19 @@
+import { createHash } from "node:crypto";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { Executor } from "../../core/registry/executor.ts";
+import { DATA_TYPE, ENVELOPE_TYPE } from "../media-types.ts";
+import { formatType } from "./accept.ts";
 import { checkExecutor, checkToOpenApiOptions } from "./check-document-options.ts";
-import { builtInPaths } from "./document/built-in-paths.ts";
+import { BUILT_IN_IDS, builtInPaths } from "./document/built-in-paths.ts";
 import { type DescribedApi, describeOperation } from "./document/describe-operation.ts";
 import type { DocumentObject, OpenApiDocument, PathItem } from "./document/openapi-document.ts";
 import { FreeNames, SchemaComponents } from "./document/schema-components.ts";
 import {
   SHARED_HEADERS,
   SHARED_PARAMETERS,
+  SHARED_RESPONSES,
+  SHARED_SCHEMAS,
   sharedRef,
-  sharedResponses,
-  sharedSchemas,
 } from "./document/shared-components.ts";
 import type { ToOpenApiOptions } from "./http-handler-options.ts";
 import { operationPath } from "./input-place.ts";
@@ -25,6 +28,9 @@ export function toOpenApi(executor: Executor, options: ToOpenApiOptions = {}): O
   return takeSteps(describeApi(executor, options));
 }
 
+/** Where an API is that is served beside its document. */
+export const BESIDE = ".";
+
 /** Options that were checked; `asksCallers` tells whether callers are asked who they are, in whatever way. */
 export type DescribeApiOptions = ToOpenApiOptions & { readonly asksCallers?: boolean | undefined };
 
@@ -33,15 +39,16 @@ export function* describeApi(
   executor: Executor,
   options: DescribeApiOptions,
 ): Generator<undefined, OpenApiDocument, undefined> {
-  const { info = {}, servers = ["."], basePath = "/api", identity, formats = [], auth = {} } = options;
+  const { info = {}, servers = [BESIDE], basePath = "/api", identity, formats = [], auth = {} } = options;
   const operations = [...executor.list({ identity })].sort((a, b) => (a.id < b.id ? -1 : 1));
   const components = new SchemaComponents();
-  for (const [name, schema] of Object.entries(sharedSchemas())) components.add(name, schema);
+  for (const [name, schema] of Object.entries(SHARED_SCHEMAS)) components.add(name, schema);
   const schemes = securitySchemes(auth);
   const names = Object.keys(schemes);
   const { asksCallers = names.length > 0, examples = {} } = options;
   const warn = toWarner(options.onWarning);
-  const api = { components, formats, authenticated: asksCallers, warn, examples };
+  const nameOf = createNames(operations);
+  const api = { components, nameOf, authenticated: asksCallers, warn, examples };
   const { paths, parameters } = shareParameters(yield* describePaths(operations, basePath, api));
   return {
     openapi: "3.1.1",
@@ -51,20 +58,46 @@ export function* describeApi(
       ...(info.description !== undefined && { description: info.description }),
     },
     servers: servers.map((url) => ({ url })),
-    tags: [...new Set(operations.map(({ namespace }) => namespace))].sort().map((name) => ({ name })),
+    tags: tagsOf(paths),
     ...(names.length > 0 && { security: names.map((name) => ({ [name]: [] })) }),
     paths,
     components: {
       schemas: components.toJson(),
       headers: SHARED_HEADERS,
       parameters: { ...SHARED_PARAMETERS, ...parameters },
-      responses: sharedResponses(formats.map(({ name }) => name)),
+      responses: SHARED_RESPONSES,
       ...(names.length > 0 && { securitySchemes: schemes }),
+    },
+    "x-waybill": {
+      mediaTypes: [ENVELOPE_TYPE, DATA_TYPE, ...formats.map(({ name }) => formatType(name))],
+      ...(options.servers === undefined && { base: BESIDE }),
     },
   };
 }
 
 type Paths = Readonly<Record<string, PathItem>>;
+
+/** Names operations by their ids; generators make one name of ids that differ only in signs or case, so those get a digest. */
+function createNames(operations: readonly AnyOperation[]): DescribedApi["nameOf"] {
+  const counts = new Map<string, number>();
+  for (const id of [...BUILT_IN_IDS, ...operations.map((operation) => operation.id)]) {
+    counts.set(lettersOf(id), (counts.get(lettersOf(id)) ?? 0) + 1);
+  }
+  return ({ id }) =>
+    counts.get(lettersOf(id)) === 1
+      ? id
+      : `${id}_${createHash("sha256").update(id).digest("hex").slice(0, 8)}`;
+}
+
+function lettersOf(id: string): string {
+  return id.replace(/[^a-z0-9]/gi, "").toLowerCase();
+}
+
+/** Every tag that is used, in order. */
+function tagsOf(paths: Paths): OpenApiDocument["tags"] {
+  const used = Object.values(paths).flatMap(({ get, post }) => [...(get?.tags ?? []), ...(post?.tags ?? [])]);
+  return [...new Set(used)].sort().map((name) => ({ name }));
+}
 
 function* describePaths(
   operations: readonly AnyOperation[],

@@ -12,12 +12,18 @@ export function planServers(operation: Fields, item: Fields, file: DocumentFile)
   const root = file.root as Fields;
   if (root["swagger"] !== undefined)
     return planHost(operation, root, file.url.startsWith("http:") ? "http" : "https");
-  for (const { servers } of [operation, item, root]) {
+  for (const { servers } of [operation, item, isBeside(file) ? { servers: [{ url: "." }] } : root]) {
     if (!Array.isArray(servers)) continue;
     const plans = servers.filter(isServer).map(planServer);
     if (plans.length > 0) return plans;
   }
   return HERE;
+}
+
+/** What Waybill serves beside its document is called where that was read from: proxies may have other names and paths for it. */
+function isBeside({ root, url }: DocumentFile): boolean {
+  const waybill = isObject(root) ? root["x-waybill"] : undefined;
+  return /^https?:/.test(url) && isObject(waybill) && waybill["base"] === ".";
 }
 
 function isServer(server: unknown): server is Fields & { url: string } {

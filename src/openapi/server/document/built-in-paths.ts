@@ -57,7 +57,7 @@ interface BuiltInOptions {
   readonly authenticated: boolean;
 }
 
-/** What is served beside the operations; `call` and `batch` have no id of their own, which an operation might have too. */
+/** What is served beside the operations. */
 export function builtInPaths({ example, authenticated }: BuiltInOptions): Readonly<Record<string, PathItem>> {
   const ofBatch: Failures = authenticated ? [...REFUSALS, [401, "NotAuthenticated"]] : REFUSALS;
   return {
@@ -93,11 +93,22 @@ interface Posted {
   readonly example?: unknown;
 }
 
-function posted(endpoint: string, summary: string, described: Posted): DescribedOperation {
+/** Names of what is served beside the operations. */
+const NAMES = { batch: "callBatch", call: "callOperation", health: "getHealth", ready: "getReady" } as const;
+
+/** All of them, which no operation has as well. */
+export const BUILT_IN_IDS: readonly string[] = Object.values(NAMES);
+
+/** What they are listed under. */
+const BUILT_IN_TAG = "waybill";
+
+function posted(endpoint: "batch" | "call", summary: string, described: Posted): DescribedOperation {
   const { schema, answer, failures, example } = described;
   const isCall = endpoint === "call";
   return {
+    operationId: NAMES[endpoint],
     summary,
+    tags: [BUILT_IN_TAG],
     requestBody: {
       required: true,
       content: { [JSON_TYPE]: { schema, ...(example !== undefined && { example }) } },
@@ -116,12 +127,14 @@ function posted(endpoint: string, summary: string, described: Posted): Described
 }
 
 function asked(
-  endpoint: string,
+  endpoint: "health" | "ready",
   summary: string,
   more: Readonly<Record<string, DocumentObject>>,
 ): DescribedOperation {
   return {
+    operationId: NAMES[endpoint],
     summary,
+    tags: [BUILT_IN_TAG],
     security: [],
     responses: {
       200: { description: "It does.", content: { [JSON_TYPE]: { schema: STATUS } } },

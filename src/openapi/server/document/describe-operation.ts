@@ -5,7 +5,6 @@ import type {
   OperationAnnotations,
 } from "../../../core/operation/operation-types.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../../core/schema/json-schema.ts";
-import { DATA_TYPE } from "../../media-types.ts";
 import { type InputPlace, placeOf, type QueryParameter } from "../input-place.ts";
 import { type DescribedAnswers, declaredErrors, describeResponses, errorJson } from "./describe-responses.ts";
 import { describeData, findExample } from "./described-data.ts";
@@ -20,10 +19,10 @@ export interface DescribedApi extends DescribedAnswers {
 
 /** Describes the path of one operation: a GET where its input goes into the query, else a POST. */
 export function describeOperation(operation: AnyOperation, api: DescribedApi): PathItem {
-  const { id, title, description, namespace, tags = [] } = operation;
+  const { title, description, namespace, tags = [] } = operation;
   const place = placeOf(operation);
   const described: DescribedOperation = {
-    operationId: id,
+    operationId: api.nameOf(operation),
     ...(title !== undefined && { summary: title }),
     description,
     tags: [...new Set([namespace, ...tags])],
@@ -46,25 +45,23 @@ function describeInput(
   api: DescribedApi,
 ): Pick<DescribedOperation, "parameters" | "requestBody"> {
   const { id, type } = operation;
+  const name = `${api.nameOf(operation)}.Input`;
   const json = inputJson(operation, api);
   const shown = Object.hasOwn(api.examples, id) ? api.examples[id] : undefined;
   if (place.place === "query" && isObject(json)) {
-    const schemas = api.components.addProperties(`${id}.Input`, json);
+    const schemas = api.components.addProperties(name, json);
     const example = findExample(json, shown);
     return {
       parameters: place.parameters.map((parameter) => describeParameter(parameter, schemas, example)),
     };
   }
   const { components } = api;
-  const { schema, example, mayBeNothing } = describeData(`${id}.Input`, json, { components, shown });
+  const { schema, example, mayBeNothing } = describeData(name, json, { components, shown });
   return {
     ...(type === "mutation" && { parameters: [sharedRef("parameters", "IdempotencyKey")] }),
     requestBody: {
       required: !mayBeNothing,
-      content: {
-        "application/json": { schema, ...(example !== undefined && { example }) },
-        [DATA_TYPE]: { schema: {} },
-      },
+      content: { "application/json": { schema, ...(example !== undefined && { example }) } },
     },
   };
 }

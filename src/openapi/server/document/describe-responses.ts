@@ -1,26 +1,19 @@
 import { ERROR_CODES, errorTraits } from "../../../core/errors/error-codes.ts";
 import type { AnyOperation, ErrorDeclaration } from "../../../core/operation/operation-types.ts";
-import type { ResultFormat } from "../../../core/result/result-format.ts";
 import type { JsonSchema, JsonSchemaObject } from "../../../core/schema/json-schema.ts";
-import { DATA_TYPE, ENVELOPE_TYPE } from "../../media-types.ts";
-import { EVENTS_TYPE, formatType } from "../accept.ts";
+import { EVENTS_TYPE } from "../accept.ts";
 import { placeOf } from "../input-place.ts";
 import { type DescribedData, describeData } from "./described-data.ts";
 import type { DocumentObject } from "./openapi-document.ts";
 import type { SchemaComponents } from "./schema-components.ts";
 import { schemaJson } from "./schema-json.ts";
-import {
-  envelopeSchema,
-  problemContent,
-  type SharedFailure,
-  sharedRef,
-  toolResultSchema,
-} from "./shared-components.ts";
+import { problemContent, type SharedFailure, sharedRef } from "./shared-components.ts";
 
 /** What the answers of all operations of a document are described with. */
 export interface DescribedAnswers {
   readonly components: SchemaComponents;
-  readonly formats: readonly ResultFormat[];
+  /** What an operation is called in the document, and what names of its schemas begin with. */
+  readonly nameOf: (operation: Pick<AnyOperation, "id">) => string;
   /** Whether callers are asked who they are. */
   readonly authenticated: boolean;
   /** Hears of what is left out of the document because it cannot be used. */
@@ -41,9 +34,9 @@ export function describeResponses(operation: AnyOperation, document: DescribedAn
         cause,
       ),
   );
-  const data = describeData(`${id}.Output`, output, document);
+  const data = describeData(`${document.nameOf(operation)}.Output`, output, document);
   return {
-    ...(type === "subscription" ? streamed(data) : answered(operation, data, document)),
+    ...(type === "subscription" ? streamed(data) : answered(operation, data)),
     ...failures(operation, document),
   };
 }
@@ -64,7 +57,7 @@ function streamed({ schema }: DescribedData): Responses {
   };
 }
 
-function answered(operation: AnyOperation, data: DescribedData, document: DescribedAnswers): Responses {
+function answered(operation: AnyOperation, data: DescribedData): Responses {
   const { schema, example, mayBeBytes, mayBeNothing } = data;
   const place = placeOf(operation);
   const isPaged = place.place === "query" && place.parameters.some(({ name }) => name === "cursor");
@@ -75,14 +68,12 @@ function answered(operation: AnyOperation, data: DescribedData, document: Descri
     ...(place.place === "query" && { etag: sharedRef("headers", "ETag") }),
     ...(isPaged && { link: sharedRef("headers", "Link") }),
   };
+  // Media types of Waybill's own are not listed: generated clients would take a result for any of them.
   const content = {
     "application/json": { schema, ...(example !== undefined && { example }) },
-    [ENVELOPE_TYPE]: { schema: envelopeSchema(schema) },
-    [DATA_TYPE]: { schema: {} },
     ...(mayBeBytes && { "application/octet-stream": { schema: {} } }),
     // What came over HTTP keeps the media type of its bytes where no browser would run it.
     ...(mayBeBytes && operation.source === "http" && { "*/*": { schema: {} } }),
-    ...formatContent(operation, data, document),
   };
   return {
     200: { description: "The data.", headers, content },
@@ -94,52 +85,6 @@ function answered(operation: AnyOperation, data: DescribedData, document: Descri
       },
     }),
   };
-}
-
-function formatContent(
-  operation: AnyOperation,
-  data: DescribedData,
-  document: DescribedAnswers,
-): DocumentObject {
-  return Object.fromEntries(
-    document.formats.map((format) => {
-      const structured = structuredSchema(operation, format, data, document);
-      return [formatType(format.name), { schema: toolResultSchema(structured) }];
-    }),
-  );
-}
-
-/** What the structured content of a format is, by what it says of all operations, or of this one. */
-function structuredSchema(
-  operation: AnyOperation,
-  format: ResultFormat,
-  { schema: data, isKnown }: DescribedData,
-  document: DescribedAnswers,
-): JsonSchemaObject | undefined {
-  const { structured, name } = format;
-  if (structured === "data") return isKnown ? data : undefined;
-  if (structured === undefined) {
-    const schema = formatSchema(operation, format, document);
-    return schema === undefined
-      ? undefined
-      : document.components.add(`${operation.id}.Output.${name}`, schema);
-  }
-  const envelope = document.components.addOnce(name, structured.fields);
-  if (!isKnown) return envelope;
-  return { allOf: [envelope], anyOf: [{ properties: { data } }, structured.failed] };
-}
-
-function formatSchema(
-  operation: AnyOperation,
-  format: ResultFormat,
-  { warn }: DescribedAnswers,
-): JsonSchema | undefined {
-  try {
-    return format.outputSchema(operation);
-  } catch (cause) {
-    warn(`The format "${format.name}" cannot describe the results of "${operation.id}".`, cause);
-    return undefined;
-  }
 }
 
 function failures(operation: AnyOperation, document: DescribedAnswers): Responses {
@@ -209,22 +154,16 @@ function declaredFailures(
     if (status === ERROR_CODES.ABORTED.httpStatus) continue;
     byStatus.set(status, [...(byStatus.get(status) ?? []), error]);
   }
-  const asked = document.formats.map(({ name }) => [formatType(name), { schema: toolResultSchema() }]);
   return Object.fromEntries(
     [...byStatus].map(([status, errors]) => {
       const described = errors.map((error) => declaredProblem(operation, error, document));
       const anyOf = [...described, sharedRef("schemas", "Problem")];
       const texts = errors.map(({ code, description }) => (description ? `${code}: ${description}` : code));
       if (taken.has(String(status))) texts.push("Or another failure with this status.");
-      const content = { ...problemContent({ anyOf }), ...envelopeContent(), ...Object.fromEntries(asked) };
+      const content = problemContent({ anyOf });
       return [status, { description: texts.join("\n\n"), headers: REQUEST_ID, content }];
     }),
   );
-}
-
-/** An operation may also say no with a code of that status, which the envelope shows. */
-function envelopeContent(): DocumentObject {
-  return { [ENVELOPE_TYPE]: { schema: envelopeSchema({}) } };
 }
 
 function declaredProblem(
@@ -235,7 +174,9 @@ function declaredProblem(
   const { code } = error;
   const json = errorJson(operation, error, document);
   const details =
-    json === undefined ? undefined : document.components.add(`${operation.id}.Error.${code}`, json);
+    json === undefined
+      ? undefined
+      : document.components.add(`${document.nameOf(operation)}.Error.${code}`, json);
   return {
     allOf: [sharedRef("schemas", "Problem")],
     properties: { code: { const: code }, ...(details !== undefined && { details }) },

@@ -18,6 +18,12 @@ export interface OpenApiDocument {
     readonly responses: DocumentObject;
     readonly securitySchemes?: DocumentObject;
   };
+  readonly "x-waybill": {
+    /** What results may be asked for as, besides what is listed with them. */
+    readonly mediaTypes: readonly string[];
+    /** Where the API is, relative to where this document was read from, where nothing else was said. */
+    readonly base?: string;
+  };
 }
 
 /** What is served at one path. */
@@ -28,10 +34,10 @@ export interface PathItem {
 
 /** One method of one path. */
 export interface DescribedOperation {
-  readonly operationId?: string;
+  readonly operationId: string;
   readonly summary?: string;
   readonly description?: string;
-  readonly tags?: readonly string[];
+  readonly tags: readonly string[];
   readonly deprecated?: boolean;
   readonly security?: readonly DocumentObject[];
   readonly parameters?: readonly DocumentObject[];

@@ -1,9 +1,5 @@
-import { ResponseMetaSchema } from "../../../core/envelope/envelope-schemas.ts";
 import { ERROR_CODES } from "../../../core/errors/error-codes.ts";
-import { compileSchema } from "../../../core/schema/compile-schema.ts";
 import type { JsonSchema, JsonSchemaObject } from "../../../core/schema/json-schema.ts";
-import { ENVELOPE_TYPE } from "../../media-types.ts";
-import { formatType } from "../accept.ts";
 import { PROBLEM_TYPE } from "../problem-answer.ts";
 import type { DocumentObject } from "./openapi-document.ts";
 
@@ -41,9 +37,7 @@ const PROBLEM: JsonSchema = {
 };
 
 /** Schemas that operations share. */
-export function sharedSchemas(): Readonly<Record<string, JsonSchema>> {
-  return { EnvelopeMeta: compileSchema(ResponseMetaSchema).json, Problem: PROBLEM, ToolResult: TOOL_RESULT };
-}
+export const SHARED_SCHEMAS: Readonly<Record<string, JsonSchema>> = { Problem: PROBLEM };
 
 /** Headers that operations share. */
 export const SHARED_HEADERS: DocumentObject = {
@@ -72,19 +66,6 @@ export const SHARED_PARAMETERS: DocumentObject = {
 
 const REQUEST_ID = { "x-request-id": sharedRef("headers", "RequestId") };
 const RETRY_AFTER = { "retry-after": sharedRef("headers", "RetryAfter") };
-
-/** What a result format writes. */
-const TOOL_RESULT: JsonSchema = {
-  type: "object",
-  properties: { content: { type: "array", items: { type: "object" } }, isError: { type: "boolean" } },
-  required: ["content"],
-};
-
-/** The result of a tool, its structured content described where that is known. */
-export function toolResultSchema(structuredContent?: JsonSchemaObject): JsonSchemaObject {
-  const any = sharedRef("schemas", "ToolResult");
-  return structuredContent === undefined ? any : { allOf: [any], properties: { structuredContent } };
-}
 
 /** What each of the failures that operations share means. */
 const FAILURES = {
@@ -119,34 +100,17 @@ const FAILURE_HEADERS: Readonly<Partial<Record<SharedFailure, DocumentObject>>> 
   Unavailable: RETRY_AFTER,
 };
 
-/** Answers of failures that operations share, with the formats they may be asked for in. */
-export function sharedResponses(formats: readonly string[]): DocumentObject {
-  const content = {
-    ...problemContent(sharedRef("schemas", "Problem")),
-    // An operation may also say no with the code of any of them, which the envelope shows.
-    [ENVELOPE_TYPE]: { schema: envelopeSchema({}) },
-    ...Object.fromEntries(formats.map((name) => [formatType(name), { schema: toolResultSchema() }])),
-  };
-  return Object.fromEntries(
-    Object.entries(FAILURES).map(([name, description]) => [
-      name,
-      {
-        description,
-        headers: { ...REQUEST_ID, ...FAILURE_HEADERS[name as SharedFailure] },
-        content,
-      },
-    ]),
-  );
-}
-
-/** The whole envelope around data of a schema. */
-export function envelopeSchema(data: JsonSchemaObject): JsonSchemaObject {
-  return {
-    type: "object",
-    properties: { data, meta: sharedRef("schemas", "EnvelopeMeta") },
-    required: ["meta"],
-  };
-}
+/** Answers of failures that operations share. */
+export const SHARED_RESPONSES: DocumentObject = Object.fromEntries(
+  Object.entries(FAILURES).map(([name, description]) => [
+    name,
+    {
+      description,
+      headers: { ...REQUEST_ID, ...FAILURE_HEADERS[name as SharedFailure] },
+      content: problemContent(sharedRef("schemas", "Problem")),
+    },
+  ]),
+);
 
 /** The content of an answer that is a problem. */
 export function problemContent(schema: JsonSchemaObject, example?: unknown): DocumentObject {
