@@ -14,11 +14,11 @@ import { toOperationSchema } from "../core/schema/any-schema.ts";
 import { fromEndedCall } from "./ended-call.ts";
 import { type AdvertisedSchema, createDataSchema } from "./envelope-schema.ts";
 import { previewResult, type ResultPreview } from "./preview/preview-result.ts";
-import { createToolResponseEnvelopeSchema, STATUS_SHAPE } from "./status-envelope/response-schema.ts";
+import { createToolResponseEnvelopeSchema } from "./status-envelope/response-schema.ts";
 import { nextStepsOf } from "./status-envelope/status-envelope-codec.ts";
 import { type ExposeError, withAuthoredError, withSafeError } from "./tiered-envelope/safe-error.ts";
 import { ENVELOPE_CAPABILITY } from "./tiered-envelope/tiered-envelope.ts";
-import { createTieredEnvelopeSchema, TIERED_SHAPE } from "./tiered-envelope/tiered-schema.ts";
+import { createTieredEnvelopeSchema } from "./tiered-envelope/tiered-schema.ts";
 import { encodeResult } from "./transcode.ts";
 
 /** A format that rides in a tool result. */
@@ -79,18 +79,9 @@ export function createResultFormat(options: ToolFormat | ResultFormatOptions): R
       return preview === undefined ? writeCall(call, settings) : writePreview(call, settings, preview);
     },
     outputSchema: (operation) => toolOutputSchema(operation, format),
-    structured: STRUCTURED[format],
     ...(settings.preview !== undefined && { previews: true }),
   });
 }
-
-/** What `toolOutputSchema` makes of the schema of the data. */
-const STRUCTURED: Readonly<Record<ToolFormat, ResultFormat["structured"]>> = {
-  mcp: "data",
-  "tiered-envelope": TIERED_SHAPE,
-  "status-envelope": STATUS_SHAPE,
-  "tool-envelope": undefined,
-};
 
 function isFlag(value: unknown): boolean {
   return typeof value === "boolean";

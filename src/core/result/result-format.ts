@@ -1,15 +1,7 @@
 import type { AnyOperation } from "../operation/operation-types.ts";
-import type { JsonSchema, JsonSchemaObject } from "../schema/json-schema.ts";
+import type { JsonSchema } from "../schema/json-schema.ts";
 import type { CallToolResult } from "./call-tool-result.ts";
 import type { EndedCall } from "./ended-call.ts";
-
-/** An envelope whose member `data` fits the output schema of the operation, unless `failed` holds. */
-export interface StructuredEnvelope {
-  /** Describes the envelope, whatever its data. */
-  readonly fields: JsonSchemaObject;
-  /** Holds for an error, whose data need not match. */
-  readonly failed: JsonSchemaObject;
-}
 
 /** How a server writes results down: one of the published formats, or the caller's own. */
 export interface ResultFormat {
@@ -19,11 +11,6 @@ export interface ResultFormat {
   write(call: EndedCall): CallToolResult | Promise<CallToolResult>;
   /** Describes the structured content of `write`; nothing where it has none, or nothing is known of it. */
   outputSchema(operation: AnyOperation): JsonSchema | undefined;
-  /**
-   * What `outputSchema` makes of the output schema of any operation: nothing else than that, or an envelope around it. Documents then
-   * describe the envelope once. @default unknown: `outputSchema` is asked for each operation
-   */
-  readonly structured?: "data" | StructuredEnvelope | undefined;
   /** Whether `write` sends previews of long results itself; otherwise servers cut data that is over their budget before it is written. */
   readonly previews?: boolean | undefined;
 }

@@ -24,8 +24,7 @@ export const ToolResponseMetaSchema: JsonSchemaObject = {
   required: ["status", "summary"],
 };
 
-/** What a status envelope looks like around its data. */
-export const STATUS_SHAPE: EnvelopeShape = {
+const SHAPE: EnvelopeShape = {
   fields: { type: "object", properties: { meta: ToolResponseMetaSchema }, required: ["meta", "data"] },
   failed: { properties: { meta: { properties: { status: { const: "error" } } } } },
   isFailed: ({ meta }) => (meta as { status?: unknown }).status === "error",
@@ -38,5 +37,5 @@ export const STATUS_SHAPE: EnvelopeShape = {
 export function createToolResponseEnvelopeSchema<S extends AnySchema>(
   schema: S,
 ): EnvelopeSchema<ToolResponseEnvelope<ParsedBy<S>>, S> {
-  return createEnvelopeSchema(schema, STATUS_SHAPE);
+  return createEnvelopeSchema(schema, SHAPE);
 }

@@ -16,8 +16,7 @@ const ERROR = {
   required: ["error", "error_code"],
 };
 
-/** What a tiered envelope looks like around its data. */
-export const TIERED_SHAPE: EnvelopeShape = {
+const SHAPE: EnvelopeShape = {
   fields: {
     type: "object",
     properties: {
@@ -49,5 +48,5 @@ export const TIERED_SHAPE: EnvelopeShape = {
 export function createTieredEnvelopeSchema<S extends AnySchema>(
   schema: S,
 ): EnvelopeSchema<TieredEnvelope<ParsedBy<S>>, S> {
-  return createEnvelopeSchema(schema, TIERED_SHAPE);
+  return createEnvelopeSchema(schema, SHAPE);
 }

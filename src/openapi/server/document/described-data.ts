@@ -17,8 +17,6 @@ interface TriedSchema {
 export interface DescribedData extends TriedSchema {
   /** Refers to the schema among the components. */
   readonly schema: JsonSchemaObject;
-  /** Whether it says anything at all. */
-  readonly isKnown: boolean;
 }
 
 /** Puts a schema among the components and finds out what it takes; `shown` is an example to prefer. */
@@ -28,9 +26,9 @@ export function describeData(
   { components, shown }: { readonly components: SchemaComponents; readonly shown?: unknown },
 ): DescribedData {
   if (json === undefined)
-    return { schema: {}, isKnown: false, example: writable(shown), mayBeNothing: true, mayBeBytes: true };
+    return { schema: {}, example: writable(shown), mayBeNothing: true, mayBeBytes: true };
   const schema = components.add(name, json);
-  return { ...trySchema(json), example: findExample(json, shown), schema, isKnown: json !== true };
+  return { ...trySchema(json), example: findExample(json, shown), schema };
 }
 
 /** The example that is given, where it passes; one made for the schema, where none is given. */

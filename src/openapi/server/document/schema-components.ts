@@ -65,7 +65,6 @@ export class SchemaComponents {
    * schema that has none but these needs no closer look.
    */
   readonly #usual = new Map<string, UsualDefinition>();
-  readonly #once = new Map<JsonSchemaObject, JsonSchemaObject>();
   /** Where importers read the schemas that were added back from. */
   readonly #pointers = new WeakMap<JsonSchemaObject, string>();
 
@@ -75,13 +74,6 @@ export class SchemaComponents {
     const own = this.#names.take([name]);
     this.#put(own, schema);
     return { $ref: componentRef(own) };
-  }
-
-  /** Adds a schema that is the same object each time, once. */
-  addOnce(name: string, schema: JsonSchemaObject): JsonSchemaObject {
-    const reference = this.#once.get(schema) ?? this.add(name, schema);
-    this.#once.set(schema, reference);
-    return reference;
   }
 
   /** Adds a schema in the same way, and gives each of its properties; none where it cannot be described. */
