@@ -152,7 +152,7 @@ function toPlan(
   { options: { reader, recoverJson, keepIds: isTrusted }, secrets }: ToolImport,
 ): ToolPlan {
   const declared = new Set(facts?.errors?.map(({ code }) => code));
-  const { output: schema, isWrapped: wrapped, mayWrap, isServed } = schemas;
+  const { output: schema, isWrapped: wrapped, announced, mayWrap, isServed } = schemas;
   return {
     name,
     inputSchema: schemas.listedInput,
@@ -163,6 +163,7 @@ function toPlan(
       recoverJson,
       schema,
       wrapped,
+      announced,
       mayWrap,
       isServed,
       isTrusted,

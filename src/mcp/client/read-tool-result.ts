@@ -9,9 +9,10 @@ import { asJson } from "../../core/json/as-json.ts";
 import { isValueTooDeep, MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { textOf } from "../../core/result/call-tool-result.ts";
+import { withoutMissedSchema } from "../../core/result/missed-schema.ts";
 import { recoverJson } from "../../core/result/recover-json.ts";
 import type { ReadResult, ResultReader } from "../../core/result/result-reader.ts";
-import type { AnySchema } from "../../core/schema/any-schema.ts";
+import { type AnySchema, toOperationSchema } from "../../core/schema/any-schema.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
 import { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { fromWire } from "../../core/wire/wire.ts";
@@ -21,6 +22,7 @@ import {
   readOutcomeFacts,
   readPage,
   readSaid,
+  readViolations,
   readWire,
   readWrapsResult,
 } from "./tool-facts.ts";
@@ -43,6 +45,8 @@ export interface ResultReading {
   readonly mayWrap?: boolean | undefined;
   /** Whether Waybill serves the tool: then a result that was cut may say where the whole is. @default false */
   readonly isServed?: boolean | undefined;
+  /** The output schema as the tool lists it. @default it lists none */
+  readonly announced?: AnySchema | undefined;
   /** Codes the operation declares. @default none */
   readonly declared?: ReadonlySet<string> | undefined;
   /** Whether sentences of the server are shown as if they were ours: its user says that it is Waybill and theirs. @default false */
@@ -65,7 +69,7 @@ export function readToolResult(
   reading: ResultReading,
   whole?: WholeData | undefined,
 ): ResponseEnvelope {
-  const parts = takeApart(result, reading.tool, whole);
+  const parts = takeApart(withoutMiss(result, reading), reading.tool, whole);
   const { isError, content, meta } = parts;
   const outcome = isError ? readOutcomeFacts(meta, reading.declared ?? NONE) : undefined;
   if (outcome?.outcome === "call-error") throw toCallErrorOf(outcome, reading);
@@ -74,8 +78,10 @@ export function readToolResult(
   const said = (reading.isServed ? readSaid(meta, content) : undefined) ?? withKnownBlocks(written);
   const { code, message, details } = outcome ?? (isError ? published : {});
   const page = readPage(meta);
+  const violations = isError || !reading.isServed ? undefined : readViolations(meta);
   const waybill: ResultFacts = {
     obtained,
+    ...(violations !== undefined && { violations }),
     ...(page !== undefined && { page }),
     ...(code !== undefined && { code }),
     ...(message !== undefined && { message }),
@@ -89,6 +95,17 @@ export function readToolResult(
     ...(meta && { _meta: meta }),
     waybill,
   });
+}
+
+/** A result of Waybill's that was sent as an error only because it misses the schema its tool lists is the success it was. */
+function withoutMiss(result: unknown, { isServed, announced }: ResultReading): unknown {
+  if (!isServed || announced === undefined || !isPlainObject(result)) return result;
+  const misses = (structured: unknown): boolean => !toOperationSchema(announced, "output").check(structured);
+  try {
+    return withoutMissedSchema(result, misses) ?? result;
+  } catch {
+    return result;
+  }
 }
 
 interface Parts {

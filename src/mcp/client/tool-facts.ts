@@ -1,5 +1,5 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
-import { isSaidFacts } from "../../core/envelope/is-response-envelope.ts";
+import { isResultFacts, isSaidFacts } from "../../core/envelope/is-response-envelope.ts";
 import type { PageFacts, SaidFacts } from "../../core/envelope/response-meta.ts";
 import { isErrorCode } from "../../core/errors/error-codes.ts";
 import { toErrorDetails } from "../../core/errors/error-details.ts";
@@ -14,6 +14,8 @@ import type {
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
 import { RESULT_META_KEY } from "../../core/result/call-tool-result.ts";
 import { isSaidCode } from "../../core/result/said.ts";
+import { MAX_ISSUES } from "../../core/schema/limits.ts";
+import type { SchemaIssue } from "../../core/schema/schema-issue.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
 import { OPERATION_META_KEY } from "../meta-keys.ts";
 import { splitId } from "../names.ts";
@@ -59,6 +61,8 @@ const TIERS: readonly unknown[] = ["community", "pro", "enterprise"];
 const CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
 /** Characters of what a server says for people: in an envelope, and as the message of an error that is thrown here. */
 const MESSAGE_LENGTH = { "tool-error": 8_192, "call-error": 500 } as const;
+/** Characters of each part of a violation. */
+const ISSUE_LENGTH = 8_192;
 const CURSOR_LENGTH = 8_192;
 const PAGE_INPUT_LENGTH = 65_536;
 const MOST_DECLARED = 1_000;
@@ -127,6 +131,19 @@ export function readSaid(meta: unknown, content: readonly MCPContentBlock[]): Sa
   const places = new Set<unknown>(Array.isArray(blocks) ? blocks : []);
   const shown = content.filter((_, index) => places.has(index));
   return { ...said, content: shown };
+}
+
+/** Reads how a result of Waybill's misses the schema of its operation; more than `MAX_ISSUES` are cut. */
+export function readViolations(meta: unknown): readonly SchemaIssue[] | undefined {
+  const violations = memberOf(meta, RESULT_META_KEY)?.["violations"];
+  if (!Array.isArray(violations) || violations.length === 0) return undefined;
+  const facts = { violations: violations.slice(0, MAX_ISSUES) };
+  if (!isResultFacts(facts)) return undefined;
+  return facts.violations?.map(({ pointer, expected, found }) => ({
+    pointer: cutMessage(pointer, ISSUE_LENGTH),
+    expected: cutMessage(expected, ISSUE_LENGTH),
+    found: cutMessage(found, ISSUE_LENGTH),
+  }));
 }
 
 function isTooLong(input: unknown): boolean {

@@ -11,6 +11,8 @@ export interface ToolSchemas {
   readonly input: AnySchema | undefined;
   /** Describes the data, unwrapped. */
   readonly output: AnySchema | undefined;
+  /** The output schema as listed. */
+  readonly announced: AnySchema | undefined;
   /** Whether structured content is `{ result: data }`. */
   readonly isWrapped: boolean;
   /** Whether a result may say that of itself, because no schema tells. */
@@ -55,7 +57,8 @@ export function toToolSchemas(tool: Readonly<Record<string, unknown>>, setting: 
   const listedInput = isObject(listed) ? listed : undefined;
   const isServed = served !== undefined;
   const mayWrap = isServed && tool["outputSchema"] === undefined && options.unwrapResult !== false;
-  return { input, output, isWrapped, mayWrap, isServed, wrapsInput, listedInput, notes };
+  const announced = isSchema(tool["outputSchema"]) ? tool["outputSchema"] : undefined;
+  return { input, output, announced, isWrapped, mayWrap, isServed, wrapsInput, listedInput, notes };
 }
 
 /** Waybill serves an operation that declares no input with a schema for any object: MCP wants one. */

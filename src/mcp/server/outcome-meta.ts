@@ -29,10 +29,11 @@ function factsOf({ outcome }: EndedCall, result: CallToolResult): Record<string,
     return { outcome: "call-error", ...told, ...(shown !== undefined && { details: shown }) };
   }
   const { data, meta } = outcome.envelope;
-  const { code, message, details, page } = meta.waybill ?? {};
+  const { code, message, details, page, violations } = meta.waybill ?? {};
   if (meta.isError !== true) {
     const wire = wireFacts(data, false);
-    return page === undefined ? wire : { ...wire, page: writtenPage(page) };
+    if (page === undefined && violations === undefined) return wire;
+    return { ...wire, ...(page !== undefined && { page: writtenPage(page) }), ...(violations !== undefined && { violations }) };
   }
   return {
     outcome: "tool-error",

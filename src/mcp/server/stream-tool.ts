@@ -1,4 +1,4 @@
-import { localEnvelope } from "../../core/envelope/envelope.ts";
+import { localEnvelope, withFacts } from "../../core/envelope/envelope.ts";
 import type { ResponseEnvelope } from "../../core/envelope/response-meta.ts";
 import { toCallError } from "../../core/errors/errors.ts";
 import { monotonicNow } from "../../core/execution/deadline.ts";
@@ -6,6 +6,8 @@ import { asJson } from "../../core/json/as-json.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ExecuteOptions } from "../../core/registry/executor.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
+import { MAX_ISSUES } from "../../core/schema/limits.ts";
+import type { SchemaIssue } from "../../core/schema/schema-issue.ts";
 import { cutText } from "../../core/text/cut-text.ts";
 import { encodeEnvelope } from "../../core/wire/wire.ts";
 import { YIELD_META_KEY } from "../meta-keys.ts";
@@ -33,6 +35,7 @@ export async function endStream(asked: EndStreamOptions): Promise<EndedCall> {
   const operation = { ...asked.operation, outputSchema: streamSchema(asked.operation) };
   const startedAt = monotonicNow();
   const items: unknown[] = [];
+  const violations: SchemaIssue[] = [];
   let count = 0;
   let outcome: EndedCall["outcome"];
   try {
@@ -41,11 +44,17 @@ export async function endStream(asked: EndStreamOptions): Promise<EndedCall> {
     for await (const envelope of executor.subscribe(operation.id, input, quiet)) {
       count += 1;
       const value = asJson(envelope.data ?? null);
-      if (items.length < limits.streamItems) items.push(value);
+      if (items.length < limits.streamItems) {
+        const place = `/items/${items.push(value) - 1}`;
+        for (const issue of envelope.meta.waybill?.violations ?? []) {
+          if (violations.length < MAX_ISSUES) violations.push({ ...issue, pointer: place + issue.pointer });
+        }
+      }
       exchange.tell(toProgress(envelope, value, count));
     }
     const data: StreamResult = { items, count, truncated: count > items.length };
-    outcome = { envelope: localEnvelope(data, operation.id) };
+    const envelope = localEnvelope(data, operation.id);
+    outcome = { envelope: violations.length === 0 ? envelope : withFacts(envelope, { violations }) };
   } catch (thrown) {
     outcome = { error: toCallError(thrown) };
   }

@@ -1,10 +1,15 @@
+import type { ResponseEnvelope } from "../../core/envelope/response-meta.ts";
 import { CallError, toCallError } from "../../core/errors/errors.ts";
+import { asJson } from "../../core/json/as-json.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { type CallToolResult, RESULT_META_KEY } from "../../core/result/call-tool-result.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
+import { withMissedSchema } from "../../core/result/missed-schema.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import { type OperationSchema, toOperationSchema } from "../../core/schema/any-schema.ts";
+import { isEqual } from "../../core/schema/compare-values.ts";
+import type { SchemaIssue } from "../../core/schema/schema-issue.ts";
 import { type CutOptions, withinInline, withStoredWire, writeWithinBudget } from "./big-result.ts";
 import { outputOf } from "./describe-tool.ts";
 import { withFacts, withOutcome } from "./outcome-meta.ts";
@@ -25,23 +30,78 @@ export interface ToResultOptions {
 export async function toResult(call: EndedCall, options: ToResultOptions): Promise<CallToolResult> {
   const { request, operation, format } = options;
   const schema = outputOf(operation, format);
-  const written = await writeWithinLimits(call, options, schema !== undefined);
+  const violations = schema === undefined ? [] : violationsOf(call);
+  const isPromised = schema !== undefined && violations.length === 0;
+  const written = await writeWithinLimits(call, options, { isPromised, isFree: violations.length > 0 });
   const sent = isWritable(written) ? written : toFailure(unwritable());
   // An error has nothing to do with the schema of results.
   const projected = request.project(sent, sent.isError === true ? undefined : schema);
   const isWrapped = projected.structuredContent !== sent.structuredContent;
-  return isWrapped ? withFacts(projected, { wrapsResult: true }) : projected;
+  const result = isWrapped ? withFacts(projected, { wrapsResult: true }) : projected;
+  if (schema === undefined || result.isError === true || !("envelope" in call.outcome)) return result;
+  const { structuredContent: structured } = result;
+  const isFit = structured !== undefined && (violations.length === 0 || isAnnounced(structured, options));
+  if (isFit) return result;
+  // What was cut is shown as far as it is sent.
+  const data = isStored(result) ? undefined : shownData(call.outcome.envelope);
+  // What is wrapped only because it is no object is told as it is.
+  return withMissedSchema(schema["type"] === "object" ? sent : result, data, violations);
+}
+
+/** How the data of a call that succeeded misses its schema. Whoever ran it may not have looked. */
+function violationsOf(call: EndedCall): readonly SchemaIssue[] {
+  if (!("envelope" in call.outcome)) return [];
+  const { data, meta } = call.outcome.envelope;
+  const { violations = [] } = meta.waybill ?? {};
+  if (meta.isError === true || violations.length > 0) return violations;
+  const schema = schemaOf(call);
+  const json = schema === undefined || data === undefined ? undefined : jsonOrNone(data);
+  return schema === undefined || json === undefined || schema.check(json) ? [] : schema.errors(json);
+}
+
+/** Whether structured content matches what this peer was told: that may be looser than the schema of the operation. */
+function isAnnounced(
+  structured: unknown,
+  { served, request: { peer }, operation, format }: ToResultOptions,
+): boolean {
+  try {
+    const { outputSchema } = served.table.toolOf(operation, peer.era, format);
+    return outputSchema === undefined || toOperationSchema(outputSchema, "output").check(structured);
+  } catch {
+    return false;
+  }
+}
+
+function isStored({ _meta }: CallToolResult): boolean {
+  const facts = _meta?.[RESULT_META_KEY];
+  return isPlainObject(facts) && (facts["stored"] !== undefined || facts["storedWire"] !== undefined);
+}
+
+/** The data as JSON; the content of a tool without any stands for itself. */
+function shownData({ data, meta }: ResponseEnvelope): unknown {
+  const isContent = meta.source === "mcp" && isEqual(data, meta.content);
+  return data === undefined || isContent ? undefined : jsonOrNone(data);
+}
+
+function jsonOrNone(data: unknown): unknown {
+  try {
+    return asJson(data);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Writes a call within the budget of its operation: MCP's own results are cut once they are written, others before. */
 async function writeWithinLimits(
   call: EndedCall,
   { served, request, operation, format }: ToResultOptions,
-  isPromised: boolean,
+  { isPromised, isFree }: { readonly isPromised: boolean; readonly isFree: boolean },
 ): Promise<CallToolResult> {
   const store = served.stored?.for(request, [operation.id]);
   const inlineCharacters = served.inlineCharactersOf(operation.id);
-  const cutting = { isPromised, inlineCharacters, name: operation.id, schema: schemaOf(call) };
+  // Of data that misses its schema no cut matches.
+  const schema = isFree ? undefined : schemaOf(call);
+  const cutting = { isPromised, inlineCharacters, name: operation.id, schema };
   if (isPlain(format)) {
     return await withinLimits(withOutcome(await write(format, call), call), served, { ...cutting, store });
   }

@@ -32,6 +32,7 @@ const CORS: CorsRules = {
     "retry-after",
     "traceparent",
     "waybill-facts",
+    "waybill-violations",
     "waybill-operation",
     "waybill-source",
     "www-authenticate",

@@ -134,6 +134,8 @@ function factHeaders(
   const headers: AnswerHeaders = { "waybill-source": meta.source, "waybill-operation": operationId };
   const facts = meta.waybill === undefined ? undefined : writeFacts(meta.waybill, kind === "data");
   if (facts !== undefined) headers["waybill-facts"] = facts;
+  const { violations = [] } = meta.waybill ?? {};
+  if (violations.length > 0) headers["waybill-violations"] = String(violations.length);
   return headers;
 }
 

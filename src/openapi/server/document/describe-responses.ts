@@ -65,6 +65,7 @@ function answered(operation: AnyOperation, data: DescribedData): Responses {
     ...REQUEST_ID,
     ...TRACE,
     "waybill-facts": sharedRef("headers", "Facts"),
+    ...(operation.outputSchema !== undefined && { "waybill-violations": sharedRef("headers", "Violations") }),
     ...(place.place === "query" && { etag: sharedRef("headers", "ETag") }),
     ...(isPaged && { link: sharedRef("headers", "Link") }),
   };

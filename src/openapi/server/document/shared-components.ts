@@ -47,6 +47,10 @@ export const SHARED_HEADERS: DocumentObject = {
   RequestId: header("The id of this request, that of the caller where it sent one."),
   RetryAfter: header("Seconds to wait before trying again."),
   Traceparent: header("The W3C trace context."),
+  Violations: {
+    description: "In how many places the data does not match its schema; absent where it does.",
+    schema: { type: "integer", minimum: 1 },
+  },
   WwwAuthenticate: header("How to authenticate."),
 };
 
