@@ -90,6 +90,13 @@ export class PeerRequest {
     return { name, identity };
   }
 
+  /** The revision of MCP in use; nothing where no handshake told. */
+  get revision(): string | undefined {
+    const { peer, context } = this;
+    const told = context.http?.req?.headers.get("mcp-protocol-version") ?? undefined;
+    return peer.server.getNegotiatedProtocolVersion() ?? told;
+  }
+
   /** Names who keeps what this request leaves behind: the caller, else the session or connection, else all who are anonymous. */
   get owner(): string {
     const { peer, identity } = this;

@@ -3,6 +3,7 @@ import { isPlainObject } from "../../core/json/json-value.ts";
 import type { McpCompletionRequest, McpProviderOptions } from "../provider.ts";
 import type { Params } from "./handle-request.ts";
 import type { LocalRequestOptions } from "./local-provider.ts";
+import { forRevision } from "./older-blocks.ts";
 import type { PeerRequest } from "./peer-request.ts";
 import type { PromptDirectory } from "./prompt-directory.ts";
 import { invalidParams, resourceNotFound } from "./protocol-errors.ts";
@@ -76,7 +77,8 @@ export function promptAnswers({
         async (run, exchange) => {
           const options = optionsOf(request, run, exchange, name);
           const { provider, filled } = await capably(request, () => prompts.get(name, args, options));
-          return await resources.ownMessages(provider.namespace, filled, options);
+          const own = await resources.ownMessages(provider.namespace, filled, options);
+          return forRevision(own, request.revision);
         },
         stillFinds((options) => prompts.find(name, options)),
       );

@@ -11,6 +11,7 @@ import { handleRequest } from "./handle-request.ts";
 import { listTools } from "./list-tools.ts";
 import type { McpPeer, McpServer } from "./mcp-server.ts";
 import type { McpServerOptions } from "./mcp-server-options.ts";
+import { forRevision } from "./older-blocks.ts";
 import { Peer, PeerRequest } from "./peer-request.ts";
 import { PromptDirectory } from "./prompt-directory.ts";
 import { invalidParams } from "./protocol-errors.ts";
@@ -163,7 +164,11 @@ class SharedServer implements McpServer {
     return {
       "tools/list": ({ cursor }, request) =>
         (catalogue ? listCatalogue : listTools)(this.#tools, request, cursor),
-      "tools/call": (params, request) => (catalogue ? callCatalogue : callTool)(this.#tools, request, params),
+      "tools/call": async (params, request) =>
+        forRevision(
+          await (catalogue ? callCatalogue : callTool)(this.#tools, request, params),
+          request.revision,
+        ),
       "logging/setLevel": ({ level }, { peer }) => this.#setLevel(peer, level),
       ...(resources && resourceAnswers(served)),
       ...(resources?.subscribe && subscriptionAnswers(served)),
