@@ -98,6 +98,8 @@ export function roundTripOperations(): readonly AnyOperation[] {
     query("fail.foreign", () => {
       throw new Error("SECRET of the house");
     }),
+    query("fail.null", () => toolError(null, { code: "NOTHING", message: "There is nothing." })),
+    query("fail.silent", () => toolError(null)),
     query("fail.tool", (input) =>
       toolError(input, { code: "NO_ROOM", message: "There is no room.", details: { floor: 3 } }),
     ),

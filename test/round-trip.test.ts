@@ -92,6 +92,8 @@ describe.each(Object.keys(SURFACES))("X-6 operations called over %s", (name) => 
     ["fail.foreign", {}],
     ["fail.tool", { tried: 3 }],
     ["fail.plain", {}],
+    ["fail.null", {}],
+    ["fail.silent", {}],
     ["typed.object", { n: "one" }],
     ["typed.object", { n: 1, more: true }],
     ["typed.text", ""],

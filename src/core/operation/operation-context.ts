@@ -72,7 +72,10 @@ export interface OperationContext {
     target: T,
     ...rest: CallArguments<T, NestedCallOptions>
   ) => AsyncIterable<ResponseEnvelope<OutputOf<T>>>;
-  /** Tells how far the work has come, in whatever form the caller understands; ignored once the call is over. */
+  /**
+   * Tells how far the work has come, in whatever form the caller understands; MCP clients understand `{ progress, total?, message? }`,
+   * and `{ done, of?, message? }` is the same to them. Ignored once the call is over.
+   */
   readonly progress: (value: unknown) => void;
   /** Throws `UPGRADE_REQUIRED` when the caller's plan lacks a feature the operation declares. */
   readonly requireFeature: (feature: string) => void;

@@ -52,12 +52,18 @@ const NOTHING_ODD: readonly Oddity[] = Object.freeze([]);
 /** What people read when nobody wrote them a text: what the result says, and its data as JSON. */
 export function derivedContent(result: ToolResult): readonly MCPContentBlock[] {
   const { content: _, ...bare } = result;
-  return layOutResult(bare, result.data === undefined ? undefined : toJsonText(result.data));
+  return layOutResult(bare, showsData(result) ? toJsonText(result.data) : undefined);
+}
+
+/** An error that says why shows no `null` beside it. */
+function showsData(result: ToolResult): boolean {
+  const { data, isError } = result;
+  return data !== undefined && !(data === null && isError && saysMore(result));
 }
 
 /** Tells whether blocks are just what `derivedContent` makes. */
 export function isDerivedContent(content: readonly unknown[], result: ToolResult): boolean {
-  const hasData = result.data !== undefined;
+  const hasData = showsData(result);
   // Most results say nothing of themselves: their text is the data and nothing else.
   if (!saysMore(result) && content.length !== (hasData ? 1 : 0)) return false;
   const data = hasData ? toJsonTextOrNone(result.data) : undefined;

@@ -199,7 +199,7 @@ function refine(found: Found, parts: Parts): Found {
 function isShown(data: unknown, { obtained }: Found, parts: Parts): boolean {
   const { hasStructured, isError, content, meta } = parts;
   if (obtained !== "content" || hasStructured) return false;
-  if (data === undefined) {
+  if (data === undefined || (data === null && isError)) {
     return content.length === (isError ? 1 : 0) || readSaid(meta, content) !== undefined;
   }
   if (!isError) return false;

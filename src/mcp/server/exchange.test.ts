@@ -26,6 +26,25 @@ describe("Exchange", () => {
     ]);
   });
 
+  it("RE-30 tells how much there is to do, in either of the two forms", () => {
+    const sent: Sent[] = [];
+    const exchange = new Exchange(() => undefined);
+    exchange.attach(contextOf(sent, { progressToken: 7 }));
+    const said = [
+      { done: 1, of: 3 },
+      { progress: 2, total: 3 },
+      { done: 3, of: 3, message: "All." },
+      { done: "4" },
+    ];
+    for (const value of said) exchange.progress(value);
+    expect(sent.map(({ params }) => params)).toEqual([
+      { progressToken: 7, progress: 1, total: 3 },
+      { progressToken: 7, progress: 2, total: 3 },
+      { progressToken: 7, progress: 3, total: 3, message: "All." },
+      { progressToken: 7, progress: 4, message: '{"done":"4"}' },
+    ]);
+  });
+
   it("RE-30 tells nothing to a request that asked for no progress, or is over", () => {
     const sent: Sent[] = [];
     const exchange = new Exchange(() => undefined);

@@ -74,7 +74,8 @@ export class Exchange {
   #read(value: unknown): Progress | undefined {
     this.#told += 1;
     if (typeof value === "number") return Number.isFinite(value) ? { progress: value } : undefined;
-    if (isPlainObject(value) && typeof value["progress"] === "number") return readFields(value);
+    if (isPlainObject(value) && typeof (value["progress"] ?? value["done"]) === "number")
+      return readFields(value);
     const counted = Math.max(this.#told, Number.isFinite(this.#reached) ? this.#reached + 1 : 1);
     const message = typeof value === "string" ? value : toJsonTextOrNone(value);
     return { progress: counted, ...(message !== undefined && { message }) };
@@ -118,8 +119,9 @@ function readIdempotencyKey(meta: Readonly<Record<string, unknown>>): string | u
   throw invalidParams(`_meta["${IDEMPOTENCY_META_KEY}"] must be 1 to 255 printable characters.`);
 }
 
+/** `{ done, of }` is `{ progress, total }` in the words of a loop. */
 function readFields(value: Readonly<Record<string, unknown>>): Progress | undefined {
-  const { progress, total, message } = value;
+  const { done, of, progress = done, total = of, message } = value;
   if (!Number.isFinite(progress)) return undefined;
   return {
     progress: progress as number,

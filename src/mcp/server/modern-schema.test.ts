@@ -7,11 +7,24 @@ const OF_2019 = "https://json-schema.org/draft/2019-09/schema";
 
 describe("toModernSchema", () => {
   it.each([
-    { $schema: "https://json-schema.org/draft/2020-12/schema", type: "object" },
     { $schema: "https://example.com/dialect", items: [{}] },
     { $id: "https://e/x", pattern: "^[\\w-.]+$", prefixItems: [true], properties: { a: { $anchor: "a" } } },
   ])("RE-32 leaves %j word for word", (schema) => {
     expect(toModernSchema(schema)).toBe(schema);
+  });
+
+  it("RE-32 leaves out the name of today's dialect, which stops validators of another one", () => {
+    const $schema = "https://json-schema.org/draft/2020-12/schema";
+    const given = {
+      $schema,
+      properties: { $schema: { $schema, type: "string" }, a: { $ref: "#/$defs/b" } },
+      $defs: { b: { $schema: `${$schema}#`, $id: "https://e/b", const: { $schema } } },
+    };
+    expect(toModernSchema(given)).toEqual({
+      properties: { $schema: { type: "string" }, a: { $ref: "#/$defs/b" } },
+      $defs: { b: { $id: "https://e/b", const: { $schema } } },
+    });
+    expect(given.$schema).toBe($schema);
   });
 
   it.each([

@@ -5,14 +5,15 @@ const TODAY = /^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/;
 const BEFORE = /^https?:\/\/json-schema\.org\/(?:draft-0[3-7]|draft\/2019-09)\/schema#?$/;
 
 /**
- * Rewrites a schema as 2020-12, which is what MCP takes a schema for that does not say; one of today stays word for word, and one
- * without a counterpart keeps its dialect, and says so.
+ * Rewrites a schema as 2020-12, which is what MCP takes a schema for that does not say, and so without `$schema`: clients whose
+ * validator knows another dialect alone refuse a schema that names this one. A schema of another dialect without a counterpart keeps it,
+ * and says so.
  */
 export function toModernSchema(schema: JsonSchemaObject): JsonSchemaObject {
   const { $schema } = schema;
   const isOld = typeof $schema === "string" && BEFORE.test($schema);
   const isToday = typeof $schema !== "string" || TODAY.test($schema);
-  if (!isOld && !(isToday && hasOldForms(schema))) return schema;
+  if (!isOld && !(isToday && hasOldForms(schema))) return withoutDialect(schema);
   try {
     return toPortableSchema(schema, "exact") ?? schema;
   } catch {
@@ -20,16 +21,36 @@ export function toModernSchema(schema: JsonSchemaObject): JsonSchemaObject {
   }
 }
 
-/** What older dialects wrote otherwise, and some libraries still do without naming one. */
-function hasOldForms(root: JsonSchemaObject): boolean {
+/** Leaves out `$schema` wherever it names today's dialect. */
+function withoutDialect(root: JsonSchemaObject): JsonSchemaObject {
+  const names = ({ $schema }: JsonSchemaObject): boolean =>
+    typeof $schema === "string" && TODAY.test($schema);
+  if (!subschemasOf(root).some(names)) return root;
+  const copy = structuredClone(root);
+  for (const schema of subschemasOf(copy)) {
+    if (names(schema)) delete (schema as Record<string, unknown>)["$schema"];
+  }
+  return copy;
+}
+
+/** A schema and all schemas within it. */
+function subschemasOf(root: JsonSchemaObject): readonly JsonSchemaObject[] {
   const seen = new Set([root]);
   for (const schema of seen) {
-    const { items, dependencies, exclusiveMinimum, exclusiveMaximum } = schema;
-    if (Array.isArray(items) || dependencies !== undefined) return true;
-    if (typeof exclusiveMinimum === "boolean" || typeof exclusiveMaximum === "boolean") return true;
     forEachSubschema(schema, (subschema) => {
       if (isObject(subschema)) seen.add(subschema);
     });
   }
-  return false;
+  return [...seen];
+}
+
+/** What older dialects wrote otherwise, and some libraries still do without naming one. */
+function hasOldForms(root: JsonSchemaObject): boolean {
+  return subschemasOf(root).some(
+    ({ items, dependencies, exclusiveMinimum, exclusiveMaximum }) =>
+      Array.isArray(items) ||
+      dependencies !== undefined ||
+      typeof exclusiveMinimum === "boolean" ||
+      typeof exclusiveMaximum === "boolean",
+  );
 }

@@ -62,6 +62,15 @@ describe("plainFormat", () => {
     expect([refused.content, refused.isError, refused.structuredContent]).toEqual([content, true, undefined]);
   });
 
+  it("RE-30 shows no block for an error whose data is null", async () => {
+    const { content, _meta } = await written(() => toolError(null, { code: "NO", message: "Not today." }));
+    expect(content).toEqual([{ type: "text", text: "Not today. [NO]" }]);
+    expect(_meta).toMatchObject({ "dev.waybill/result": { outcome: "tool-error", wire: null } });
+    expect((await written(() => toolError(null))).content).toEqual([
+      { type: "text", text: "The operation said no." },
+    ]);
+  });
+
   it("RE-30 says nothing where there is nothing, but for those who can tell undefined from no data", async () => {
     const { _meta, ...visible } = await written(() => undefined);
     expect(visible).toEqual({ content: [] });

@@ -104,7 +104,7 @@ function toToolErrorText(
   const isTold = shown === undefined || shown === reason;
   // The data of an error is nowhere else to be seen, so that it is shown beside whatever was written about it.
   const links = linksFrom(own);
-  const json = data === undefined ? [] : [textBlock(toText(asJson(data)))];
+  const json = data === undefined || data === null ? [] : [textBlock(toText(asJson(data)))];
   const blocks = layOutResult({
     ...fields,
     isError: true,

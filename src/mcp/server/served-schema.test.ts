@@ -7,8 +7,8 @@ const DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema";
 
 describe("toServedInput", () => {
   it("RE-32 serves a schema for objects word for word", () => {
-    const schema = { $schema: DRAFT_2020, type: "object", $defs: { a: { $anchor: "a" } }, allOf: [{}] };
-    expect(toServedInput(schema)).toEqual({ schema, wrapped: false });
+    const schema = { type: "object", $defs: { a: { $anchor: "a" } }, allOf: [{}] };
+    expect(toServedInput({ $schema: DRAFT_2020, ...schema })).toEqual({ schema, wrapped: false });
   });
 
   it.each([
