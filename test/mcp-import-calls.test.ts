@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { encodeEnvelope } from "../src/core/wire/wire.ts";
-import { type CallError, localEnvelope, OperationRegistry } from "../src/index.ts";
+import { type CallError, localEnvelope, OperationRegistry, unwrap } from "../src/index.ts";
+import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
 import { closeImported, imported, OBJECT, serverOf, text } from "./import-raw-server.ts";
 import { collect, rejection, until } from "./make-operation.ts";
+import { CLIENTS } from "./mcp-server-peers.ts";
 
 afterEach(async () => {
   vi.useRealTimers();
@@ -138,12 +140,54 @@ describe("calling imported tools", () => {
       () => [{ name: "t", inputSchema: OBJECT }],
       ({ name }) => {
         if (name !== "t") throw { code: -32602, message: `Unknown tool: ${name}` };
-        return { nothing: true };
+        return { content: [], deep: JSON.parse("[".repeat(600) + "]".repeat(600)) };
       },
     );
     const { source } = await imported(server);
     expect(await rejection(source.call("nope", {}))).toMatchObject({ code: "OPERATION_NOT_FOUND" });
     expect(await rejection(source.call("t", {}))).toMatchObject({ code: "OUTPUT_INVALID" });
+  });
+});
+
+describe("results that are not as MCP has them", () => {
+  const answers: Record<string, object> = {
+    starter: { message: "Hello, Ada!" },
+    old: { toolResult: { n: 1 } },
+    beside: { content: [text("3 rows")], rows: [1, 2, 3], resultType: "complete", inputRequests: {} },
+    failed: { content: [text("No such row.")], isError: "true" },
+    null: { content: [text("fine")], isError: null },
+  };
+
+  it("RE-23 are read, noted, and passed on when served", async () => {
+    const tools = Object.keys(answers).map((name) => ({ name, inputSchema: OBJECT }));
+    const { source, registry, warnings } = await imported(
+      serverOf(
+        () => tools,
+        ({ name }) => answers[String(name)],
+      ),
+    );
+    const first = async (name: string) => await registry.execute(`raw.${name}`, {});
+    expect(unwrap(await first("starter"))).toEqual({ message: "Hello, Ada!" });
+    expect(unwrap(await first("old"))).toEqual({ toolResult: { n: 1 } });
+    expect((await first("beside")).meta.waybill?.unknown).toEqual({ rows: [1, 2, 3], inputRequests: {} });
+    expect([(await first("failed")).meta.isError, (await first("null")).meta.isError]).toEqual([true, false]);
+    expect(source.oddities).toBe(5);
+    expect(warnings.filter((warning) => warning.includes("answers with"))).toHaveLength(5);
+    const server = toMcpServer(registry);
+    for (const connect of Object.values(CLIENTS)) {
+      const client = await connect(server);
+      const call = async (name: string) => await client.callTool({ name: `raw_${name}`, arguments: {} });
+      expect(await call("starter")).toMatchObject({
+        content: [text('{"message":"Hello, Ada!"}')],
+        structuredContent: { message: "Hello, Ada!" },
+      });
+      const beside = await call("beside");
+      expect(beside).toMatchObject({ content: [text("3 rows")], rows: [1, 2, 3] });
+      expect(beside).not.toHaveProperty("inputRequests");
+      expect(await call("failed")).toMatchObject({ content: [text("No such row.")], isError: true });
+      await client.close();
+    }
+    await server.close();
   });
 });
 

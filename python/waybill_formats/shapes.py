@@ -182,6 +182,7 @@ _is_facts = _shape(
             "text-json",
             "content",
             "body",
+            "members",
             "return-value",
         ),
         "normalization": _shape(

@@ -22,6 +22,7 @@ const OBTAINED: Readonly<Record<string, string>> = {
   "text-json": "JSON in a text block",
   content: "the content blocks, because there is no structured content",
   body: "the body of an HTTP response",
+  members: "the members of the result",
   "return-value": "what an operation returned",
 };
 

@@ -102,6 +102,7 @@ const Facts = Type.Object({
       Type.Literal("text-json"),
       Type.Literal("content"),
       Type.Literal("body"),
+      Type.Literal("members"),
       Type.Literal("return-value"),
     ]),
   ),
@@ -115,6 +116,7 @@ const Facts = Type.Object({
   page: Type.Optional(
     Type.Object({ next: Type.Optional(Type.String()), input: Type.Optional(Type.Unknown()) }),
   ),
+  unknown: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   code: Type.Optional(Type.String()),
   message: Type.Optional(Type.String()),
   details: Type.Optional(Type.Unknown()),

@@ -125,6 +125,7 @@ const isFacts = shape(
       "text-json",
       "content",
       "body",
+      "members",
       "return-value",
     ),
     normalization: shape(
@@ -136,6 +137,7 @@ const isFacts = shape(
     cursor: isString,
     event: isString,
     page: shape({}, { next: isString, input: isAnything }),
+    unknown: isRecord,
     code: isString,
     message: isString,
     said: isSaid,

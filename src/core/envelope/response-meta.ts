@@ -71,6 +71,8 @@ export interface ResultFacts {
   /** The name of the event a yield came as, where it has one of its own. */
   readonly event?: string;
   readonly page?: PageFacts;
+  /** Members of a tool result that MCP does not define, and an `isError` that is no boolean, as they came. */
+  readonly unknown?: Readonly<Record<string, unknown>>;
   /** Why the operation said no, for programs. */
   readonly code?: string;
   /** Why the operation said no, for people. */
@@ -122,6 +124,7 @@ export type ObtainedFrom =
   | "text-json"
   | "content"
   | "body"
+  | "members"
   | "return-value";
 
 /** Where a result stands in a paged list. */

@@ -83,7 +83,8 @@ describe("the raw answer of a call that failed", () => {
     const failing = serverOf(tools, () => {
       throw { code: -32_000, message: "The shelf broke.", data: { shelf: 7 } };
     });
-    const broken = serverOf(tools, () => ({ content: "none", more: 1 }));
+    const deep: unknown = JSON.parse("[".repeat(600) + "]".repeat(600));
+    const broken = serverOf(tools, () => ({ content: [], deep }));
     const errors: CallError[] = [];
     for (const server of [failing, broken]) {
       const { registry } = await imported(server);
@@ -94,7 +95,7 @@ describe("the raw answer of a call that failed", () => {
       {
         value: { error: expect.objectContaining({ code: expect.any(Number), message: "The shelf broke." }) },
       },
-      { value: { result: { content: "none", more: 1 } } },
+      { value: { result: { content: [], deep } } },
     ]);
   });
 

@@ -7,6 +7,7 @@ import { ImportedProvider } from "./imported-provider.ts";
 import { ToolPin } from "./lock/tool-pin.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 import { McpSource } from "./mcp-source.ts";
+import { Oddities } from "./oddities.ts";
 import { toPlainLine } from "./plain-line.ts";
 import { ToolSet } from "./tool-set.ts";
 
@@ -22,13 +23,14 @@ export async function importServer(
   const tell = guardCallback("onWarning", warningOf(options));
   const warn = (message: string, cause?: unknown): void => tell(connection.secrets.mask(message), cause);
   const pin = options.pin === undefined ? undefined : await ToolPin.open(namespace, options.pin);
-  const tools = new ToolSet({ connection, options, limits, pin, warn });
+  const oddities = new Oddities((message) => warn(message));
+  const tools = new ToolSet({ connection, options, limits, pin, oddities, warn });
   const provider = new ImportedProvider(connection, { namespace, limits, warn });
   if (options.onLog !== undefined) {
     const onLog = guardCallback("onLog", options.onLog);
     provider.onEvent((event) => event.type === "log" && onLog(event));
   }
-  const source = new McpSource({ connection, tools, provider, pin, warn });
+  const source = new McpSource({ connection, tools, provider, pin, oddities, warn });
   const stop = (): void => tools.stop();
   signal?.addEventListener("abort", stop);
   if (signal?.aborted) stop();

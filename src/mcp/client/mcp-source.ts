@@ -29,7 +29,7 @@ import type {
   McpConnectionState,
   McpServerFacts,
 } from "./mcp-connection.ts";
-import { Oddities } from "./oddities.ts";
+import type { Oddities } from "./oddities.ts";
 import type { McpCallOptions, ToolSet } from "./tool-set.ts";
 
 /** What a tool answers is always from MCP. */
@@ -43,6 +43,8 @@ export interface McpSourceParts {
   readonly tools: ToolSet;
   readonly provider: ImportedProvider;
   readonly pin: ToolPin | undefined;
+  /** Counts what the server does that nobody understands. */
+  readonly oddities: Oddities;
   /** Never throws. */
   warn(message: string, cause?: unknown): void;
 }
@@ -56,13 +58,11 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
   readonly #listeners = new Set<ChangeListener>();
   readonly #stopListening: () => void;
   readonly #turns: ListingTurns;
-  readonly #oddities: Oddities;
   #wasDown = false;
   #closed = false;
 
   constructor(parts: McpSourceParts) {
     this.#parts = parts;
-    this.#oddities = new Oddities((message) => parts.warn(message));
     this.#turns = new ListingTurns(
       () => this.#refresh(),
       (cause) => parts.warn(STALE, cause),
@@ -96,9 +96,9 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
     return pin && tools.refused.flatMap(({ change }) => change ?? []);
   }
 
-  /** How often the server did what nobody understands: noise, answers nobody asked for. Each kind is a warning once. */
+  /** How often the server did what nobody understands: noise, answers nobody asked for, results of no known shape. Each kind is a warning once. */
   get oddities(): number {
-    return this.#oddities.count;
+    return this.#parts.oddities.count;
   }
 
   /** What the server said about itself. */
@@ -213,7 +213,7 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
   #hear(event: McpConnectionEvent): void {
     if (event.type === "notification" && event.method === "notifications/tools/list_changed")
       this.#turns.soon();
-    if (event.type === "oddity") this.#oddities.add(event.message);
+    if (event.type === "oddity") this.#parts.oddities.add(event.message);
     if (event.type !== "state") return;
     if (event.state.status === "down") this.#wasDown = true;
     if (event.state.status !== "ready" || !this.#wasDown) return;

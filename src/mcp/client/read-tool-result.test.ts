@@ -48,27 +48,49 @@ describe("readToolResult", () => {
 
   it("RE-23 isError comes back as an envelope, and only true is true", () => {
     expect(readToolResult({ content: [text("no")], isError: true }, READING).meta.isError).toBe(true);
-    for (const isError of [false, "true", 1, null, undefined]) {
+    for (const isError of [false, null, undefined]) {
       expect(readToolResult({ content: [], isError }, READING).meta.isError).toBe(false);
+    }
+    for (const isError of ["true", 1, "false", "", 0, {}, []]) {
+      const { meta } = readToolResult({ content: [], isError }, READING);
+      expect([meta.isError, meta.waybill?.unknown]).toEqual([true, { isError }]);
     }
   });
 
+  it.each([null, undefined, "x", 1, []])(
+    "RE-23 what is no result is OUTPUT_INVALID, and kept as the cause: %j",
+    (result) => {
+      const error = thrown(() => readToolResult(result, READING));
+      expect(error.code).toBe("OUTPUT_INVALID");
+      expect(error.details).toMatchObject({ tool: "t" });
+      expect(error.cause).toBe(result);
+    },
+  );
+
   it.each([
-    null,
-    undefined,
-    "x",
-    1,
-    [],
-    {},
-    { content: "x" },
-    { content: null },
-    { toolResult: 1 },
-    { isError: true },
-  ])("RE-23 what is no result is OUTPUT_INVALID, and kept as the cause: %j", (result) => {
-    const error = thrown(() => readToolResult(result, READING));
-    expect(error.code).toBe("OUTPUT_INVALID");
-    expect(error.details).toMatchObject({ tool: "t" });
-    expect(error.cause).toBe(result);
+    [{ message: "Hi." }, { message: "Hi." }],
+    [{ toolResult: 1 }, { toolResult: 1 }],
+    [{ content: "x" }, { content: "x" }],
+    [
+      { content: null, more: 1 },
+      { content: null, more: 1 },
+    ],
+    [{ a: 1, _meta: { "x/y": 1 }, resultType: "complete" }, { a: 1 }],
+    [{ isError: true }, {}],
+    [{}, {}],
+  ])("RE-23 the members of a result without content are its data: %j", (result, data) => {
+    const envelope = readToolResult(result, READING);
+    expect(envelope).toMatchObject({ data, meta: { content: [], waybill: { obtained: "members" } } });
+    expect(envelope.meta.isError).toBe("isError" in result);
+    expect(envelope.meta.waybill).not.toHaveProperty("unknown");
+  });
+
+  it("RE-23 keeps members beside content that MCP does not define", () => {
+    const beside = { total: 3, items: [1], __proto__x: 1 };
+    const { data, meta } = readToolResult({ content: [], ...beside, isError: "true" }, READING);
+    expect([data, meta.isError, meta.waybill?.unknown]).toEqual([[], true, { ...beside, isError: "true" }]);
+    const odd = readToolResult({ content: "x", structuredContent: 1 }, READING);
+    expect([odd.data, odd.meta.waybill?.unknown]).toEqual([1, { content: "x" }]);
   });
 
   it("RE-23 takes structured content without content, of which nothing is lost", () => {
@@ -278,15 +300,12 @@ describe("readToolResult, what Waybill says of its own results", () => {
     expect(readToolResult(something, READING).data).toEqual([text("a"), text("b")]);
   });
 
-  it.each([false, undefined, "true", 1])(
-    "X-4 never makes an error of a result whose isError is %s",
-    (isError) => {
-      const facts = { outcome: "call-error", code: "TIMEOUT", message: "x" };
-      const { meta } = readToolResult(said(facts, { isError, structuredContent: 1 }), READING);
-      expect(meta.isError).toBe(false);
-      expect(meta.waybill).toEqual({ obtained: "structured-content" });
-    },
-  );
+  it.each([false, undefined])("X-4 never makes an error of a result whose isError is %s", (isError) => {
+    const facts = { outcome: "call-error", code: "TIMEOUT", message: "x" };
+    const { meta } = readToolResult(said(facts, { isError, structuredContent: 1 }), READING);
+    expect(meta.isError).toBe(false);
+    expect(meta.waybill).toEqual({ obtained: "structured-content" });
+  });
 
   it.each([
     { outcome: "call-error" },

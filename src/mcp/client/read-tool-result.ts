@@ -61,7 +61,8 @@ const NONE: ReadonlySet<string> = new Set();
 
 /**
  * Makes the envelope of what a tool answered: `data` is the structured content where there is some, whatever its value, else
- * what the options find, else the content blocks. Throws a `CallError` for what is no result (`OUTPUT_INVALID`), and the one that
+ * what the options find, else the content blocks, and where there are none either, all members of the result. An `isError` that is
+ * neither a boolean nor null says that something went wrong. Throws a `CallError` for what is no result (`OUTPUT_INVALID`), and the one that
  * an error result says it stands for. `whole` is the data of an envelope that holds only a part of it.
  */
 export function readToolResult(
@@ -82,6 +83,7 @@ export function readToolResult(
   const waybill: ResultFacts = {
     obtained,
     ...(violations !== undefined && { violations }),
+    ...(parts.unknown !== undefined && { unknown: parts.unknown }),
     ...(page !== undefined && { page }),
     ...(code !== undefined && { code }),
     ...(message !== undefined && { message }),
@@ -115,25 +117,34 @@ interface Parts {
   readonly hasStructured: boolean;
   readonly structured: unknown;
   readonly meta: Readonly<Record<string, unknown>> | undefined;
+  /** All there is, where a result has neither content nor structured content. */
+  readonly members: Readonly<Record<string, unknown>> | undefined;
+  /** What MCP does not define beside what it does. */
+  readonly unknown: Readonly<Record<string, unknown>> | undefined;
 }
 
 function takeApart(result: unknown, tool: string, whole: WholeData | undefined): Parts {
   if (!isPlainObject(result)) throw noResult(tool, "it is no object", result);
-  const { content, structuredContent, isError, _meta } = result;
+  const { structuredContent, isError, _meta, resultType: _, ...members } = result;
+  const { content, ...others } = members;
   const hasStructured = Object.hasOwn(result, "structuredContent") && structuredContent !== undefined;
-  // Nothing is lost where the content is left out beside structured content.
-  const isReadable = Array.isArray(content) || (content === undefined && hasStructured);
-  if (!isReadable) throw noResult(tool, "it has no list of content blocks", result);
+  const hasContent = Array.isArray(content);
+  const isOddFlag = isError !== undefined && typeof isError !== "boolean";
+  const beside = hasContent || content === undefined ? others : members;
+  const unknown = { ...(hasContent || hasStructured ? beside : {}), ...(isOddFlag && { isError }) };
   if (isValueTooDeep(result, Number.POSITIVE_INFINITY)) {
     throw noResult(tool, `it is nested more than ${MAX_JSON_DEPTH} levels deep`, result);
   }
   return {
     raw: result,
-    isError: isError === true,
+    // Some leave an optional member out by writing null.
+    isError: isError !== undefined && isError !== null && isError !== false,
     content: mapMCPContentBlocks(content),
     hasStructured,
     structured: whole === undefined ? structuredContent : withWholeData(structuredContent, whole),
     meta: isPlainObject(_meta) ? _meta : undefined,
+    members: hasContent || hasStructured ? undefined : members,
+    unknown: Object.keys(unknown).length === 0 ? undefined : unknown,
   };
 }
 
@@ -158,6 +169,7 @@ function findData(parts: Parts, reading: ResultReading, whole: WholeData | undef
     const inner = isWrapped ? valueInside(parts.structured, "result") : undefined;
     return { data: inner === undefined ? parts.structured : inner.value, obtained: "structured-content" };
   }
+  if (parts.members !== undefined) return { data: parts.members, obtained: "members" };
   const recovered = recover(parts, reading);
   if (recovered !== undefined) return { data: recovered.data, obtained: "text-json" };
   return { data: parts.content, obtained: "content" };

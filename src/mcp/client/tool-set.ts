@@ -13,6 +13,7 @@ import { type ImportedTools, importTools } from "./import-tools.ts";
 import { listPages, type OversizedEntry } from "./list-pages.ts";
 import type { ToolPin } from "./lock/tool-pin.ts";
 import type { McpConnection, McpRequestOptions } from "./mcp-connection.ts";
+import type { Oddities } from "./oddities.ts";
 import { readToolResult } from "./read-tool-result.ts";
 import { ToolStream } from "./stream-tool.ts";
 import { warnOfFirst } from "./warn-of-first.ts";
@@ -35,6 +36,8 @@ export interface ToolSetOptions {
   readonly options: ImportOptions & { readonly timeoutMs?: number | undefined };
   readonly limits: ImportLimits;
   readonly pin: ToolPin | undefined;
+  /** Counts results of no known shape, and tells of each kind once. */
+  readonly oddities: Oddities;
   /** Never throws. */
   warn(message: string, cause?: unknown): void;
 }
@@ -164,11 +167,11 @@ export class ToolSet {
     const { secrets } = connection;
     const result = await callTool(connection, request, plan.streams ? options : this.#maskProgress(options));
     try {
-      if (!reading.isServed || plan.streams) return secrets.maskEnvelope(readToolResult(result, reading));
+      if (!reading.isServed || plan.streams) return this.#noted(name, secrets.maskEnvelope(readToolResult(result, reading)));
       const timeoutMs = until === undefined ? undefined : Math.max(0, until - monotonicNow());
       const fetching = { tool: name, request: { signal: options.signal, timeoutMs }, warn };
       const { result: read, whole } = await withWhole(connection, result, fetching);
-      return secrets.maskEnvelope(readToolResult(read, reading, whole));
+      return this.#noted(name, secrets.maskEnvelope(readToolResult(read, reading, whole)));
     } catch (thrown) {
       throw secrets.maskError(thrown);
     }
@@ -179,6 +182,26 @@ export class ToolSet {
     const { secrets } = this.#given.connection;
     if (onProgress === undefined) return options;
     return { ...options, onProgress: (progress) => onProgress(secrets.maskResult(progress)) };
+  }
+
+  /** Tells of a result that is not as MCP has it; it is read all the same. */
+  #noted(name: string, envelope: ResponseEnvelope): ResponseEnvelope {
+    const { unknown, obtained } = envelope.meta.waybill ?? {};
+    if (unknown === undefined && obtained !== "members") return envelope;
+    const { oddities } = this.#given;
+    const tool = `The tool ${JSON.stringify(name.slice(0, 200))}`;
+    const { isError, ...members } = unknown ?? {};
+    if (obtained === "members") oddities.add(`${tool} answers without content, its members are the data`);
+    if (isError !== undefined) {
+      const meaning = isError === null ? "none at all" : "an error";
+      oddities.add(`${tool} answers with an isError that is no boolean, which is read as ${meaning}`);
+    }
+    const names = Object.keys(members).slice(0, 10);
+    if (names.length > 0)
+      oddities.add(
+        `${tool} answers with members that MCP does not define: ${names.map((each) => JSON.stringify(each.slice(0, 80))).join(", ")}`,
+      );
+    return envelope;
   }
 
   /** Says once what is wrong with a tool, however often it is listed; of many, with the first ones. */

@@ -1,10 +1,15 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
-import type { MCPResponseMeta, ResponseEnvelope, SaidFacts } from "../../core/envelope/response-meta.ts";
+import type {
+  MCPResponseMeta,
+  ResponseEnvelope,
+  ResultFacts,
+  SaidFacts,
+} from "../../core/envelope/response-meta.ts";
 import type { CallError } from "../../core/errors/errors.ts";
 import { quoteSaid, saidIn, withoutSaid } from "../../core/errors/source-words.ts";
 import { asJson } from "../../core/json/as-json.ts";
 import { toJsonTextOrNone } from "../../core/json/json-text.ts";
-import { isPlainObject } from "../../core/json/json-value.ts";
+import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import {
   type CallToolResult,
@@ -124,9 +129,20 @@ function passOn(data: unknown, meta: MCPResponseMeta, operation: AnyOperation | 
   const result: CallToolResult = { content: [...content] as ContentBlock[] };
   if (Object.keys(_meta).length > 0) result._meta = _meta;
   if (meta.isError) result.isError = true;
-  if (!isData || (meta.isError && !isWelcome(data, operation))) return result;
+  addUnknown(result, meta.waybill?.unknown);
+  if (!isData) return result;
   if (result.content.length === 0) result.content.push(textBlock(toText(structured)));
-  return withStructured(result, structured);
+  return meta.isError && !isWelcome(data, operation) ? result : withStructured(result, structured);
+}
+
+/** What the protocol itself means something by is not passed on. */
+const PROTOCOL_MEMBERS = new Set(["isError", "resultType", "inputRequests", "requestState", "task"]);
+
+/** Members of a tool's result that MCP does not define go on as they came, beside those that it does. */
+function addUnknown(result: CallToolResult, unknown: ResultFacts["unknown"] = {}): void {
+  for (const name of Object.keys(unknown)) {
+    if (!PROTOCOL_MEMBERS.has(name) && !Object.hasOwn(result, name)) setOwn(result, name, unknown[name]);
+  }
 }
 
 /** The blocks as they came show what their tool said; what was said about them here joins them. */

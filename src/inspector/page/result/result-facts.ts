@@ -85,6 +85,7 @@ const OBTAINED: ReadonlyMap<string, string> = new Map([
   ["text-json", "from JSON in its text"],
   ["content", "its content as it is"],
   ["body", "from the body of the answer"],
+  ["members", "the members of the result"],
   ["return-value", "what the handler returned"],
 ]);
 
