@@ -6,10 +6,12 @@ export interface RangeRequest {
   readonly length?: number | undefined;
 }
 
-/** A text to keep for later. */
+/** A text to keep for later, or bytes as base64. */
 export interface ResultEntry {
   readonly text: string;
   readonly mimeType: string;
+  /** Says that the text is bytes, whose media type `mimeType` is. @default it is a text */
+  readonly encoding?: "base64" | undefined;
   /** What people see of it. @default "result" */
   readonly name?: string | undefined;
   /** Whose it is, so that no caller takes the room of others. @default nobody's */
@@ -23,7 +25,7 @@ export interface StoredResult {
   readonly uri: string;
   readonly name: string;
   readonly mimeType: string;
-  /** UTF-8 bytes. */
+  /** UTF-8 bytes of a text, or the bytes that it encodes. */
   readonly size: number;
   /** UTF-16 units, which ranges count in. */
   readonly characters: number;
@@ -40,6 +42,8 @@ export interface ResultRange {
   readonly mimeType: string;
   /** As it was put; a store that leaves it out lets everybody read who knows the address. */
   readonly binding?: string | undefined;
+  /** As it was put; a part of base64 begins and ends where a part of the bytes does. */
+  readonly encoding?: "base64" | undefined;
 }
 
 /** Keeps whole results whose previews were sent, and reads them in ranges; `?offset=…&length=…` at a URI is a range too. */
@@ -51,7 +55,7 @@ export interface ResultStore {
 
 /** What an MCP server answers to `resources/read`. */
 export interface ReadResourceResult {
-  contents: { uri: string; mimeType: string; text: string }[];
+  contents: ({ uri: string; mimeType: string } & ({ text: string } | { blob: string }))[];
   /** Who may read it, for the server to look at and to leave out. */
   binding?: string;
   [unknown: string]: unknown;
@@ -66,5 +70,6 @@ export async function toReadResourceResult(
   const found = await store.read(uri, range);
   if (found === undefined) return undefined;
   const { mimeType, text, binding } = found;
-  return { contents: [{ uri, mimeType, text }], ...(binding !== undefined && { binding }) };
+  const held = found.encoding === "base64" ? { blob: text } : { text };
+  return { contents: [{ uri, mimeType, ...held }], ...(binding !== undefined && { binding }) };
 }

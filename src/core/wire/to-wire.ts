@@ -109,6 +109,9 @@ function encodeFields(value: object, depth: number, walk: WireWalk, copy: boolea
   if (Array.isArray(value)) return mapItems(value, depth, walk, encode, copy);
   const source = value as Record<string, unknown>;
   const instance = !isPlainObject(value);
+  if (typeof Blob !== "undefined" && value instanceof Blob) {
+    refuse(walk, depth, "it is a Blob; send its bytes, new Uint8Array(await blob.arrayBuffer())");
+  }
   if (instance && Object.keys(source).length === 0) {
     refuse(walk, depth, "it is an object without fields to show; give it a toJSON method");
   }

@@ -34,6 +34,7 @@ interface Kept {
   readonly mimeType: string;
   readonly owner: string;
   readonly binding: string | undefined;
+  readonly encoding: ResultEntry["encoding"];
   readonly expiresAt: number;
 }
 
@@ -68,20 +69,20 @@ class BoundedStore implements MemoryStore {
     this.#now = options.now ?? Date.now;
   }
 
-  put({ text, mimeType, name = "result", owner = "", binding }: ResultEntry): StoredResult {
+  put({ text, mimeType, encoding, name = "result", owner = "", binding }: ResultEntry): StoredResult {
     this.#refuseOver("maxEntryCharacters", this.#maxEntryCharacters, text);
     this.#refuseOver("maxCharacters", this.#maxCharacters, text);
     const now = this.#now();
     this.#expire(now);
     this.#makeRoom(owner, text.length);
     const id = createId();
-    this.#kept.set(id, { text, mimeType, owner, binding, expiresAt: now + this.#ttlMs });
+    this.#kept.set(id, { text, mimeType, encoding, owner, binding, expiresAt: now + this.#ttlMs });
     this.#characters += text.length;
     const owned = this.#owners.get(owner) ?? { ids: new Set(), characters: 0 };
     owned.ids.add(id);
     owned.characters += text.length;
     this.#owners.set(owner, owned);
-    const size = new TextEncoder().encode(text).length;
+    const size = encoding === "base64" ? bytesOfBase64(text) : new TextEncoder().encode(text).length;
     return { uri: toResultUri(id), name, mimeType, size, characters: text.length };
   }
 
@@ -92,15 +93,17 @@ class BoundedStore implements MemoryStore {
     const kept = address && this.#kept.get(address.id);
     // Behind one with more time left, where the clock was set back.
     if (kept === undefined || kept.expiresAt <= now) return undefined;
-    const { text, mimeType, binding } = kept;
+    const { text, mimeType, encoding, binding } = kept;
     const wanted = { offset: range.offset ?? address?.offset, length: range.length ?? address?.length };
-    const { start, end } = placeRange(text, wanted);
+    const { start, end } =
+      encoding === "base64" ? wholeGroups(placeRange(text, wanted), text) : placeRange(text, wanted);
     const part = {
       text: text.slice(start, end),
       offset: start,
       totalCharacters: text.length,
       mimeType,
       ...(binding !== undefined && { binding }),
+      ...(encoding !== undefined && { encoding }),
     };
     return end < text.length ? { ...part, nextOffset: end } : part;
   }
@@ -157,6 +160,18 @@ class BoundedStore implements MemoryStore {
     owned.characters -= kept.text.length;
     if (owned.ids.size === 0) this.#owners.delete(kept.owner);
   }
+}
+
+/** Four characters of base64 are three bytes: a part holds whole groups of them. */
+function wholeGroups(
+  { start, end }: { start: number; end: number },
+  text: string,
+): { start: number; end: number } {
+  return { start: start - (start % 4), end: Math.min(text.length, Math.ceil(end / 4) * 4) };
+}
+
+function bytesOfBase64(text: string): number {
+  return (text.length / 4) * 3 - (text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0);
 }
 
 /** 128 random bits in hexadecimal. */

@@ -7,7 +7,8 @@ import {
 import { CallError } from "../../core/errors/errors.ts";
 import { asJson } from "../../core/json/as-json.ts";
 import { isValueTooDeep, MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
-import { isPlainObject } from "../../core/json/json-value.ts";
+import { parsePointer } from "../../core/json/json-pointer.ts";
+import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
 import { textOf } from "../../core/result/call-tool-result.ts";
 import { withoutMissedSchema } from "../../core/result/missed-schema.ts";
 import { recoverJson } from "../../core/result/recover-json.ts";
@@ -15,7 +16,9 @@ import type { ReadResult, ResultReader } from "../../core/result/result-reader.t
 import { type AnySchema, toOperationSchema } from "../../core/schema/any-schema.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
 import { SourceSecrets } from "../../core/secrets/source-secrets.ts";
+import { decodeBase64 } from "../../core/wire/base64.ts";
 import { fromWire } from "../../core/wire/wire.ts";
+import { bytesIn, bytesPlaceOf, MOST_BYTES_BLOCKS, placeholderOf } from "../bytes-block.ts";
 import { mapMCPContentBlocks } from "../map-content-blocks.ts";
 import {
   type OutcomeFacts,
@@ -75,7 +78,13 @@ export function readToolResult(
   const outcome = isError ? readOutcomeFacts(meta, reading.declared ?? NONE) : undefined;
   if (outcome?.outcome === "call-error") throw toCallErrorOf(outcome, reading);
   const found = findData(parts, reading, whole);
-  const { data, obtained, said: written, ...published } = refine(found, parts);
+  const refined = refine(found, parts);
+  const {
+    data,
+    obtained,
+    said: written,
+    ...published
+  } = reading.isServed ? withBlockBytes(refined, parts) : refined;
   const said = (reading.isServed ? readSaid(meta, content) : undefined) ?? withKnownBlocks(written);
   const { code, message, details } = outcome ?? (isError ? published : {});
   const page = readPage(meta);
@@ -205,6 +214,32 @@ function refine(found: Found, parts: Parts): Found {
   } catch {
     return found;
   }
+}
+
+/** Puts the bytes of blocks where they belong in the data, which says there how many they are; data may be nothing but bytes. */
+function withBlockBytes(found: Found, { content, hasStructured }: Parts): Found {
+  let { data } = found;
+  const blocks = content.filter((block) => bytesPlaceOf(block) !== undefined);
+  for (const block of blocks.slice(0, MOST_BYTES_BLOCKS)) {
+    const place = bytesPlaceOf(block);
+    const bytes = place === undefined ? undefined : decodeBase64(bytesIn(block) ?? "\0");
+    if (place === undefined || bytes === undefined) continue;
+    const isWhole = place === "" && found.obtained === "content" && !hasStructured;
+    data = isWhole ? bytes : putBytes(data, parsePointer(place), bytes);
+  }
+  return data === found.data ? found : { ...found, data };
+}
+
+function putBytes(data: unknown, [key, ...rest]: readonly string[], bytes: Uint8Array): unknown {
+  if (key === undefined) return data === placeholderOf(bytes.length) ? bytes : data;
+  if (typeof data !== "object" || data === null || !Object.hasOwn(data, key)) return data;
+  const member = (data as Record<string, unknown>)[key];
+  const put = putBytes(member, rest, bytes);
+  if (put === member) return data;
+  if (Array.isArray(data)) return data.with(Number(key), put);
+  const copy = { ...data };
+  setOwn(copy, key, put);
+  return copy;
 }
 
 /** An error shows its data as text alone, beside why it happened, and nothing at all is written as nothing at all. */

@@ -17,7 +17,7 @@ import type { Oddities } from "./oddities.ts";
 import { readToolResult } from "./read-tool-result.ts";
 import { ToolStream } from "./stream-tool.ts";
 import { warnOfFirst } from "./warn-of-first.ts";
-import { withWhole } from "./whole-result.ts";
+import { withStoredBytes, withWhole } from "./whole-result.ts";
 
 /** What a call of a tool by its exact name may be told. */
 export interface McpCallOptions {
@@ -170,7 +170,8 @@ export class ToolSet {
       if (!reading.isServed || plan.streams) return this.#noted(name, secrets.maskEnvelope(readToolResult(result, reading)));
       const timeoutMs = until === undefined ? undefined : Math.max(0, until - monotonicNow());
       const fetching = { tool: name, request: { signal: options.signal, timeoutMs }, warn };
-      const { result: read, whole } = await withWhole(connection, result, fetching);
+      const held = await withStoredBytes(connection, result, fetching);
+      const { result: read, whole } = await withWhole(connection, held, fetching);
       return this.#noted(name, secrets.maskEnvelope(readToolResult(read, reading, whole)));
     } catch (thrown) {
       throw secrets.maskError(thrown);

@@ -5,6 +5,7 @@ import { isTooDeep } from "../../core/json/json-depth.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { RESULT_META_KEY, textOf } from "../../core/result/call-tool-result.ts";
 import { fromWire } from "../../core/wire/wire.ts";
+import { bytesPlaceOf, MOST_BYTES_BLOCKS, toBytesBlock } from "../bytes-block.ts";
 import type { McpConnection, McpRequestOptions } from "./mcp-connection.ts";
 
 /** How the whole of a result that was cut is fetched. */
@@ -66,6 +67,45 @@ export async function withWhole(
     warn(`The tool ${name} sent a preview, and the whole cannot be read: the preview is the data.`, cause);
     return { result };
   }
+}
+
+/** Reads the bytes that a result links to because they were too long to send; what cannot be read stays a link, and is a warning. */
+export async function withStoredBytes(
+  connection: McpConnection,
+  result: unknown,
+  { tool, request, warn }: WholeFetching,
+): Promise<unknown> {
+  const content = isPlainObject(result) ? result["content"] : undefined;
+  const isStored = (block: unknown): boolean =>
+    isPlainObject(block) && block["type"] === "resource_link" && bytesPlaceOf(block) !== undefined;
+  if (!Array.isArray(content) || !content.some(isStored)) return result;
+  const blocks: unknown[] = [];
+  let left = MOST_BYTES_BLOCKS;
+  for (const block of content) {
+    const uri = isStored(block) && left-- > 0 ? block.uri : undefined;
+    if (typeof uri !== "string" || uri.length > URI_LENGTH) {
+      blocks.push(block);
+      continue;
+    }
+    try {
+      const { contents } = await connection.request("resources/read", { uri }, request);
+      const [first]: readonly unknown[] = Array.isArray(contents) ? contents : [];
+      const { blob, mimeType } = isPlainObject(first) ? first : {};
+      if (typeof blob !== "string") throw new CallError("OUTPUT_INVALID", "What was stored are no bytes.");
+      blocks.push(
+        toBytesBlock(
+          { uri, blob, mimeType: typeof mimeType === "string" ? mimeType : undefined },
+          block._meta,
+        ),
+      );
+    } catch (cause) {
+      if (isCallError(cause) && cause.code === "ABORTED") throw cause;
+      const name = JSON.stringify(tool.slice(0, 200));
+      warn(`The tool ${name} sent a link to bytes that cannot be read: the link is in their place.`, cause);
+      blocks.push(block);
+    }
+  }
+  return { ...(result as Fields), content: blocks };
 }
 
 /** What a result says of itself, without what it said of being cut. */

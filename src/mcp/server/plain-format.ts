@@ -23,6 +23,7 @@ import type { ResultFormat } from "../../core/result/result-format.ts";
 import { fromFacts, type ToolResult } from "../../core/result/tool-result.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
+import { BYTES_META_KEY, bytesPlaceOf } from "../bytes-block.ts";
 import { foreignMeta } from "./describe-tool.ts";
 
 /**
@@ -126,13 +127,20 @@ function passOn(data: unknown, meta: MCPResponseMeta, operation: AnyOperation | 
   const structured = isData ? asJson(data) : undefined;
   const { content, said } = withWords(meta, isData ? data : undefined, structured);
   const _meta = { ...foreignMeta(meta._meta), ...(said !== undefined && metaOf(said, content)) };
-  const result: CallToolResult = { content: [...content] as ContentBlock[] };
+  const result: CallToolResult = { content: content.map(withoutBytesPlace) as ContentBlock[] };
   if (Object.keys(_meta).length > 0) result._meta = _meta;
   if (meta.isError) result.isError = true;
   addUnknown(result, meta.waybill?.unknown);
   if (!isData) return result;
   if (result.content.length === 0) result.content.push(textBlock(toText(structured)));
   return meta.isError && !isWelcome(data, operation) ? result : withStructured(result, structured);
+}
+
+/** Only Waybill itself says where in the data the bytes of a block belong. */
+function withoutBytesPlace(block: MCPContentBlock): MCPContentBlock {
+  if (bytesPlaceOf(block) === undefined) return block;
+  const { _meta: { [BYTES_META_KEY]: _, ...others } = {}, ...rest } = block;
+  return (Object.keys(others).length === 0 ? rest : { ...rest, _meta: others }) as MCPContentBlock;
 }
 
 /** What the protocol itself means something by is not passed on. */

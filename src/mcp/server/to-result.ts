@@ -11,6 +11,7 @@ import { type OperationSchema, toOperationSchema } from "../../core/schema/any-s
 import { isEqual } from "../../core/schema/compare-values.ts";
 import type { SchemaIssue } from "../../core/schema/schema-issue.ts";
 import { type CutOptions, withinInline, withStoredWire, writeWithinBudget } from "./big-result.ts";
+import { type LiftedCall, liftBytes, storeBytes, withBytes } from "./bytes-blocks.ts";
 import { outputOf } from "./describe-tool.ts";
 import { withFacts, withOutcome } from "./outcome-meta.ts";
 import type { PeerRequest } from "./peer-request.ts";
@@ -27,12 +28,14 @@ export interface ToResultOptions {
 }
 
 /** Writes a call that has ended as this peer takes it. */
-export async function toResult(call: EndedCall, options: ToResultOptions): Promise<CallToolResult> {
+export async function toResult(ended: EndedCall, options: ToResultOptions): Promise<CallToolResult> {
   const { request, operation, format } = options;
   const schema = outputOf(operation, format);
+  const lifted = liftWithin(ended, schema !== undefined);
+  const call = lifted?.call ?? ended;
   const violations = schema === undefined ? [] : violationsOf(call);
   const isPromised = schema !== undefined && violations.length === 0;
-  const written = await writeWithinLimits(call, options, { isPromised, isFree: violations.length > 0 });
+  const written = await writeWithinLimits(call, options, { isPromised, isFree: violations.length > 0, lifted });
   const sent = isWritable(written) ? written : toFailure(unwritable());
   // An error has nothing to do with the schema of results.
   const projected = request.project(sent, sent.isError === true ? undefined : schema);
@@ -46,6 +49,16 @@ export async function toResult(call: EndedCall, options: ToResultOptions): Promi
   const data = isStored(result) ? undefined : shownData(call.outcome.envelope);
   // What is wrapped only because it is no object is told as it is.
   return withMissedSchema(schema["type"] === "object" ? sent : result, data, violations);
+}
+
+/** Bytes become blocks, unless data that matches the announced schema would not match it without them. */
+function liftWithin(call: EndedCall, isPromised: boolean): LiftedCall | undefined {
+  const lifted = liftBytes(call);
+  const schema = lifted === undefined || !isPromised ? undefined : schemaOf(call);
+  if (lifted === undefined || schema === undefined) return lifted;
+  const fits = (ended: EndedCall): boolean =>
+    "envelope" in ended.outcome && schema.check(jsonOrNone(ended.outcome.envelope.data));
+  return fits(call) && (lifted.root !== undefined || !fits(lifted.call)) ? undefined : lifted;
 }
 
 /** How the data of a call that succeeded misses its schema. Whoever ran it may not have looked. */
@@ -91,27 +104,46 @@ function jsonOrNone(data: unknown): unknown {
   }
 }
 
+/** How the result of a call is written. */
+interface Writing {
+  readonly isPromised: boolean;
+  /** Whether the data need not match the schema when it is cut, because it does not anyway. */
+  readonly isFree: boolean;
+  readonly lifted: LiftedCall | undefined;
+}
+
 /** Writes a call within the budget of its operation: MCP's own results are cut once they are written, others before. */
 async function writeWithinLimits(
   call: EndedCall,
   { served, request, operation, format }: ToResultOptions,
-  { isPromised, isFree }: { readonly isPromised: boolean; readonly isFree: boolean },
+  { isPromised, isFree, lifted }: Writing,
 ): Promise<CallToolResult> {
   const store = served.stored?.for(request, [operation.id]);
   const inlineCharacters = served.inlineCharactersOf(operation.id);
   // Of data that misses its schema no cut matches.
   const schema = isFree ? undefined : schemaOf(call);
   const cutting = { isPromised, inlineCharacters, name: operation.id, schema };
-  if (isPlain(format)) {
-    return await withinLimits(withOutcome(await write(format, call), call), served, { ...cutting, store });
+  let links: Awaited<ReturnType<typeof storeBytes>> = new Map();
+  try {
+    if (lifted && store) links = await storeBytes(lifted, { store, inlineCharacters, name: operation.id });
+  } catch (thrown) {
+    return toFailure(toCallError(thrown));
   }
-  if (store === undefined) return withOutcome(await write(format, call), call);
+  const writeAll = async (some: EndedCall): Promise<CallToolResult> => {
+    const result = await write(format, some);
+    if (lifted === undefined) return result;
+    return withBytes(result, lifted, { isPlain: isPlain(format) && result.isError !== true, links });
+  };
+  if (isPlain(format)) {
+    return await withinLimits(withOutcome(await writeAll(call), call), served, { ...cutting, store });
+  }
+  if (store === undefined) return withOutcome(await writeAll(call), call);
   if (format.previews === true) {
     const kept = { ...call, keeps: store.keeps };
-    return await ownPreview(withOutcome(await write(format, kept), call), store, operation.id);
+    return await ownPreview(withOutcome(await writeAll(kept), call), store, operation.id);
   }
   try {
-    return await writeWithinBudget(call, (cut) => write(format, cut), { ...cutting, store });
+    return await writeWithinBudget(call, writeAll, { ...cutting, store });
   } catch (thrown) {
     return toFailure(toCallError(thrown));
   }
