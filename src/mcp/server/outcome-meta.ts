@@ -33,7 +33,11 @@ function factsOf({ outcome }: EndedCall, result: CallToolResult): Record<string,
   if (meta.isError !== true) {
     const wire = wireFacts(data, false);
     if (page === undefined && violations === undefined) return wire;
-    return { ...wire, ...(page !== undefined && { page: writtenPage(page) }), ...(violations !== undefined && { violations }) };
+    return {
+      ...wire,
+      ...(page !== undefined && { page: writtenPage(page) }),
+      ...(violations !== undefined && { violations }),
+    };
   }
   return {
     outcome: "tool-error",

@@ -35,7 +35,11 @@ export async function toResult(ended: EndedCall, options: ToResultOptions): Prom
   const call = lifted?.call ?? ended;
   const violations = schema === undefined ? [] : violationsOf(call);
   const isPromised = schema !== undefined && violations.length === 0;
-  const written = await writeWithinLimits(call, options, { isPromised, isFree: violations.length > 0, lifted });
+  const written = await writeWithinLimits(call, options, {
+    isPromised,
+    isFree: violations.length > 0,
+    lifted,
+  });
   const sent = isWritable(written) ? written : toFailure(unwritable());
   // An error has nothing to do with the schema of results.
   const projected = request.project(sent, sent.isError === true ? undefined : schema);
