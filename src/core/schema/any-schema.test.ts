@@ -109,6 +109,24 @@ describe("schemas that are refused", () => {
       "those of zod/mini never do: pass z.toJSONSchema(schema)",
     ],
     ["sury", { "~standard": { version: 1, vendor: "sury" } }, "pass S.toJSONSchema(schema)"],
+    [
+      "sury 11 before it was told to write JSON Schema",
+      {
+        "~standard": {
+          version: 1,
+          vendor: "sury",
+          validate: () => ({ value: 1 }),
+          jsonSchema: {
+            input: () => {
+              throw new Error(
+                "~standard.jsonSchema requires S.enableStandardJSONSchema() to be called first",
+              );
+            },
+          },
+        },
+      },
+      "call S.enableStandardJSONSchema() first",
+    ],
     ["valita", { "~standard": { version: 1, vendor: "valita" } }, "valita never does: declare the shape"],
     [
       "another library",

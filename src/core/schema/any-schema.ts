@@ -1,7 +1,7 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { TSchema } from "typebox";
 import { type CompiledSchema, compileSchema, type SchemaOptions } from "./compile-schema.ts";
-import { adviceForStandard } from "./foreign-schema.ts";
+import { adviceForFailure, adviceForStandard } from "./foreign-schema.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { SchemaError } from "./schema-error.ts";
 
@@ -100,7 +100,7 @@ function standardJson(
     });
   } catch (cause) {
     throw new SchemaError(
-      `This ${vendor} schema cannot be written as JSON Schema for ${direction}; declare a plain shape and convert in the handler.`,
+      `This ${vendor} schema cannot be written as JSON Schema for ${direction}; ${adviceForFailure(vendor)}.`,
       "",
       { cause },
     );

@@ -109,6 +109,12 @@ export function adviceForStandard(vendor: string, schema: object): string {
   );
 }
 
+/** Says what to do with a Standard Schema that failed to write its JSON Schema. */
+export function adviceForFailure(vendor: string): string {
+  const plain = "declare a plain shape and convert in the handler";
+  return vendor === "sury" ? `call S.enableStandardJSONSchema() first; if it was called, ${plain}` : plain;
+}
+
 function adviceForZod(schema: object): string {
   if (!("_zod" in schema)) {
     return "zod 3 never does: use zod 4.2 or newer, or pass zodToJsonSchema(schema) of the package zod-to-json-schema";
@@ -122,6 +128,9 @@ function adviceForZod(schema: object): string {
 
 const ADVICE: ReadonlyMap<string, string> = new Map([
   ["valibot", "wrap it with toStandardJsonSchema from @valibot/to-json-schema"],
-  ["sury", "pass S.toJSONSchema(schema), which does not run its own checks"],
+  [
+    "sury",
+    "use sury 11 or newer and call S.enableStandardJSONSchema() first, or pass S.toJSONSchema(schema), which does not run its own checks",
+  ],
   ["valita", `valita never does: ${DECLARE}, and call parse in the handler`],
 ]);
