@@ -167,7 +167,8 @@ export class ToolSet {
     const { secrets } = connection;
     const result = await callTool(connection, request, plan.streams ? options : this.#maskProgress(options));
     try {
-      if (!reading.isServed || plan.streams) return this.#noted(name, secrets.maskEnvelope(readToolResult(result, reading)));
+      if (!reading.isServed || plan.streams)
+        return this.#noted(name, secrets.maskEnvelope(readToolResult(result, reading)));
       const timeoutMs = until === undefined ? undefined : Math.max(0, until - monotonicNow());
       const fetching = { tool: name, request: { signal: options.signal, timeoutMs }, warn };
       const held = await withStoredBytes(connection, result, fetching);
