@@ -7,6 +7,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
 import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as FirstTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { onTestFinished } from "vitest";
 import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
 import { type CommandOptions, openFolder, type RunningCommand, startWaybill } from "./installed-command.ts";
 import { ROOT } from "./run-node.ts";
@@ -200,6 +201,13 @@ export function connectClient(
   { name = "peer", ...init }: RequestInit & { readonly name?: string } = {},
 ): Promise<Client> {
   return CLIENTS[kind](new URL(`${url}/mcp`), name, init);
+}
+
+/** The same, for one test: the client closes when that is over. */
+export async function connectForTest(...given: Parameters<typeof connectClient>): Promise<Client> {
+  const client = await connectClient(...given);
+  onTestFinished(() => client.close());
+  return client;
 }
 
 /** The usual name of the tool of an operation. */

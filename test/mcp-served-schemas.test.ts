@@ -1,52 +1,23 @@
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { AjvJsonSchemaValidator } from "@modelcontextprotocol/client/validators/ajv";
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
-import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { AjvJsonSchemaValidator as FirstAjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/ajv";
-import { InMemoryTransport } from "@modelcontextprotocol/server";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type CompiledSchema, compileSchema } from "../src/core/schema/compile-schema.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../src/core/schema/json-schema.ts";
 import { createTieredEnvelopeSchema, createToolResponseEnvelopeSchema } from "../src/formats/index.ts";
 import { OperationRegistry } from "../src/index.ts";
-import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
-import type { McpServer } from "../src/mcp/server/mcp-server.ts";
 import { toServedOutput } from "../src/mcp/server/served-schema.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
 import { schemaCases } from "./arbitrary-schema.ts";
 import { AWKWARD } from "./awkward-schemas.ts";
 import { query } from "./make-operation.ts";
+import { CHECKING_CLIENTS as CLIENTS } from "./mcp-server-peers.ts";
 import { HARDENED } from "./run-node.ts";
 import { scaled, seededRuns } from "./runs.ts";
 import { STATUS, TIERED } from "./sample-results.ts";
 
 const OPEN_INPUT = { type: "object", properties: { any: true, none: false } };
-const INFO = { name: "peer", version: "1.0.0" };
-
-/** The clients with the validators they come with; where code must not be generated, with that of workers. */
-const VALIDATING = HARDENED ? { jsonSchemaValidator: new CfWorkerJsonSchemaValidator() } : {};
-const CLIENTS: readonly (readonly [name: string, connect: (server: McpServer) => Promise<Client>])[] = [
-  ["SDK 1", (server) => inMemory(server, new FirstClient(INFO, VALIDATING) as unknown as Client)],
-  ["SDK 2, 2025", (server) => inMemory(server, new Client(INFO, VALIDATING))],
-  ["SDK 2, 2026", overHttp],
-];
-
-async function inMemory(server: McpServer, client: Client): Promise<Client> {
-  const [here, there] = InMemoryTransport.createLinkedPair();
-  await server.open({ era: "legacy", stays: true }).connect(there);
-  await client.connect(here as never);
-  return client;
-}
-
-async function overHttp(server: McpServer): Promise<Client> {
-  const handler = createMcpHandler(server);
-  const client = new Client(INFO, { ...VALIDATING, versionNegotiation: { mode: { pin: "2026-07-28" } } });
-  const fetch = async (url: string | URL, init?: RequestInit) => await handler.fetch(new Request(url, init));
-  await client.connect(new StreamableHTTPClientTransport(new URL("http://localhost/mcp"), { fetch }));
-  return client;
-}
-
 function onWire(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }
@@ -121,7 +92,7 @@ describe.each(VALIDATORS)("the validator of %s", (_name, era, make) => {
   );
 });
 
-describe.each(CLIENTS)("%s", (_name, connect) => {
+describe.each(Object.entries(CLIENTS))("%s", (_name, connect) => {
   it("RE-30 X-4 lists and calls every tool, whatever the schemas of the others say", async () => {
     const entries = Object.values(AWKWARD).flatMap(([schema, values]) =>
       values.map((value) => ({ schema, value })),

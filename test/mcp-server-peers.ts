@@ -1,24 +1,30 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
 import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { createMcpHandler, InMemoryTransport } from "@modelcontextprotocol/server";
+import { createMcpHandler as createSdkHandler, InMemoryTransport } from "@modelcontextprotocol/server";
 import type { Identity } from "../src/core/access/identity.ts";
+import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
 import type { McpServer } from "../src/mcp/server/mcp-server.ts";
+import { HARDENED } from "./run-node.ts";
 
 /** How a client in a test is made. */
 export interface PeerOptions {
   readonly capabilities?: Record<string, unknown>;
   readonly identity?: Identity;
+  /** Whether results are checked as clients do by themselves; where code must not be generated, as in workers. @default false: as in workers */
+  readonly checksAsItComes?: boolean;
   /** Called before the client connects, to answer what the server asks. */
   readonly prepare?: (client: Client) => void;
 }
 
 const INFO = { name: "peer", version: "1.0.0" };
 
-function optionsOf({ capabilities = {} }: PeerOptions): { capabilities: never; jsonSchemaValidator: never } {
+function optionsOf({ capabilities = {}, checksAsItComes = false }: PeerOptions) {
   return {
     capabilities: capabilities as never,
-    jsonSchemaValidator: new CfWorkerJsonSchemaValidator() as never,
+    ...((!checksAsItComes || HARDENED) && {
+      jsonSchemaValidator: new CfWorkerJsonSchemaValidator() as never,
+    }),
   };
 }
 
@@ -53,9 +59,10 @@ export async function legacyClient(server: McpServer, options: PeerOptions = {})
 /** A client of the 2026-07-28 revision, each of whose requests is a request of its own. */
 export async function modernClient(server: McpServer, options: PeerOptions = {}): Promise<Client> {
   const { identity } = options;
-  const handler = createMcpHandler(({ era }) =>
-    server.open({ era, stays: false, ...(identity && { identity }) }),
-  );
+  const handler =
+    identity === undefined
+      ? createMcpHandler(server)
+      : createSdkHandler(({ era }) => server.open({ era, stays: false, identity }));
   const client = new Client(INFO, {
     ...optionsOf(options),
     versionNegotiation: { mode: { pin: "2026-07-28" } },
@@ -73,4 +80,13 @@ export const CLIENTS = {
   "SDK 1": firstClient,
   "SDK 2, 2025": legacyClient,
   "SDK 2, 2026": modernClient,
+} as const;
+
+const AS_IT_COMES = { checksAsItComes: true };
+
+/** Every kind of client, with the check of results that it comes with. */
+export const CHECKING_CLIENTS = {
+  "SDK 1": (server: McpServer) => firstClient(server, AS_IT_COMES),
+  "SDK 2, 2025": (server: McpServer) => legacyClient(server, AS_IT_COMES),
+  "SDK 2, 2026": (server: McpServer) => modernClient(server, AS_IT_COMES),
 } as const;

@@ -1,7 +1,4 @@
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
-import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { InMemoryTransport } from "@modelcontextprotocol/server";
+import type { Client } from "@modelcontextprotocol/client";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parsePointer } from "../src/core/json/json-pointer.ts";
@@ -18,39 +15,12 @@ import {
 } from "../src/formats/index.ts";
 import { mcpEnvelope, OperationRegistry, result, toolError } from "../src/index.ts";
 import { fromMcp } from "../src/mcp/client/from-mcp.ts";
-import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
-import type { McpServer } from "../src/mcp/server/mcp-server.ts";
 import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
 import { schemaCases } from "./arbitrary-schema.ts";
 import { query } from "./make-operation.ts";
-import { HARDENED } from "./run-node.ts";
+import { CHECKING_CLIENTS as CLIENTS } from "./mcp-server-peers.ts";
 import { scaled, seededRuns } from "./runs.ts";
-
-const INFO = { name: "peer", version: "1.0.0" };
-/** The validators that clients come with; where code must not be generated, that of workers. */
-const VALIDATING = HARDENED ? { jsonSchemaValidator: new CfWorkerJsonSchemaValidator() } : {};
-
-const CLIENTS: Readonly<Record<string, (server: McpServer) => Promise<Client>>> = {
-  "SDK 1": (server) => inMemory(server, new FirstClient(INFO, VALIDATING) as unknown as Client),
-  "SDK 2, 2025": (server) => inMemory(server, new Client(INFO, VALIDATING)),
-  "SDK 2, 2026": overHttp,
-};
-
-async function inMemory(server: McpServer, client: Client): Promise<Client> {
-  const [here, there] = InMemoryTransport.createLinkedPair();
-  await server.open({ era: "legacy", stays: true }).connect(there);
-  await client.connect(here as never);
-  return client;
-}
-
-async function overHttp(server: McpServer): Promise<Client> {
-  const handler = createMcpHandler(server);
-  const client = new Client(INFO, { ...VALIDATING, versionNegotiation: { mode: { pin: "2026-07-28" } } });
-  const fetch = async (url: string | URL, init?: RequestInit) => await handler.fetch(new Request(url, init));
-  await client.connect(new StreamableHTTPClientTransport(new URL("http://localhost/mcp"), { fetch }));
-  return client;
-}
 
 const ROWS = Array.from({ length: 500 }, (_, id) => ({
   id,
@@ -184,7 +154,10 @@ describe.each(Object.entries(CLIENTS))("a typed result over the budget, to a cli
       const sent = await call(client, "big_typed");
       const data = dataOf(sent) as { rows: unknown[]; total: number };
       expect(data.rows.length).toBeGreaterThan(5);
-      expect(data).toEqual({ rows: (JSON_DATA as typeof data).rows.slice(0, data.rows.length), total: 500 });
+      expect(data).toEqual({
+        rows: (JSON_DATA as typeof data).rows.slice(0, data.rows.length),
+        total: 500,
+      });
       expect(JSON.stringify(data).length).toBeLessThanOrEqual(BUDGET);
       expect(compileSchema(TYPED).check(data)).toBe(true);
       const { stored = "", cuts } = factsOf(sent);
@@ -235,7 +208,7 @@ describe("a result over the budget", () => {
       const length = JSON.stringify(DATA).length;
       const [fits, over] = await Promise.all(
         [length, length - 1].map(async (budget) => {
-          const client = await CLIENTS["SDK 2, 2025"]?.(await serve(format, budget));
+          const client = await CLIENTS["SDK 2, 2025"](await serve(format, budget));
           return await call(client as Client, "big_typed");
         }),
       );
@@ -250,7 +223,7 @@ describe("a result over the budget", () => {
 
   it("TR-6 says truncated where the data has it or its schema declares it, and nowhere else", async () => {
     for (const format of Object.values(FORMATS)) {
-      const client = (await CLIENTS["SDK 2, 2025"]?.(await serve(format))) as Client;
+      const client = await CLIENTS["SDK 2, 2025"](await serve(format));
       expect(dataOf(await call(client, "big_flagged"))).toHaveProperty("truncated", true);
       expect(dataOf(await call(client, "big_declared"))).toHaveProperty("truncated", true);
       expect(dataOf(await call(client, "big_typed"))).not.toHaveProperty("truncated");
@@ -260,7 +233,7 @@ describe("a result over the budget", () => {
   it.each(["tool-envelope", "tiered-envelope", "status-envelope"])(
     "X-10 is cut in the format %s without a schema, as an error, and as another tool wrote it",
     async (name) => {
-      const client = (await CLIENTS["SDK 2, 2025"]?.(await serve(FORMATS[name]))) as Client;
+      const client = await CLIENTS["SDK 2, 2025"](await serve(FORMATS[name]));
       for (const tool of ["big_bare", "big_refused", "big_passed", "big_said"]) {
         const sent = await call(client, tool);
         expect(JSON.stringify(sent).length, tool).toBeLessThan(5 * BUDGET);
@@ -320,7 +293,7 @@ describe("a result over the budget", () => {
           const store = createMemoryStore();
           const limits = { inlineCharacters };
           const server = toMcpServer(one, { ...(format && { format }), store, limits });
-          const client = (await CLIENTS["SDK 2, 2025"]?.(server)) as Client;
+          const client = await CLIENTS["SDK 2, 2025"](server);
           await client.listTools();
           const sent = await call(client, "a_b");
           const facts = factsOf(sent);

@@ -1,5 +1,6 @@
 import type { Browser } from "playwright-core";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { type InspectorPage, openInspector } from "./inspector-page.ts";
 import { type InspectorProject, openInspectorProject } from "./inspector-project.ts";
 import type { ServedFolder } from "./installed-folder.ts";
 import { openBrowser } from "./open-browser.ts";
@@ -27,4 +28,14 @@ export function useInspectorProject(prepare?: (project: InspectorProject) => voi
   });
   // Complete by the time any test looks at it.
   return used as UsedInspectorProject;
+}
+
+/** Opens a page of the inspector before each test, which is given to `take`, and closes it afterwards. */
+export function useInspectorPage(used: UsedInspectorProject, take: (inspector: InspectorPage) => void): void {
+  let inspector: InspectorPage | undefined;
+  beforeEach(async () => {
+    inspector = await openInspector(used.browser, used.served.url);
+    take(inspector);
+  });
+  afterEach(() => inspector?.close());
 }

@@ -1,11 +1,10 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Client } from "@modelcontextprotocol/client";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { GatewayConfig } from "../../src/gateway/config/gateway-config.ts";
 import {
   callTool,
-  connectClient,
+  connectForTest,
   freePort,
   type GatewayProcess,
   type ServiceProcess,
@@ -15,17 +14,6 @@ import {
   writeConfig,
 } from "../gateway-process.ts";
 import { waybill } from "../installed-command.ts";
-
-const open: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of open.splice(0).reverse()) await end();
-});
-
-async function connect(...given: Parameters<typeof connectClient>): Promise<Client> {
-  const client = await connectClient(...given);
-  open.push(() => client.close());
-  return client;
-}
 
 describe("sources that are broken", () => {
   let gateway: GatewayProcess;
@@ -111,7 +99,7 @@ describe("sources that are broken", () => {
 
   it("RE-30 leave the rest alone", async () => {
     expect(await gateway.post("near.add", { a: 1, b: 2 }, bearer)).toEqual({ status: 200, body: { sum: 3 } });
-    const client = await connect("SDK 1", gateway, bearer);
+    const client = await connectForTest("SDK 1", gateway, bearer);
     expect((await callTool(client, "near.add", { a: 1, b: 2 })).structuredContent).toEqual({ sum: 3 });
     expect(await gateway.metric('waybill_source_up{source="near",kind="mcp"}', bearer)).toBe(1);
   });
@@ -125,7 +113,7 @@ describe("sources that are broken", () => {
         code: "UNAVAILABLE",
         detail: `The source "${name}" is down: ${CAUSES[name]}`,
       });
-      const client = await connect("SDK 2, 2025", gateway, bearer);
+      const client = await connectForTest("SDK 2, 2025", gateway, bearer);
       const answer = await callTool(client, `${name}.anything`);
       expect(answer.isError).toBe(true);
       expect(answer.content[0]?.text).toContain(CAUSES[name]);

@@ -1,11 +1,11 @@
 import type { Client } from "@modelcontextprotocol/client";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { ERROR_CODES } from "../../src/core/errors/error-codes.ts";
 import {
   CLIENT_KINDS,
   callTool,
   childrenOf,
-  connectClient,
+  connectForTest,
   eventually,
   type GatewayProcess,
   isRunning,
@@ -17,21 +17,10 @@ import {
   type ToolAnswer,
 } from "../gateway-process.ts";
 
-const open: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of open.splice(0).reverse()) await end();
-});
-
 async function start(...given: Parameters<typeof startGateway>): Promise<GatewayProcess> {
   const gateway = await startGateway(...given);
-  open.push(() => gateway.stop("SIGKILL"));
+  onTestFinished(async () => void (await gateway.stop("SIGKILL")));
   return gateway;
-}
-
-async function connect(...given: Parameters<typeof connectClient>): Promise<Client> {
-  const client = await connectClient(...given);
-  open.push(() => client.close());
-  return client;
 }
 
 type Settled = { readonly ok: boolean; readonly code?: string; readonly text: string };
@@ -73,7 +62,7 @@ describe("sources that are killed under load", () => {
       operations: service("operations.js"),
     });
     const sources = ["near", "far", "depot", "local"];
-    const clients = await Promise.all(CLIENT_KINDS.map((kind) => connect(kind, gateway)));
+    const clients = await Promise.all(CLIENT_KINDS.map((kind) => connectForTest(kind, gateway)));
     const settled: Settled[] = [];
     const begun: Promise<unknown>[] = [];
     const inFlight = (isSo: (found: number) => boolean) =>
@@ -157,7 +146,7 @@ describe("a gateway that is told to stop", () => {
 
   it("RE-30 lets calls in flight end, takes no more, leaves no process and exits with 0", async () => {
     const gateway = await start({ ...config, serve: { drainMs: 100_000 } });
-    const client = await connect("SDK 2, 2025", gateway);
+    const client = await connectForTest("SDK 2, 2025", gateway);
     const answers = [
       overHttp(gateway, "near.wait", { ms: 6_000 }),
       overHttp(gateway, "local.wait", { ms: 6_000 }),
@@ -193,7 +182,7 @@ describe("a gateway that is told to stop", () => {
 
   it.each(CLIENT_KINDS)("RE-30 tells a client of %s that its call was ended", async (kind) => {
     const gateway = await start({ ...config, serve: { drainMs: 300 } });
-    const client = await connect(kind, gateway);
+    const client = await connectForTest(kind, gateway);
     const answer = overMcp(client, "local.wait", { ms: 50_000 }).then(
       ({ code }) => code,
       (thrown: unknown) => `rejected: ${String(thrown)}`,

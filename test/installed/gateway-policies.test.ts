@@ -1,10 +1,10 @@
-import type { Client } from "@modelcontextprotocol/client";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { OperationPolicy } from "../../src/gateway/policy/policy.ts";
 import {
   CLIENT_KINDS,
   callTool,
   connectClient,
+  connectForTest,
   type GatewayProcess,
   type ServiceProcess,
   STDIO_SERVICE,
@@ -13,17 +13,6 @@ import {
   startService,
 } from "../gateway-process.ts";
 import { waybill } from "../installed-command.ts";
-
-const open: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of open.splice(0).reverse()) await end();
-});
-
-async function connect(...given: Parameters<typeof connectClient>): Promise<Client> {
-  const client = await connectClient(...given);
-  open.push(() => client.close());
-  return client;
-}
 
 const as = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
@@ -74,7 +63,7 @@ describe("a gateway that asks for tokens", () => {
   it.each(CLIENT_KINDS)("RE-30 shows and runs for %s what the scopes of a token allow", async (kind) => {
     const seen: Record<string, unknown> = {};
     for (const [name, token] of Object.entries(TOKENS)) {
-      const client = await connect(kind, gateway, as(token));
+      const client = await connectForTest(kind, gateway, as(token));
       const names = (await client.listTools()).tools.map((tool) => tool.name);
       const call = (id: string, input: object) =>
         callTool(client, id, input).then(
@@ -99,7 +88,7 @@ describe("a gateway that asks for tokens", () => {
 
   it.each(CLIENT_KINDS)("RE-30 writes for %s in the format of its name or its token", async (kind) => {
     const formatOf = async (token: string, name: string) => {
-      const client = await connect(kind, gateway, { ...as(token), name });
+      const client = await connectForTest(kind, gateway, { ...as(token), name });
       const { content, structuredContent } = await callTool(client, "local.add", { a: 1, b: 2 });
       if (content.some(({ text = "" }) => text.startsWith("__ENVELOPE_V1__"))) return "tool-envelope";
       return "meta" in (structuredContent as object) ? "status-envelope" : "mcp";
@@ -168,7 +157,7 @@ describe("policies of a config", () => {
   };
 
   it("RE-30 leave out what is denied, not allowed or switched off, everywhere", async () => {
-    const { tools } = await (await connect("SDK 1", gateway)).listTools();
+    const { tools } = await (await connectForTest("SDK 1", gateway)).listTools();
     const names = tools.map(({ name }) => name);
     const { stdout } = await waybill(["list", "--url", gateway.url, "--json"]);
     const document = await (await fetch(`${gateway.url}/openapi.json`)).text();
@@ -191,7 +180,7 @@ describe("policies of a config", () => {
   });
 
   it("RE-30 end calls that take too long, over HTTP and MCP", async () => {
-    const client = await connect("SDK 2, 2026", gateway);
+    const client = await connectForTest("SDK 2, 2026", gateway);
     const end = async (operation: string): Promise<void> => {
       const [quick, slow, answer] = await Promise.all([
         call(operation, { ms: 1 }),
@@ -222,7 +211,7 @@ describe("policies of a config", () => {
   });
 
   it("RE-30 share one run among callers of the same, and keep what it came to", async () => {
-    const client = await connect("SDK 2, 2025", gateway);
+    const client = await connectForTest("SDK 2, 2025", gateway);
     const input = { key: "shared", ms: 300 };
     const calls = Array.from({ length: 20 }, (_, i) =>
       i % 2 === 0
@@ -264,7 +253,7 @@ describe("policies of a config", () => {
     expect(await call("depot.order", input, key)).toMatchObject({ ordered: 1 });
     expect(await call("depot.order", { body: { key: "else" } }, key)).toMatchObject({ status: 422 });
     expect(await call("depot.order", input)).toMatchObject({ ordered: 2 });
-    const client = await connect("SDK 1", gateway);
+    const client = await connectForTest("SDK 1", gateway);
     const meta = { "dev.waybill/idempotencyKey": "k-2" };
     const answers = [
       await callTool(client, "depot.order", input, { meta }),

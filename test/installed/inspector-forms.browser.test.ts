@@ -1,9 +1,9 @@
 import type { Locator, Page } from "playwright-core";
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { drawn, type InspectorPage, openInspector, soon } from "../inspector-page.ts";
+import { expect, it } from "vitest";
+import { drawn, type InspectorPage, soon } from "../inspector-page.ts";
 import { callOverHttp } from "../inspector-project.ts";
 import { browserSuite } from "../open-browser.ts";
-import { useInspectorProject } from "../use-inspector-project.ts";
+import { useInspectorPage, useInspectorProject } from "../use-inspector-project.ts";
 
 const DESK = `
 const common = { namespace: "desk", version: "1.0.0", description: "Of the desk." };
@@ -30,11 +30,10 @@ browserSuite("the forms of the inspector", () => {
   const used = useInspectorProject((project) => project.write("ops/desk.mjs", DESK));
   let inspector: InspectorPage;
   let page: Page;
-  beforeEach(async () => {
-    inspector = await openInspector(used.browser, used.served.url);
-    page = inspector.page;
+  useInspectorPage(used, (opened) => {
+    inspector = opened;
+    page = opened.page;
   });
-  afterEach(() => inspector?.close());
 
   const run = (): Locator => page.getByRole("button", { name: "Run", exact: true });
   const result = (): Locator => page.getByRole("region", { name: "Result", exact: true });

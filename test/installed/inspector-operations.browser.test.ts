@@ -1,20 +1,19 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { drawn, type InspectorPage, openInspector, soon } from "../inspector-page.ts";
+import { expect, it } from "vitest";
+import { drawn, type InspectorPage, soon } from "../inspector-page.ts";
 import { browserSuite } from "../open-browser.ts";
-import { useInspectorProject } from "../use-inspector-project.ts";
+import { useInspectorPage, useInspectorProject } from "../use-inspector-project.ts";
 
 browserSuite("the operations of a gateway in the inspector", () => {
   const used = useInspectorProject();
   let inspector: InspectorPage;
   let page: Page;
-  beforeEach(async () => {
-    inspector = await openInspector(used.browser, used.served.url);
-    page = inspector.page;
+  useInspectorPage(used, (opened) => {
+    inspector = opened;
+    page = opened.page;
   });
-  afterEach(() => inspector?.close());
 
   const search = (): Locator => page.getByRole("combobox", { name: "Search operations" });
   const list = (): Locator => page.getByRole("listbox", { name: "Operations" });

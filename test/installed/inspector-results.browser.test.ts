@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { copied, type InspectorPage, openInspector, soon } from "../inspector-page.ts";
+import { afterEach, expect, it } from "vitest";
+import { copied, type InspectorPage, soon } from "../inspector-page.ts";
 import { hasProgram } from "../installed-folder.ts";
 import { browserSuite } from "../open-browser.ts";
-import { useInspectorProject } from "../use-inspector-project.ts";
+import { useInspectorPage, useInspectorProject } from "../use-inspector-project.ts";
 
 /** Quotes, a line break, what shells and scripts act on, and letters from elsewhere. */
 const AWKWARD = 'it\'s "so" $HOME `id` !! \\ %s\n<b>é 包裹</b> #&?=';
@@ -14,14 +14,13 @@ browserSuite("a result in the inspector", () => {
   const used = useInspectorProject();
   let inspector: InspectorPage;
   let page: Page;
-  beforeEach(async () => {
-    inspector = await openInspector(used.browser, used.served.url);
-    page = inspector.page;
+  useInspectorPage(used, (opened) => {
+    inspector = opened;
+    page = opened.page;
   });
-  afterEach(async () => {
+  afterEach(() => {
     expect(inspector.faults).toEqual([]);
     expect(inspector.elsewhere).toEqual([]);
-    await inspector.close();
   });
 
   const result = (): Locator => page.getByRole("region", { name: "Result", exact: true });

@@ -1,12 +1,11 @@
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { checkMcpServer as check } from "../../../test/check-mcp-server.ts";
 import { ROOT } from "../../../test/run-node.ts";
 import { childScript } from "../../../test/stdio-child.ts";
 import { defineOperation, OperationRegistry, Type } from "../../index.ts";
-import type { McpConnectionOptions } from "../../mcp/client/connection-options.ts";
 import { serveMcpHttp } from "../../mcp/server/serve-http.ts";
 import { toMcpServer } from "../../mcp/server/to-mcp-server.ts";
-import { checkMcp, type McpCheckOptions } from "./check-mcp.ts";
 import { type CheckReport, REPORT_LIMITS } from "./check-report.ts";
 import type { CheckId } from "./check-titles.ts";
 import { toReportText } from "./write-report.ts";
@@ -15,22 +14,6 @@ const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
-
-type Calls = Partial<McpCheckOptions["calls"]>;
-
-function check(
-  connection: McpConnectionOptions,
-  calls: Calls = {},
-  timeoutMs = 20_000,
-): Promise<CheckReport> {
-  return checkMcp({
-    target: "a server",
-    connection: { connectTimeoutMs: 20_000, ...connection },
-    timeoutMs,
-    calls: { all: false, named: new Set(), inputs: new Map(), ...calls },
-    onProgress: () => {},
-  });
-}
 
 const child = (...args: string[]) => ({ command: process.execPath, args });
 const packaged = (path: string, ...args: string[]) => child(join(ROOT, "node_modules", path), ...args);

@@ -1,25 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { checkMcpServer as check } from "../../../test/check-mcp-server.ts";
 import { createRawMcpServer, type RawAnswer } from "../../../test/raw-mcp-server.ts";
 import type { McpConnectionOptions } from "../../mcp/client/connection-options.ts";
-import { checkMcp, type McpCheckOptions } from "./check-mcp.ts";
 import type { CheckReport } from "./check-report.ts";
 import type { CheckId } from "./check-titles.ts";
 
-type Calls = Partial<McpCheckOptions["calls"]>;
-
-function check(
-  connection: McpConnectionOptions,
-  calls: Calls = {},
-  timeoutMs = 20_000,
-): Promise<CheckReport> {
-  return checkMcp({
-    target: "a server",
-    connection: { connectTimeoutMs: 20_000, ...connection },
-    timeoutMs,
-    calls: { all: false, named: new Set(), inputs: new Map(), ...calls },
-    onProgress: () => {},
-  });
-}
+type Calls = Parameters<typeof check>[1];
 
 const READ = { readOnlyHint: true };
 const OBJECT = { type: "object" };

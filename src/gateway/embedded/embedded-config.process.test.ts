@@ -1,34 +1,13 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { openEmbeddedForTest } from "../../../test/open-embedded.ts";
 import { fromMcp, type McpSource } from "../../mcp/index.ts";
-import { type Embedded, openEmbedded } from "./embedded-config.ts";
-
-let folder: string;
-const open: (() => Promise<unknown>)[] = [];
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "waybill-embedded-"));
-});
-
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close();
-  await rm(folder, { recursive: true, force: true });
-});
-
-async function openHere(only?: (name: string) => boolean): Promise<Embedded> {
-  const embedded = await openEmbedded({ env: { WAYBILL_STATE_DIR: folder }, only });
-  open.push(() => embedded.close());
-  return embedded;
-}
 
 describe("the depot", () => {
   async function openDepot(): Promise<McpSource> {
-    const { loaded } = await openHere((name) => name === "depot");
+    const { loaded } = await openEmbeddedForTest((name) => name === "depot");
     const { command = "", args = [], recoverJson = false } = loaded.config.mcpServers?.["depot"] ?? {};
     const source = await fromMcp({ namespace: "depot", command, args, recoverJson });
-    open.push(() => source.close());
+    onTestFinished(() => source.close());
     return source;
   }
 

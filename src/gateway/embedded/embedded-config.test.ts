@@ -1,28 +1,8 @@
-import { mkdtemp, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { stat } from "node:fs/promises";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { openEmbeddedForTest } from "../../../test/open-embedded.ts";
 import { OperationRegistry } from "../../index.ts";
 import { fromOpenApi } from "../../openapi/index.ts";
-import { type Embedded, openEmbedded } from "./embedded-config.ts";
-
-let folder: string;
-const open: (() => Promise<unknown>)[] = [];
-
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "waybill-embedded-"));
-});
-
-afterEach(async () => {
-  for (const close of open.splice(0).reverse()) await close();
-  await rm(folder, { recursive: true, force: true });
-});
-
-async function openHere(only?: (name: string) => boolean): Promise<Embedded> {
-  const embedded = await openEmbedded({ env: { WAYBILL_STATE_DIR: folder }, only });
-  open.push(() => embedded.close());
-  return embedded;
-}
 
 function listeners(): number {
   return process.getActiveResourcesInfo().filter((name) => name === "TCPServerWrap").length;
@@ -31,7 +11,7 @@ function listeners(): number {
 describe("the embedded default", () => {
   it("starts nothing for what is not needed", async () => {
     const before = listeners();
-    const { loaded, stateFile } = await openHere((name) => name === "parcel");
+    const { loaded, stateFile } = await openEmbeddedForTest((name) => name === "parcel");
     expect([loaded.config.openapi, loaded.config.mcpServers]).toEqual([{}, {}]);
     expect(listeners()).toBeLessThanOrEqual(before);
     expect(loaded.localOperations?.map(({ id }) => id)).toEqual([
@@ -49,7 +29,7 @@ describe("the embedded default", () => {
   });
 
   it("stops listening when it is closed, though calls were made", async () => {
-    const { loaded, close } = await openHere((name) => name === "tariff");
+    const { loaded, close } = await openEmbeddedForTest((name) => name === "tariff");
     const url = loaded.config.openapi?.["tariff"]?.document ?? "";
     expect((await fetch(url)).status).toBe(200);
     await close();
@@ -59,11 +39,11 @@ describe("the embedded default", () => {
 
 describe("the tariff service", () => {
   async function openTariff(): Promise<OperationRegistry> {
-    const { loaded } = await openHere((name) => name === "tariff");
+    const { loaded } = await openEmbeddedForTest((name) => name === "tariff");
     const source = await fromOpenApi(loaded.config.openapi?.["tariff"]?.document ?? "", {
       namespace: "tariff",
     });
-    open.push(() => source.close());
+    onTestFinished(() => source.close());
     expect([source.unusable, source.notes]).toEqual([[], []]);
     const registry = new OperationRegistry([], { outputPolicy: "strict" });
     registry.registerAll(source);
@@ -118,7 +98,7 @@ describe("the tariff service", () => {
   });
 
   it("survives what no document allows", async () => {
-    const { loaded } = await openHere((name) => name === "tariff");
+    const { loaded } = await openEmbeddedForTest((name) => name === "tariff");
     const at = (path: string): URL => new URL(path, loaded.config.openapi?.["tariff"]?.document);
     const asked = await Promise.all([
       fetch(at("/quote")),
