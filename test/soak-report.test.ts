@@ -10,6 +10,7 @@ function faultsOf(heapAt: (minutes: number, index: number) => number, count = 30
     children: 2,
     rss: 3e8,
     heapUsed: heapAt(2 * (index + 1), index),
+    objects: heapAt(2 * (index + 1), index),
     resources: {},
   }));
   const entries = ["http", "mcp"];
@@ -26,7 +27,7 @@ function faultsOf(heapAt: (minutes: number, index: number) => number, count = 30
 /** Goes up and down by so many bytes, without a trend. */
 const noise = (bytes: number, index: number) => bytes * Math.sin(index * 2.4);
 
-describe("what a soak says of the heap", () => {
+describe("what a soak says of memory", () => {
   it("RE-30 calls it flat, whatever it does in the first ten minutes and however it goes up and down", () => {
     expect(faultsOf(() => 38e6)).toEqual([]);
     expect(faultsOf((minutes, i) => 38e6 + noise(5e5, i) - (minutes < 10 ? 6e6 : 0))).toEqual([]);
@@ -37,18 +38,18 @@ describe("what a soak says of the heap", () => {
       faultsOf((minutes, i) => 38e6 + noise(1e5, i) + (perHour * minutes) / 60);
     expect(growing(0.8e6)).toEqual([]);
     expect(growing(1.2e6)).toEqual([
-      expect.stringMatching(/^heap: it grows by 1\.\d\d MB an hour, give or take 0\./),
+      expect.stringMatching(/^objects: they grow by 1\.\d\d MB an hour, give or take 0\./),
     ]);
   });
 
   it("RE-30 says when it cannot tell", () => {
     expect(faultsOf((_, i) => 38e6 + noise(3e6, i))).toEqual([
-      expect.stringMatching(/^heap: .* cannot tell/),
+      expect.stringMatching(/^objects: .* cannot tell/),
     ]);
   });
 
   it("RE-30 fits no line to a short run, which may grow by 12 MB", () => {
-    const short = [10, 12, 14, 16].map((minutes) => ({ minutes, heapUsed: minutes * 1e6 }));
+    const short = [10, 12, 14, 16].map((minutes) => ({ minutes, objects: minutes * 1e6 }));
     expect(slopeOf(short)).toBeUndefined();
     expect(faultsOf((minutes) => 38e6 + minutes * 1e6, 4)).toEqual([]);
     expect(faultsOf((minutes) => 38e6 + minutes * 2e6, 4)).toEqual([expect.stringContaining("before")]);

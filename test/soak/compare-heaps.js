@@ -1,48 +1,12 @@
 // @ts-check
 // Shows what one heap holds that an earlier one of the same process did not: `node test/soak/compare-heaps.js <first> <last> [rows]`, for the
 // files of `run-soak.js --snapshots`. First bytes and objects by constructor, then those of new objects by the path that holds them.
-import { readFileSync } from "node:fs";
+import { readHeap } from "./heap-snapshot.js";
 
 const [first, last, rows = "20"] = process.argv.slice(2);
 if (first === undefined || last === undefined) {
   console.error("Usage: node test/soak/compare-heaps.js <first.heapsnapshot> <last.heapsnapshot> [rows]");
   process.exit(2);
-}
-
-/** A heap as V8 writes it, by the number of an object. @param {string} path */
-function readHeap(path) {
-  const { snapshot, nodes, edges, strings } = JSON.parse(readFileSync(path, "utf8"));
-  const { node_fields, node_types, edge_fields, edge_types } = snapshot.meta;
-  const [width, edgeWidth] = [node_fields.length, edge_fields.length];
-  const count = nodes.length / width;
-  /** @param {string} name @returns {(node: number) => number} */
-  const field = (name) => (node) => nodes[node * width + node_fields.indexOf(name)];
-  const [type, name, edgeCount] = [field("type"), field("name"), field("edge_count")];
-  const firstEdge = new Uint32Array(count + 1);
-  for (let node = 0; node < count; node++) firstEdge[node + 1] = (firstEdge[node] ?? 0) + edgeCount(node);
-  return {
-    count,
-    id: field("id"),
-    size: field("self_size"),
-    /** What kind of object it is: its constructor, or its type where that says more. @param {number} node */
-    kind: (node) => {
-      const of = node_types[0][type(node)];
-      if (/string|number|bigint/.test(of)) return `(${of})`;
-      const text = strings[name(node)].slice(0, 60);
-      return of === "object" ? text : `(${of}) ${text}`;
-    },
-    /** @param {number} node @returns {{ label: string, to: number }[]} Weak ones hold nothing. */
-    held: (node) => {
-      const found = [];
-      for (let edge = firstEdge[node] ?? 0; edge < (firstEdge[node + 1] ?? 0); edge++) {
-        const [of, label, to] = edges.slice(edge * edgeWidth, edge * edgeWidth + 3);
-        const how = edge_types[0][of];
-        if (how === "weak") continue;
-        found.push({ label: how === "element" || how === "hidden" ? "[]" : strings[label], to: to / width });
-      }
-      return found;
-    },
-  };
 }
 
 /** Adds bytes and objects up by a name. @template T @param {Iterable<T>} all @param {(one: T) => string} name @param {(one: T) => number} size */

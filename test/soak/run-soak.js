@@ -11,7 +11,7 @@ import { openWorld } from "./soak-world.js";
 const HELP = `Usage: npm run soak [-- options]   (or: node test/soak/run-soak.js [options])
 
 Keeps a gateway busy with calls of every kind, some of them aborted or late, while its sources are killed one after the other. About every two minutes
-it lets the gateway rest, collects garbage and looks at what it holds. The progress goes to stderr. A table and what is wrong, as lines that
+it lets the gateway rest and writes down what it holds. The progress goes to stderr. A table and what is wrong, as lines that
 begin with FAULT, go to stdout; the exit code is 1 if there is one.
 
   --minutes <number>     how long, rests included (default 60)
@@ -20,9 +20,10 @@ begin with FAULT, go to stdout; the exit code is 1 if there is one.
                          node test/soak/compare-heaps.js <first> <last> shows what grew
   --help                 this
 
-From half an hour on, a line is fitted to the heap by least squares, over the samples after the first ${WARM_MINUTES} minutes. The heap is flat if the slope is
-under 1 MB an hour and twice its standard error is too. A larger slope that is more than twice its standard error is growth; anything between
-is noise, and the run says that it cannot tell. Both are faults.`;
+What is judged is the memory of objects that the program made: the heap without compiled code and what the engine notes about it. From half an hour
+on, a line is fitted to it by least squares, over the samples after the first ${WARM_MINUTES} minutes. It is flat if the slope is under 1 MB an hour and
+twice its standard error is too. A larger slope that is more than twice its standard error is growth; anything between is noise, and the run says
+that it cannot tell. Both are faults.`;
 
 /** Longest time between two rests. */
 const PHASE_MS = 100_000;
@@ -75,8 +76,8 @@ try {
     const snapshot = folder && name && join(folder, `${name}.heapsnapshot`);
     const sample = await world.look(samples[0], workload.total, snapshot);
     samples.push(sample);
-    const { fds, heapUsed, children } = sample;
-    say(`at rest: ${fds} descriptors, ${children} processes, heap ${(heapUsed / 1e6).toFixed(2)} MB`);
+    const { fds, objects, children } = sample;
+    say(`at rest: ${fds} descriptors, ${children} processes, ${(objects / 1e6).toFixed(2)} MB of objects`);
   }
 } finally {
   await workload.close();

@@ -9,9 +9,10 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { bytesOfProgram } from "./heap-snapshot.js";
 
-/** What is seen at rest, so many minutes after the start; `heapUsed` is without compiled code. */
-/** @typedef {{ minutes: number, calls: number, fds: number, children: number, rss: number, heapUsed: number, resources: Record<string, number> }} Sample */
+/** What is seen at rest, so many minutes after the start; `objects` are the bytes of all objects that the program made and still holds. */
+/** @typedef {{ minutes: number, calls: number, objects: number, fds: number, children: number, rss: number, heapUsed: number, resources: Record<string, number> }} Sample */
 /** @typedef {{ code: number | null, left: number, stderr: string, counted: number, inFlight: number }} End */
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
@@ -32,7 +33,9 @@ export async function openWorld(cli = fileURLToPath(new URL("../../dist/cli.js",
   const exited = once(gateway, "close");
   process.once("exit", () => {
     for (const child of [gateway, depot.child, far.child]) child.kill("SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
   });
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
   let stderr = "";
   let audited = 0;
   const lines = createInterface({ input: gateway.stderr });
@@ -59,6 +62,20 @@ export async function openWorld(cli = fileURLToPath(new URL("../../dist/cli.js",
       counted: counted.reduce((sum, [, value]) => sum + Number(value), 0),
       areUp: up.every(([, value]) => value === "1"),
     };
+  };
+
+  /** Asks until there is an answer: on a busy machine one that takes some seconds may come too late. @param {string} operation @param {object} input */
+  const ask = async (operation, input) => {
+    for (let tries = 1; ; tries++) {
+      const response = await fetch(`${url}/call`, {
+        method: "POST",
+        headers: { "content-type": "application/json", connection: "close" },
+        body: JSON.stringify({ operation, input }),
+      });
+      const answer = /** @type {any} */ (await response.json());
+      if (response.status === 200) return answer;
+      if (tries === 5) throw new Error(`${operation} does not answer: ${JSON.stringify(answer)}`);
+    }
   };
 
   return {
@@ -90,10 +107,10 @@ export async function openWorld(cli = fileURLToPath(new URL("../../dist/cli.js",
         return areUp && inFlight === 0;
       }),
     /**
-     * What the gateway holds when nobody asks anything of it. With `snapshot`, the path of a file, what its heap holds is written there.
-     * @param {Sample | undefined} first @param {number} calls @param {string} [snapshot] @returns {Promise<Sample>}
+     * What the gateway holds when nobody asks anything of it. What its heap holds is written to `kept`, if that is to be kept.
+     * @param {Sample | undefined} first @param {number} calls @param {string} [kept] @returns {Promise<Sample>}
      */
-    async look(first, calls, snapshot) {
+    async look(first, calls, kept) {
       // Connections that are kept for the next request go after some seconds.
       let fds = descriptorsOf(pid);
       for (let [steady, turns] = [0, 0]; steady < 24 && turns < 120; turns++) {
@@ -103,14 +120,12 @@ export async function openWorld(cli = fileURLToPath(new URL("../../dist/cli.js",
         fds = now;
         if (first !== undefined && fds <= first.fds && steady >= 4) break;
       }
-      const response = await fetch(`${url}/call`, {
-        method: "POST",
-        headers: { "content-type": "application/json", connection: "close" },
-        body: JSON.stringify({ operation: "local.health", input: { snapshot } }),
-      });
-      const { rss, heapUsed, resources } = /** @type {any} */ (await response.json());
+      const snapshot = kept ?? join(folder, "now.heapsnapshot");
+      const { rss, heapUsed, resources } = await ask("local.health", { snapshot });
+      const objects = bytesOfProgram(snapshot);
+      if (kept === undefined) rmSync(snapshot);
       const minutes = (performance.now() - startedAt) / 60_000;
-      return { minutes, calls, fds, children: childrenOf(pid).length, rss, heapUsed, resources };
+      return { minutes, calls, objects, fds, children: childrenOf(pid).length, rss, heapUsed, resources };
     },
     /** @returns {Promise<End>} */
     async close() {
