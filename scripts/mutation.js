@@ -38,7 +38,11 @@ const AREAS = {
       "src/gateway/policy/{idempotent-calls,call-key,shared-runs,result-cache}.ts",
       "src/openapi/server/{idempotency,replayed-call}.ts",
     ],
-    tests: ["src/gateway/policy/*.test.ts", "test/openapi-server-idempotency.test.ts"],
+    tests: [
+      "src/gateway/policy/policies.test.ts",
+      "src/openapi/server/idempotency.test.ts",
+      "test/openapi-server-idempotency.test.ts",
+    ],
   },
   call: {
     mutate: [

@@ -37,7 +37,7 @@ const make = defineOperation({
     const { wait, fail, no } = (input ?? {}) as { wait?: boolean; fail?: string; no?: boolean };
     if (wait === true) await new Promise<void>((resolve) => waiting.push(resolve));
     if (fail !== undefined && failures-- > 0) throw new CallError(fail, "It failed.");
-    return no === true ? toolError("no") : { runs };
+    return no === true ? toolError("no", { code: "NO" }) : { runs };
   },
 });
 
@@ -163,6 +163,64 @@ describe.each(WAYS)("idempotency keys over %s", (_, openWay) => {
       409,
       { detail: expect.stringContaining("too long to be kept") },
       1,
+    ]);
+  });
+
+  it("RE-30 counts the bytes of all answers together, and of each caller's, until their time is over", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    /** Which of these are repeated when all are sent again, or with what they are refused. */
+    const replayed = async (api: OpenApi, keys: readonly string[], more: Record<string, string> = {}) => {
+      for (const key of keys) await post(api, {}, key, more);
+      const again = await Promise.all(keys.map((key) => post(api, {}, key, more)));
+      return again.map(({ status, headers }) => headers["idempotency-replayed"] ?? status);
+    };
+    /** The least limit with which an answer is kept. */
+    const sizeOf = async (options: HttpHandlerOptions, more?: Record<string, string>): Promise<number> => {
+      let [kept, lost] = [100_000, 0];
+      while (kept - lost > 1) {
+        const bytes = Math.ceil((kept + lost) / 2);
+        const api = await start({ ...options, limits: { idempotencyBytes: bytes } });
+        if ((await replayed(api, ["a"], more))[0] === "true") kept = bytes;
+        else lost = bytes;
+      }
+      return kept;
+    };
+    const size = await sizeOf({});
+    const limits = { idempotencyMs: 1_000 };
+    const two = await start({ limits: { ...limits, idempotencyBytes: 2 * size } });
+    expect(await replayed(two, ["a", "b", "c"])).toEqual(["true", "true", 503]);
+    vi.advanceTimersByTime(1_000);
+    expect(await replayed(two, ["c", "d", "e"])).toEqual(["true", "true", 503]);
+    const less = await start({ limits: { ...limits, idempotencyBytes: 2 * size - 1 } });
+    expect(await replayed(less, ["a", "b"])).toEqual(["true", 409]);
+    const [ann, bob] = [as({ subject: "ann" }), as({ subject: "bob" })];
+    const share = await sizeOf(said, ann);
+    const shared = await start({ ...said, limits: { ...limits, idempotencyBytes: share } });
+    expect([await replayed(shared, ["a", "b"], ann), await replayed(shared, ["a"], bob)]).toEqual([
+      ["true", 503],
+      ["true"],
+    ]);
+    vi.advanceTimersByTime(999);
+    expect(await replayed(shared, ["b"], ann)).toEqual([503]);
+    vi.advanceTimersByTime(1);
+    expect(await replayed(shared, ["b"], ann)).toEqual(["true"]);
+  });
+
+  it("RE-30 tells of each repetition how the call ended", async () => {
+    const heard: unknown[] = [];
+    const onReplay: HttpHandlerOptions["onReplay"] = ({ outcome, code }) => heard.push([outcome, code]);
+    const api = await start({ onReplay });
+    failures = 1;
+    for (const [key, body] of Object.entries({ a: {}, b: { no: true }, c: { fail: "CONFLICT" } })) {
+      const before = heard.length;
+      await post(api, body, key);
+      expect(heard).toHaveLength(before);
+      await post(api, body, key);
+    }
+    expect(heard).toEqual([
+      ["ok", undefined],
+      ["tool_error", "NO"],
+      ["call_error", "CONFLICT"],
     ]);
   });
 

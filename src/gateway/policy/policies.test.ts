@@ -368,6 +368,91 @@ describe("kept and shared results", () => {
     expect((await small.registry.execute("a.count", long)).data).toMatchObject({ run: 2 });
   });
 
+  it("count the characters of all that is kept, and of each only once", async () => {
+    const keeps = async (cacheCharacters: number, inputs: readonly unknown[]) => {
+      const { registry, notes } = setUp(
+        [query("a.same", () => "same")],
+        { "a.*": { cacheMs: 60_000 } },
+        { cacheCharacters },
+      );
+      // Twice each: what is kept again takes the place of what was.
+      for (const input of [...inputs, ...inputs]) await registry.execute("a.same", input);
+      notes.length = 0;
+      for (const input of inputs) await registry.execute("a.same", input);
+      return notes.filter((note) => note?.cached).length;
+    };
+    let one = 1;
+    while ((await keeps(one, ["x"])) === 0) one += 1;
+    expect([await keeps(3 * one, ["x", "y", "z"]), await keeps(3 * one - 1, ["x", "y", "z"])]).toEqual([
+      3, 0,
+    ]);
+    expect([await keeps(2 * one, ["x", "x", "x", "y"]), await keeps(0, ["x"])]).toEqual([4, 0]);
+    const { registry, notes } = setUp(
+      [query("a.same", () => 1)],
+      { "a.*": { cacheMs: 60_000 } },
+      { cacheEntries: 1 },
+    );
+    for (const input of [1, 1, 2, 1]) await registry.execute("a.same", input);
+    expect(notes.map((note) => note?.cached)).toEqual([undefined, true, undefined, undefined]);
+  });
+
+  it("tell inputs apart that are written alike, long ones too, and keep nothing for one that cannot be compared", async () => {
+    const { registry } = setUp([counting()], { "a.*": { cacheMs: 60_000, singleFlight: true } });
+    const run = async (input: unknown) =>
+      ((await registry.execute("a.count", input)).data as { run: number }).run;
+    const long = "x".repeat(1_000);
+    const inputs = [
+      ["a", "b"],
+      ["a,b"],
+      [["a"], "b"],
+      { 0: "a", 1: "b" },
+      `${long}y`,
+      `${long}z`,
+      "x".repeat(98),
+      "x".repeat(99),
+    ];
+    const first = await Promise.all(inputs.map(run));
+    expect(new Set(first).size).toBe(inputs.length);
+    expect(await Promise.all(inputs.map(run))).toEqual(first);
+    const circle: unknown[] = [];
+    circle.push(circle);
+    const odd = setUp([query("a.odd", () => 1)], { "a.*": { cacheMs: 60_000, singleFlight: true } });
+    for (let n = 0; n < 2; n++) await registry.execute("a.count", circle).catch(() => {});
+    for (let n = 0; n < 2; n++) await odd.registry.execute("a.odd", circle).catch(() => {});
+    expect(odd.notes.some((note) => note?.cached || note?.shared)).toBe(false);
+  });
+
+  it("are gone, and those that wait are told, when the policies are closed", async () => {
+    const { promise, resolve } = deferred();
+    const slow = query("a.slow", () => promise);
+    const { registry, policies, notes } = setUp([slow, counting()], {
+      "a.*": { singleFlight: true, cacheMs: 60_000 },
+    });
+    await registry.execute("a.count");
+    const waiting = [rejection(registry.execute(slow)), rejection(registry.execute(slow))];
+    await sleep(1);
+    policies.close();
+    expect(await Promise.all(waiting)).toEqual([code("ABORTED"), code("ABORTED")]);
+    resolve();
+    notes.length = 0;
+    await registry.execute("a.count");
+    expect(notes[0]?.cached).toBeUndefined();
+  });
+
+  it("give everybody who shared a run a copy, or the result itself where it cannot be written down", async () => {
+    const inner = { deep: 1 };
+    const { registry } = setUp(
+      [query("a.plain", async () => ({ inner })), query("a.live", async () => ({ call: () => 1 }))],
+      { "a.*": { singleFlight: true } },
+    );
+    const run = (id: string) =>
+      Promise.all([1, 2].map(async () => (await registry.execute(id)).data as { inner: object }));
+    const [one, two] = await run("a.plain");
+    expect([one, one?.inner === two?.inner]).toEqual([{ inner }, false]);
+    const live = await Promise.allSettled([1, 2].map(() => registry.execute("a.live")));
+    expect(new Set(live.map(({ status }) => status)).size).toBe(1);
+  });
+
   it("share one run, which ends when everybody has left; each keeps its own deadline", async () => {
     const running: { readonly end: () => void }[] = [];
     const ends: unknown[] = [];
@@ -472,6 +557,58 @@ describe("idempotency keys", () => {
       code("TIMEOUT"),
     );
     expect(runs).toBe(2);
+  });
+
+  it("are used up by calls that were aborted, and repeat an error with all that it says", async () => {
+    const leaving = new AbortController();
+    let runs = 0;
+    const put = mutation("a.put", async (input, { signal }) => {
+      runs++;
+      if (input === "wait") await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      throw new CallError("CONFLICT", "Taken.", { details: { by: "bob" }, httpStatus: 423 });
+    });
+    const { registry } = setUp([put], {});
+    const first = rejection(registry.execute(put, "wait", { ...keyed("k"), signal: leaving.signal }));
+    await until(() => runs === 1);
+    leaving.abort();
+    expect(await first).toEqual(code("ABORTED"));
+    await sleep(2);
+    expect(await rejection(registry.execute(put, "wait", keyed("k")))).toMatchObject({
+      code: "CONFLICT",
+      message: expect.stringContaining("not known"),
+    });
+    for (let n = 0; n < 2; n++) {
+      expect(await rejection(registry.execute(put, "go", keyed("l")))).toMatchObject({
+        ...{ code: "CONFLICT", message: "Taken.", details: { by: "bob" } },
+        ...{ httpStatus: 423, retryable: false },
+      });
+    }
+    expect(runs).toBe(2);
+  });
+
+  it("need an input that can be compared, and use up the key of a result that cannot be kept", async () => {
+    let runs = 0;
+    const put = mutation("a.put", () => {
+      runs++;
+      return { call: () => 1 };
+    });
+    const { registry } = setUp([put], {});
+    const circle: unknown[] = [];
+    circle.push(circle);
+    expect(await rejection(registry.execute(put, circle, keyed("k")))).toEqual(code("VALIDATION_ERROR"));
+    expect(runs).toBe(0);
+    await registry.execute(put, {}, keyed("l")).catch(() => {});
+    await registry.execute(put, {}, keyed("l")).catch(() => {});
+    expect(runs).toBe(1);
+  });
+
+  it("are shared out among callers from when they are told apart", async () => {
+    const put = mutation("a.put", () => 1);
+    const { registry, policies } = setUp([put], {}, { idempotencyKeys: 8 });
+    policies.setShared(false);
+    for (const key of ["1", "2", "3"]) await registry.execute(put, {}, keyed(key));
+    policies.setShared(true);
+    expect(await rejection(registry.execute(put, {}, keyed("4")))).toEqual(code("RESOURCE_EXHAUSTED"));
   });
 
   it("are not those of calls that a handler makes", async () => {

@@ -24,10 +24,6 @@ export class ResultCache {
     this.#limits = limits;
   }
 
-  get size(): number {
-    return this.#kept.size;
-  }
-
   /** A copy of what is kept, unless it is older than asked for. */
   get(key: string, maxAgeMs: number): ResponseEnvelope | undefined {
     const kept = this.#kept.get(key);

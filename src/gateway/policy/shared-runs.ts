@@ -20,10 +20,6 @@ export interface SharedWait {
 export class SharedRuns {
   readonly #runs = new Map<string, SharedRun>();
 
-  get size(): number {
-    return this.#runs.size;
-  }
-
   /** Joins a run, or starts one, which is given the signal that ends it; a caller who leaves is told at once. */
   run(
     key: string,
