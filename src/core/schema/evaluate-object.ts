@@ -48,37 +48,19 @@ function evaluateNamed(
   seen: Evaluated | undefined,
 ): boolean {
   const goOn = run.issues !== undefined;
-  if (rules.keys.length > FEW_PROPERTIES) return evaluateKnownKeys(rules, value, run, pointer, seen);
-  const { keys, steps, children } = rules;
-  if (keys.length >= KEYS_PER_STEP) run.step(Math.floor(keys.length / KEYS_PER_STEP));
+  const { steps, children } = rules;
+  const isFew = rules.keys.length <= FEW_PROPERTIES;
+  const keys = isFew ? rules.keys : countedKeys(value, run);
+  if (isFew && keys.length >= KEYS_PER_STEP) run.step(Math.floor(keys.length / KEYS_PER_STEP));
   let passed = true;
   for (let i = 0; i < keys.length; i++) {
     const key = keys[i] as string;
-    const child = children[i] as SchemaNode;
-    const part = ownValue(value, key);
-    if (part === undefined) continue;
+    const child = isFew ? children[i] : rules.properties.get(key);
+    const part = isFew ? ownValue(value, key) : (value as Properties)[key];
+    if (child === undefined || part === undefined) continue;
     seen?.properties.add(key);
-    passed = evaluate(child, part, run, goOn ? pointer + steps[i] : "", undefined) && passed;
-    if (!passed && !goOn) return false;
-  }
-  return passed;
-}
-
-function evaluateKnownKeys(
-  rules: ObjectRules,
-  value: object,
-  run: Evaluation,
-  pointer: string,
-  seen: Evaluated | undefined,
-): boolean {
-  const goOn = run.issues !== undefined;
-  let passed = true;
-  for (const key of countedKeys(value, run)) {
-    const child = rules.properties.get(key);
-    if (child === undefined) continue;
-    seen?.properties.add(key);
-    const part = (value as Properties)[key];
-    passed = evaluate(child, part, run, goOn ? joinPointer(pointer, key) : "", undefined) && passed;
+    const at = goOn ? (isFew ? pointer + steps[i] : joinPointer(pointer, key)) : "";
+    passed = evaluate(child, part, run, at, undefined) && passed;
     if (!passed && !goOn) return false;
   }
   return passed;
@@ -137,38 +119,27 @@ function evaluateByKey(
   pointer: string,
   seen: Evaluated | undefined,
 ): boolean {
+  const { names, patterns, additional, properties } = rules;
   let passed = true;
   const keys = countedKeys(value, run);
   if (seen !== undefined) run.step(2 * keys.length);
   for (const key of keys) {
-    passed = evaluateKey(rules, value, key, run, pointer, seen) && passed;
+    const part = (value as Properties)[key];
+    const at = run.issues === undefined ? "" : joinPointer(pointer, key);
+    if (names !== undefined && !passesQuietly(names, key, run, undefined)) {
+      passed = run.fail(at, "a property name the schema allows", part);
+    }
+    const matching = patterns.filter(([pattern]) => matches(pattern, key, run));
+    for (const [, child] of matching) passed = evaluate(child, part, run, at, undefined) && passed;
+    if (matching.length > 0) {
+      run.mayRepeat = true;
+      seen?.properties.add(key);
+    } else if (additional !== undefined && !properties.has(key)) {
+      seen?.properties.add(key);
+      passed = evaluateAdditional(additional, part, run, at) && passed;
+    }
     if (!passed && run.issues === undefined) return false;
   }
-  return passed;
-}
-
-function evaluateKey(
-  rules: ObjectRules,
-  value: object,
-  key: string,
-  run: Evaluation,
-  pointer: string,
-  seen: Evaluated | undefined,
-): boolean {
-  const part = (value as Properties)[key];
-  const at = run.issues === undefined ? "" : joinPointer(pointer, key);
-  let passed = true;
-  if (rules.names !== undefined && !passesQuietly(rules.names, key, run, undefined)) {
-    passed = run.fail(at, "a property name the schema allows", part);
-  }
-  const matching = rules.patterns.filter(([pattern]) => matches(pattern, key, run));
-  if (matching.length > 0) run.mayRepeat = true;
-  for (const [, child] of matching) passed = evaluate(child, part, run, at, undefined) && passed;
-  if (matching.length === 0 && rules.additional !== undefined && !rules.properties.has(key)) {
-    seen?.properties.add(key);
-    return evaluateAdditional(rules.additional, part, run, at) && passed;
-  }
-  if (matching.length > 0) seen?.properties.add(key);
   return passed;
 }
 
