@@ -9,6 +9,26 @@ describe.each([{ codegen: true }, { codegen: false }])("evaluation (codegen: $co
     compileSchema(schema, limits === undefined ? options : { ...options, limits });
   const check = (schema: unknown, value: unknown) => compile(schema).check(value);
 
+  it.each([8, 64, 65, 200])("RE-32 checks each of %i known properties, and no other", (count) => {
+    const names = Array.from({ length: count }, (_, n) => `p/${n}`);
+    const properties = Object.fromEntries(names.map((name) => [name, { type: "integer" }]));
+    const [first = "", last = ""] = [names[0], names.at(-1)];
+    const known = compile({ type: "object", properties });
+    for (const value of [{}, { [last]: 1 }, { [first]: 1, other: "x" }, { [first]: undefined }]) {
+      expect([known.check(value), known.errors(value)]).toEqual([true, []]);
+    }
+    const wrong = { [first]: "x", other: "x", [last]: "x" };
+    expect(known.check(wrong)).toBe(false);
+    expect(known.errors(wrong).map(({ pointer }) => pointer)).toEqual(["/p~10", `/p~1${count - 1}`]);
+    expect(known.check({ [first]: 1, [last]: "x" })).toBe(false);
+    const closed = compile({ allOf: [{ properties }], unevaluatedProperties: false });
+    expect([closed.check({ [first]: 1, [last]: 1 }), closed.check({ [last]: 1, other: 1 })]).toEqual([
+      true,
+      false,
+    ]);
+    expect(closed.errors({ [last]: 1, other: 1 }).map(({ pointer }) => pointer)).toEqual(["/other"]);
+  });
+
   it.each<[schema: unknown, value: unknown]>([
     [true, undefined],
     [{ type: "undefined" }, undefined],
