@@ -1,26 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runs } from "../../../test/runs.ts";
+import { callErrorOf, nest } from "../../../test/wire-values.ts";
 import { CallError } from "../errors/errors.ts";
 import { fromWire } from "./from-wire.ts";
 
 const tag = (...content: readonly unknown[]): unknown => ({ $waybill: content });
 
-function refusal(value: unknown, options = {}): CallError {
-  try {
-    fromWire(value, options);
-  } catch (thrown) {
-    if (thrown instanceof CallError) return thrown;
-    throw thrown;
-  }
-  throw new Error("nothing was refused");
-}
-
-function nest(levels: number, wrap: (inner: unknown) => unknown): unknown {
-  let value: unknown = 0;
-  for (let i = 0; i < levels; i++) value = wrap(value);
-  return value;
-}
+const refusal = (value: unknown, options = {}) => callErrorOf(() => fromWire(value, options));
 
 describe("reading tags", () => {
   it.each([

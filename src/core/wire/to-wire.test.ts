@@ -1,5 +1,6 @@
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
+import { callErrorOf, nest } from "../../../test/wire-values.ts";
 import { CallError } from "../errors/errors.ts";
 import { toWire } from "./to-wire.ts";
 
@@ -7,21 +8,7 @@ const throwing = (): never => {
   throw new Error("secret");
 };
 
-function refusal(value: unknown, options = {}): CallError {
-  try {
-    toWire(value, options);
-  } catch (thrown) {
-    if (thrown instanceof CallError) return thrown;
-    throw thrown;
-  }
-  throw new Error("nothing was refused");
-}
-
-function nest(levels: number, wrap: (inner: unknown) => unknown): unknown {
-  let value: unknown = 0;
-  for (let i = 0; i < levels; i++) value = wrap(value);
-  return value;
-}
+const refusal = (value: unknown, options = {}) => callErrorOf(() => toWire(value, options));
 
 describe("what JSON holds", () => {
   it.each([null, true, false, 0, 1.5, -1, "", "text", "\ud800"])(
