@@ -168,7 +168,7 @@ describe("waybill describe", () => {
       writeFileSync(join(folder, "waybill.config.json"), JSON.stringify({ operations: "none.mjs" }));
       expect(await run(["call", "shop.add", "a=1"])).toMatchObject({
         code: 3,
-        err: 'waybill: There is no operation "shop.add" any more.\n',
+        err: 'waybill: There is no operation "shop.add" any more.\n  No file is found by "none.mjs", which "operations" of the config names.\n',
       });
     } finally {
       writeFileSync(join(folder, "waybill.config.json"), config);
