@@ -85,9 +85,9 @@ const CLIENTS = {
     connectSecond(http, "auto", onChange),
 };
 
-describe.each(Object.entries(CLIENTS))("%s over HTTP", (name, connectTo) => {
+describe.each(Object.entries(CLIENTS))("%s over HTTP", (_, connectTo) => {
   it("RE-30 lists and calls tools, with progress", async () => {
-    const { small, http } = await start();
+    const { http } = await start();
     const peer = await connectTo(http);
     expect((await peer.listTools()).tools).toHaveLength(6);
     expect(await peer.call("echo", { text: "héllo 👋" })).toBe("héllo 👋");
@@ -96,8 +96,6 @@ describe.each(Object.entries(CLIENTS))("%s over HTTP", (name, connectTo) => {
       "done",
     );
     expect(seen).toEqual([1]);
-    const era = name.includes("2026") ? "modern" : "legacy";
-    expect(new Set(small.peers.map((each) => each.era))).toEqual(new Set([era]));
   });
 
   it("RE-30 asks the person behind the client", async () => {
@@ -125,7 +123,7 @@ describe.each(Object.entries(CLIENTS))("%s over HTTP", (name, connectTo) => {
       changes += 1;
     });
     await until(() => {
-      small.emit({ kind: "tools_list_changed" });
+      small.change();
       return changes > 0;
     });
   });
@@ -233,7 +231,7 @@ describe("serveMcpHttp", () => {
   });
 
   it("Mcp: refuses a rebound host name and a foreign page", async () => {
-    const { http, small } = await start();
+    const { http } = await start();
     const rebound = await raw(http.port, post("/mcp", "evil.example", INITIALIZE), /HTTP\/1.1 \d+/);
     expect(rebound.text).toContain(" 403 ");
     const origin = { origin: "https://evil.example" };
@@ -243,7 +241,6 @@ describe("serveMcpHttp", () => {
       /HTTP\/1.1 \d+/,
     );
     expect(foreign.text).toContain(" 403 ");
-    expect(small.peers).toEqual([]);
   });
 
   it("Mcp: lets the call of a 2025 client whose connection broke go on, and gives the result to it later", async () => {

@@ -43,7 +43,7 @@ const CLIENTS: Readonly<Record<string, (server: McpServer) => Promise<Client>>> 
 
 async function inMemory(server: McpServer, client: Client): Promise<Client> {
   const [here, there] = InMemoryTransport.createLinkedPair();
-  await server.open({ era: "legacy", stays: true }).connect(there);
+  await server.connect(there);
   await client.connect(here as never);
   return client;
 }

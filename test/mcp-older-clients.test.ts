@@ -76,7 +76,7 @@ async function connected(sdk: string): Promise<OldClient> {
   const { Client } = (await import(SDKS[sdk] as string)) as { Client: ClientClass };
   const client = new Client({ name: "old", version: "1.0.0" }, { capabilities: {} });
   const [here, there] = InMemoryTransport.createLinkedPair();
-  await serve().open({ era: "legacy", stays: true }).connect(there);
+  await serve().connect(there);
   await client.connect(here as never);
   closing.push(() => client.close());
   return client;
@@ -134,7 +134,7 @@ describe.each([
   it("RE-30 gets the kinds of blocks that it knows", async () => {
     const [here, there] = InMemoryTransport.createLinkedPair();
     const answers: Record<string, { result: unknown }> = {};
-    await serve().open({ era: "legacy", stays: true }).connect(there);
+    await serve().connect(there);
     const answer = new Promise<void>((resolve) => {
       here.onmessage = (message) => {
         if (!("id" in message)) return;

@@ -1,4 +1,5 @@
 import { PassThrough } from "node:stream";
+import { InMemoryTransport } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { combineFormats, createResultFormat } from "../src/formats/index.ts";
@@ -158,7 +159,8 @@ describe("McpServer.close", () => {
     await closing.close();
     await gone;
     expect(closing.isClosed).toBe(true);
-    expect(thrown(() => closing.open({ era: "legacy", stays: true })).message).toContain("closed");
+    const [, there] = InMemoryTransport.createLinkedPair();
+    await expect(closing.connect(there)).rejects.toThrow("closed");
     expect(thrown(() => serveStdio(closing, { stdin: new PassThrough() })).message).toContain("closed");
     await closing.close();
   });

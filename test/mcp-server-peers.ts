@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
 import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
-import { createMcpHandler as createSdkHandler, InMemoryTransport } from "@modelcontextprotocol/server";
+import { InMemoryTransport } from "@modelcontextprotocol/server";
 import type { Identity } from "../src/core/access/identity.ts";
 import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
 import type { McpServer } from "../src/mcp/server/mcp-server.ts";
@@ -39,9 +39,7 @@ async function inMemory(server: McpServer, client: Client, options: PeerOptions)
   const [here, there] = InMemoryTransport.createLinkedPair().map(written);
   const { identity } = options;
   options.prepare?.(client);
-  await server
-    .open({ era: "legacy", stays: true, ...(identity && { identity }) })
-    .connect(there as InMemoryTransport);
+  await server.connect(there as InMemoryTransport, { identity });
   await client.connect(here as never);
   return client;
 }
@@ -59,17 +57,14 @@ export async function legacyClient(server: McpServer, options: PeerOptions = {})
 /** A client of the 2026-07-28 revision, each of whose requests is a request of its own. */
 export async function modernClient(server: McpServer, options: PeerOptions = {}): Promise<Client> {
   const { identity } = options;
-  const handler =
-    identity === undefined
-      ? createMcpHandler(server)
-      : createSdkHandler(({ era }) => server.open({ era, stays: false, identity }));
+  const handler = createMcpHandler(server);
   const client = new Client(INFO, {
     ...optionsOf(options),
     versionNegotiation: { mode: { pin: "2026-07-28" } },
   });
   options.prepare?.(client);
   const transport = new StreamableHTTPClientTransport(new URL("http://127.0.0.1/mcp"), {
-    fetch: async (url, init) => await handler.fetch(new Request(url, init)),
+    fetch: async (url, init) => await handler.fetch(new Request(url, init), identity && { identity }),
   });
   await client.connect(transport);
   return client;

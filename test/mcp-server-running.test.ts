@@ -86,9 +86,7 @@ describe("a call of a served operation that runs", () => {
       yield "x".repeat(2_000);
     });
     const [here, there] = InMemoryTransport.createLinkedPair();
-    await toMcpServer(new OperationRegistry([ticks]))
-      .open({ era: "legacy", stays: true })
-      .connect(there);
+    await toMcpServer(new OperationRegistry([ticks])).connect(there);
     const sent: { readonly params?: { readonly message: string; readonly _meta: Record<string, string> } }[] =
       [];
     here.onmessage = (message) => void sent.push(message as never);

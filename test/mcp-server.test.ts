@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
 import type { CallToolResult } from "../src/core/result/call-tool-result.ts";
 import { createMemoryStore, createResultFormat } from "../src/formats/index.ts";
-import type { McpServerEvent } from "../src/mcp/server/mcp-server.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
 import { query, rejection, sleep } from "./make-operation.ts";
 import { facts, PAIR, registry } from "./mcp-server-operations.ts";
@@ -202,11 +201,9 @@ describe("toMcpServer", () => {
     });
   });
 
-  it("RE-30 says once that tools changed, to listeners and to peers that stay", async () => {
+  it("RE-30 says once that tools changed, to peers that stay", async () => {
     const changing = new OperationRegistry([query("a.one", () => 1)]);
     const server = toMcpServer(changing);
-    const events: McpServerEvent[] = [];
-    server.onEvent((event) => events.push(event));
     const client = await legacyClient(server);
     let heard = 0;
     client.setNotificationHandler("notifications/tools/list_changed", () => {
@@ -215,13 +212,12 @@ describe("toMcpServer", () => {
     changing.register(query("a.two", () => 2));
     changing.register(query("a.three", () => 3));
     await expect.poll(() => heard, { timeout: 20_000 }).toBe(1);
-    expect(events).toEqual([{ kind: "tools_list_changed" }]);
     expect((await client.listTools()).tools).toHaveLength(3);
     await client.close();
     await server.close();
     changing.remove("a.two");
     await sleep(80);
-    expect(events).toHaveLength(1);
+    expect(heard).toBe(1);
   });
 
   it("RE-30 advertises exactly what is there", async () => {

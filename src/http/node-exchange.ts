@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { CallError } from "../core/errors/errors.ts";
-import { LightSignal } from "../core/execution/abort-listeners.ts";
+import { addAbortListener, LightSignal, removeAbortListener } from "../core/execution/abort-listeners.ts";
 import { parseUrl } from "../core/text/parse-url.ts";
 import { BodyBytes } from "./body-bytes.ts";
+import { EventStream } from "./event-stream.ts";
 import type { HttpAnswer, HttpRequest } from "./exchange.ts";
 import { checkLength, tooLarge, unreadable } from "./fetch-exchange.ts";
 
@@ -18,11 +19,14 @@ export class NodeRequest implements HttpRequest {
   readonly path: string;
   readonly query: string;
   readonly #message: IncomingMessage;
+  readonly #response: ServerResponse;
+  #signal: LightSignal | undefined;
 
-  constructor(message: IncomingMessage) {
+  constructor(message: IncomingMessage, response: ServerResponse) {
     const { url = "", method = "" } = message;
     const mark = url.indexOf("?");
     this.#message = message;
+    this.#response = response;
     this.method = method;
     this.path = mark === -1 ? url : url.slice(0, mark);
     this.query = mark === -1 ? "" : url.slice(mark + 1);
@@ -34,11 +38,27 @@ export class NodeRequest implements HttpRequest {
   }
 
   get signal(): AbortSignal {
-    return signalOf(this.#message.socket) as unknown as AbortSignal;
+    return this.#own() as unknown as AbortSignal;
   }
 
   abort(reason: unknown): void {
-    signalOf(this.#message.socket).abort(reason);
+    this.#own().abort(reason);
+  }
+
+  /** One for each request: what ends it must not end others on the same connection. */
+  #own(): LightSignal {
+    if (this.#signal !== undefined) return this.#signal;
+    const own = new LightSignal();
+    this.#signal = own;
+    const connection = signalOf(this.#message.socket);
+    const listener = { onAbort: () => own.abort(connection.reason) };
+    if (connection.aborted) listener.onAbort();
+    else addAbortListener(connection, listener);
+    this.#response.once("close", () => {
+      removeAbortListener(connection, listener);
+      if (!this.#response.writableFinished) own.abort(new CallError("ABORTED", undefined, { stack: false }));
+    });
+    return own;
   }
 
   header(name: string): string | undefined {
@@ -81,14 +101,19 @@ function signalOf(socket: Socket): LightSignal {
 function readAll(message: IncomingMessage, limit: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const bytes = new BodyBytes();
+    let isRead = false;
+    if (message.destroyed) reject(unreadable(undefined));
     message.on("data", (chunk: Buffer) => {
       if (bytes.length + chunk.length <= limit) bytes.add(chunk);
       else reject(tooLarge(limit));
     });
-    message.on("end", () => resolve(bytes.join()));
+    message.on("end", () => {
+      isRead = true;
+      resolve(bytes.join());
+    });
     message.on("error", (cause) => reject(unreadable(cause)));
     message.on("close", () => {
-      if (!message.complete) reject(unreadable(undefined));
+      if (!isRead) reject(unreadable(undefined));
     });
   });
 }
@@ -110,6 +135,7 @@ export function sendAnswer(
   }
   response.writeHead(status, headers as Record<string, string | string[]>);
   response.flushHeaders();
+  if (body instanceof EventStream) body.onGiveUp = () => response.destroy();
   return pump(body, response);
 }
 

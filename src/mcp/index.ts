@@ -52,7 +52,7 @@ export {
   type McpRequestInfo,
 } from "./server/http-handler.ts";
 export type { McpHandlerLimits, McpHandlerOptions } from "./server/http-handler-options.ts";
-export type { McpPeer, McpServer, McpServerEvent } from "./server/mcp-server.ts";
+export type { ConnectOptions, McpServer, McpTransport } from "./server/mcp-server.ts";
 export type {
   Completer,
   LiveMcpProviders,

@@ -18,6 +18,7 @@ export class LightSignal {
   reason: unknown;
   #listener: AbortListener | undefined;
   #others: Set<AbortListener> | undefined;
+  #controller: AbortController | undefined;
 
   abort(reason: unknown): void {
     if (this.aborted) return;
@@ -41,6 +42,22 @@ export class LightSignal {
     if (this.#listener === listener) this.#listener = undefined;
     else this.#others?.delete(listener);
   }
+
+  /** The platform's own signal that aborts with this one. */
+  get platform(): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = new AbortController();
+      if (this.aborted) controller.abort(this.reason);
+      else this.add({ onAbort: () => controller.abort(this.reason) });
+      this.#controller = controller;
+    }
+    return this.#controller.signal;
+  }
+}
+
+/** The platform's own signal for one that may be light, for whoever is not in core. */
+export function toPlatformSignal(signal: AbortSignal): AbortSignal {
+  return (signal as unknown) instanceof LightSignal ? (signal as unknown as LightSignal).platform : signal;
 }
 
 /** Waits for a signal that has not aborted yet. */

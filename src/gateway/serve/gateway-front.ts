@@ -1,13 +1,13 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { getRequestListener } from "@hono/node-server";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Identity } from "../../core/access/identity.ts";
+import { isCallError } from "../../core/errors/errors.ts";
 import { isMetadataPath } from "../../http/bearer.ts";
 import type { HttpAnswer, HttpRequest } from "../../http/exchange.ts";
 import { createHostGuard, type HostGuard } from "../../http/host-guard.ts";
 import { NodeRequest, sendAnswer } from "../../http/node-exchange.ts";
 import type { RequestHead } from "../../http/refusal.ts";
 import { MCP_CORS } from "../../mcp/server/http-cors.ts";
-import { createRefusal } from "../../mcp/server/http-refusal.ts";
+import { refuse } from "../../mcp/server/http-refusal.ts";
 import type { GatewayAuth } from "./gateway-auth.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import type { CallTelemetry } from "./observe/call-telemetry.ts";
@@ -66,7 +66,6 @@ type AdmittedRequest = { readonly identity: Identity | undefined } | { readonly 
 /** Sends every request to the part of the gateway it is for. */
 export class GatewayFront {
   readonly #options: GatewayFrontOptions;
-  readonly #mcpListener: RequestListener;
   #settings: ServeSettings;
   #guard: HostGuard;
   #state: "starting" | "ok" | "closing" = "starting";
@@ -75,10 +74,6 @@ export class GatewayFront {
     this.#options = options;
     this.#settings = settings;
     this.#guard = createGuard(settings);
-    // The objects of the platform are the whole process's, and stay as they are.
-    this.#mcpListener = getRequestListener((request) => this.#answerMcp(request), {
-      overrideGlobalObjects: false,
-    });
   }
 
   /** Answers by other settings from now on. */
@@ -103,11 +98,8 @@ export class GatewayFront {
       void sendAnswer(refusalAnswer(TWO_HOSTS), message, response);
       return;
     }
-    const request = new NodeRequest(message);
-    if (request.path === MCP_PATH) {
-      this.#mcpListener(message, response);
-      return;
-    }
+    const request = new NodeRequest(message, response);
+    const isMcp = request.path === MCP_PATH;
     if (this.#options.auth.isOn && hasSeveral(message, "authorization")) {
       void sendAnswer(refusalAnswer(ASKED_TWICE), message, response);
       return;
@@ -115,31 +107,38 @@ export class GatewayFront {
     const route = this.#options.routes.find(({ prefix }) => isBelow(request.path, prefix));
     const answering =
       route === undefined
-        ? this.#answer(request, message).then((answer) => sendAnswer(answer, message, response))
+        ? (isMcp ? this.#answerMcp(request) : this.#answer(request, message)).then((answer) =>
+            sendAnswer(answer, message, response),
+          )
         : this.#answerRoute(route, request, message, response);
     answering.catch((thrown) => {
-      this.#options.onWarning("An answer could not be sent.", thrown);
+      // A reader that was too slow is no fault of this side.
+      if (!isCallError(thrown)) this.#options.onWarning("An answer could not be sent.", thrown);
       response.destroy();
     });
   };
 
-  async #answerMcp(request: Request): Promise<Response> {
+  async #answerMcp(request: HttpRequest): Promise<HttpAnswer> {
     const { auth, parts } = this.#options;
     const { mcp } = parts;
-    if (mcp !== undefined && !auth.isOn)
-      return await mcp.fetch(request, { isCurrent: () => auth.isCurrent(undefined) });
-    const refusal = this.#guard.check(request);
-    if (refusal !== undefined) return createRefusal(refusal.status, await refusal.text());
-    const preflight = request.method === "OPTIONS" ? this.#guard.preflight(request) : undefined;
-    if (preflight !== undefined) return preflight;
-    const admitted = await auth.identify(request);
+    if (mcp !== undefined && !auth.isOn) {
+      return await mcp.handle(request, { isCurrent: () => auth.isCurrent(undefined) });
+    }
+    const head = headOf(request);
+    const refusal = this.#guard.check(head);
+    if (refusal !== undefined) return refuse(refusal.status, await refusal.text());
+    const preflight = request.method === "OPTIONS" ? this.#guard.preflight(head) : undefined;
+    if (preflight !== undefined) {
+      return { status: 204, headers: Object.fromEntries(preflight.headers), body: undefined };
+    }
+    const admitted = await auth.identify(head);
     if ("identity" in admitted) {
       const { identity } = admitted;
-      if (mcp === undefined) return this.#guard.mark(request, createRefusal(404, NOTHING_HERE.message));
-      return await mcp.fetch(request, { identity, isCurrent: () => auth.isCurrent(identity) });
+      if (mcp === undefined) return this.#mark(request, refuse(404, NOTHING_HERE.message));
+      return await mcp.handle(request, { identity, isCurrent: () => auth.isCurrent(identity) });
     }
     const { status, message, headers } = admitted.refusal;
-    return this.#guard.mark(request, createRefusal(status, message, { headers }));
+    return this.#mark(request, refuse(status, message, { headers }));
   }
 
   #answer(request: HttpRequest, message: IncomingMessage): Promise<HttpAnswer> {

@@ -1,6 +1,6 @@
 import { HeldIdentity } from "../../core/access/identity.ts";
 import { createMemoryStore, createResultFormat, type ResultStore } from "../../formats/index.ts";
-import { createMcpHandler, type McpHandler } from "../../mcp/server/http-handler.ts";
+import { createMcpEndpoint, type McpEndpoint } from "../../mcp/server/http-handler.ts";
 import type { McpServer } from "../../mcp/server/mcp-server.ts";
 import { createHttpHandler, type HttpHandler } from "../../openapi/server/http-handler.ts";
 import type { ReplayedCall } from "../../openapi/server/replayed-call.ts";
@@ -36,7 +36,7 @@ interface Part<T> {
 
 /** Parts that were made for other settings, and are not in use yet. */
 export interface PreparedParts {
-  readonly mcp: Part<McpHandler> | undefined;
+  readonly mcp: Part<McpEndpoint> | undefined;
   readonly http: Part<HttpHandler> | undefined;
 }
 
@@ -56,7 +56,7 @@ export class GatewayParts {
     });
   }
 
-  get mcp(): McpHandler | undefined {
+  get mcp(): McpEndpoint | undefined {
     return this.#now.mcp?.handler;
   }
 
@@ -129,7 +129,7 @@ export class GatewayParts {
     if (this.#now.mcp?.key === key) return this.#now.mcp;
     const server = this.createMcpServer(loaded, "mcp") as McpServer;
     const { onWarning } = this.#options;
-    const handler = createMcpHandler(server, { hosts, origins, bodyBytes, onWarning });
+    const handler = createMcpEndpoint(server, { hosts, origins, bodyBytes, onWarning });
     return {
       key,
       handler,

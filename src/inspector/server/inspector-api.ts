@@ -108,14 +108,14 @@ export class InspectorApi {
 
   /** Answers what is asked at a path below the API. */
   async answer(path: string, request: PageRequest): Promise<PageAnswer> {
-    const { message } = request;
+    const { message, response } = request;
     const get = this.#gets.get(path);
     const post = this.#posts.get(path);
     if (this.#isClosed || (get === undefined && post === undefined)) {
       throw nothingHere();
     }
     const isRead = message.method === "GET" || message.method === "HEAD";
-    const asked = new NodeRequest(message);
+    const asked = new NodeRequest(message, response);
     if (get !== undefined && isRead) return await get(request, new URLSearchParams(asked.query));
     if (post === undefined || message.method !== "POST") throw wrongMethod(post === undefined);
     const posted = await readAsk(asked, post.mostBytes());

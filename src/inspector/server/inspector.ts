@@ -40,7 +40,7 @@ export function createInspector(options: InspectorOptions): Inspector {
   const page = new PageServer();
 
   const handle: GatewayRoute["handle"] = async (message, response, caller) => {
-    const request = new NodeRequest(message);
+    const request = new NodeRequest(message, response);
     try {
       if (!isApi(request.path)) {
         assertOwnUse(request);

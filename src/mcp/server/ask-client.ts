@@ -1,22 +1,15 @@
 import { randomUUID } from "node:crypto";
-import {
-  ProtocolError,
-  ProtocolErrorCode,
-  SdkError,
-  SdkErrorCode,
-  type Server,
-  type ServerContext,
-} from "@modelcontextprotocol/server";
-import { CallError } from "../../core/errors/errors.ts";
+import { CallError, isCallError } from "../../core/errors/errors.ts";
 import type { CallerSide, ElicitRequest } from "../../core/operation/caller-side.ts";
+import { ProtocolError, RPC_CODES } from "../protocol/messages.ts";
 import {
   assertAskable,
   checkedAnswer,
-  readCapabilities,
   readElicitAnswer,
   readRoots,
   readSampleAnswer,
 } from "./caller-answers.ts";
+import type { PeerRequest } from "./peer-request.ts";
 
 /** Who is asked by `toCallerSide`, and how long they may take. */
 export interface AskClientOptions {
@@ -25,25 +18,21 @@ export interface AskClientOptions {
 }
 
 /** What a 2025 client may be asked while its request runs, by requests to it. */
-export function toCallerSide(
-  server: Server,
-  context: ServerContext,
-  { party, timeoutMs }: AskClientOptions,
-): CallerSide {
-  const can = readCapabilities(server.getClientCapabilities());
+export function toCallerSide(request: PeerRequest, { party, timeoutMs }: AskClientOptions): CallerSide {
+  const can = request.capabilities;
   const ask = (method: string, params: object, signal: AbortSignal): Promise<unknown> =>
-    send(context, method, params, { signal, timeout: timeoutMs });
+    send(request, method, params, { signal, timeoutMs });
   const caller: CallerSide = { party };
   if (can.form || can.url) {
-    caller.elicit = async (request, signal) => {
-      assertAskable(request.mode ?? "form", can);
-      const answer = readElicitAnswer(await ask("elicitation/create", toParams(request), signal));
-      return checkedAnswer(answer ?? noAnswer(), request);
+    caller.elicit = async (question, signal) => {
+      assertAskable(question.mode ?? "form", can);
+      const answer = readElicitAnswer(await ask("elicitation/create", toParams(question), signal));
+      return checkedAnswer(answer ?? noAnswer(), question);
     };
   }
   if (can.sampling) {
-    caller.sample = async (request, signal) =>
-      readSampleAnswer(await ask("sampling/createMessage", request, signal)) ?? noAnswer();
+    caller.sample = async (question, signal) =>
+      readSampleAnswer(await ask("sampling/createMessage", question, signal)) ?? noAnswer();
   }
   if (can.roots) {
     caller.roots = async (signal) => readRoots(await ask("roots/list", {}, signal)) ?? noAnswer();
@@ -62,18 +51,18 @@ function toParams(request: ElicitRequest): object {
 }
 
 async function send(
-  context: ServerContext,
+  request: PeerRequest,
   method: string,
   params: object,
-  options: { readonly signal: AbortSignal; readonly timeout: number },
+  options: { readonly signal: AbortSignal; readonly timeoutMs: number },
 ): Promise<unknown> {
   try {
-    return await context.mcpReq.send({ method, params } as never, options);
+    return await request.ask(method, params, options);
   } catch (cause) {
     if (options.signal.aborted) throw new CallError("ABORTED", undefined, { cause });
-    const isTimeout = cause instanceof SdkError && cause.code === SdkErrorCode.RequestTimeout;
-    if (isTimeout) throw new CallError("TIMEOUT", "The client did not answer in time.", { cause });
-    const isMissing = cause instanceof ProtocolError && cause.code === ProtocolErrorCode.MethodNotFound;
+    if (isCallError(cause) && cause.code === "TIMEOUT")
+      throw new CallError("TIMEOUT", "The client did not answer in time.", { cause });
+    const isMissing = cause instanceof ProtocolError && cause.code === RPC_CODES.methodNotFound;
     if (isMissing) throw new CallError("NOT_IMPLEMENTED", "The client cannot be asked.", { cause });
     throw new CallError("UNAVAILABLE", "The client could not be asked, or refused to answer.", { cause });
   }

@@ -1,6 +1,6 @@
-import type { InputRequiredResult } from "@modelcontextprotocol/server";
 import type { MCPResponseMeta } from "../../core/envelope/response-meta.ts";
 import { isCallError } from "../../core/errors/errors.ts";
+import { toPlatformSignal } from "../../core/execution/abort-listeners.ts";
 import { randomId } from "../../core/execution/request-id.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
@@ -11,13 +11,13 @@ import { isEqual } from "../../core/schema/compare-values.ts";
 import { INPUT_META_KEY, REQUEST_ID_META_KEY } from "../meta-keys.ts";
 import { inputOf } from "./describe-tool.ts";
 import { type Exchange, givenRequestId, metadataOf } from "./exchange.ts";
-import { checkParamHeaders, forgiveHeaders } from "./http-params.ts";
+import { checkParamHeaders } from "./http-params.ts";
 import type { PeerRequest } from "./peer-request.ts";
 import { invalidParams, quoted } from "./protocol-errors.ts";
 import type { ServedTools } from "./served-tools.ts";
 import { endStream } from "./stream-tool.ts";
 import { toFailure, toResult } from "./to-result.ts";
-import type { MayGoOn, SuspendableRun } from "./waiting-calls.ts";
+import type { InputRequiredResult, MayGoOn, SuspendableRun } from "./waiting-calls.ts";
 
 /** Answers `tools/call`. */
 export async function callTool(
@@ -37,7 +37,11 @@ export async function callTool(
     name,
     async (run, exchange) => {
       const ending = endOperation({ served, request, run, exchange }, operation, input);
-      const call = await served.running.orGivenUp(ending).catch((thrown: unknown) => toGivenUp(thrown));
+      const call = await served.running.orGivenUp(ending).catch((thrown: unknown) => {
+        const givenUp = toGivenUp(thrown);
+        request.abort(thrown);
+        return givenUp;
+      });
       if ("content" in call) return call;
       if (isHidden(served, call)) throw unknownTool(name);
       if ("error" in call.outcome) request.assertCapable(call.outcome.error);
@@ -67,14 +71,13 @@ interface AskedCall {
 /** Reads the input; what is wrong with it is not said of a tool that this caller may not see. */
 function readInput({ served, request, operation, name, args }: AskedCall): unknown {
   try {
-    checkParamHeaders(request.context, inputOf(operation).schema, args);
-    const isOddInput = request.context.mcpReq._meta?.[INPUT_META_KEY] === "wrapped";
+    checkParamHeaders(request, inputOf(operation).schema, args);
+    const isOddInput = request.meta?.[INPUT_META_KEY] === "wrapped";
     return toInput(operation, args, isOddInput);
   } catch (thrown) {
     const { identity } = request;
     const isListed = served.executor.list({ identity }).some(({ id }) => id === operation.id);
     if (isListed) throw thrown;
-    forgiveHeaders(request.context);
     throw unknownTool(name);
   }
 }
@@ -104,7 +107,8 @@ export async function endOperation(
   const { data, meta } = outcome.envelope;
   const { identity } = options;
   served.given.note(scope.request.owner, meta.content);
-  const content = await served.ownLinks(operation.namespace, meta.content, { signal: run.signal, identity });
+  const signal = toPlatformSignal(run.signal);
+  const content = await served.ownLinks(operation.namespace, meta.content, { signal, identity });
   if (content === meta.content) return call;
   // Where a tool gave no data, its content stands for it.
   const shown: MCPResponseMeta = { ...meta, content: [...content] };
@@ -114,12 +118,13 @@ export async function endOperation(
 
 /** What a call is told about who makes it and who listens. */
 function toExecuteOptions(
-  { request: { context, identity }, run, exchange }: CallScope,
+  { request, run, exchange }: CallScope,
   operationId: string,
 ): ExecuteOptions & { readonly requestId: string } {
-  const metadata = metadataOf(context);
+  const { identity } = request;
+  const metadata = metadataOf(request);
   return {
-    requestId: givenRequestId(context) ?? randomId(),
+    requestId: givenRequestId(request) ?? randomId(),
     signal: run.signal,
     onProgress: (value) => exchange.progress(value),
     onLog: (line) => exchange.log(line, operationId),
@@ -130,8 +135,8 @@ function toExecuteOptions(
 }
 
 /** A caller who gave a request id gets it back, whatever the format. */
-function withRequestId(result: CallToolResult, { context }: PeerRequest): CallToolResult {
-  const requestId = givenRequestId(context);
+function withRequestId(result: CallToolResult, request: PeerRequest): CallToolResult {
+  const requestId = givenRequestId(request);
   if (requestId === undefined) return result;
   return { ...result, _meta: { ...result._meta, [REQUEST_ID_META_KEY]: requestId } };
 }

@@ -1,4 +1,3 @@
-import type { InputRequiredResult } from "@modelcontextprotocol/server";
 import { CallError } from "../../core/errors/errors.ts";
 import { randomId } from "../../core/execution/request-id.ts";
 import { asJson } from "../../core/json/as-json.ts";
@@ -22,6 +21,7 @@ import { toErrorText } from "./plain-format.ts";
 import { invalidParams, quoted } from "./protocol-errors.ts";
 import type { ServedTools } from "./served-tools.ts";
 import { toResult, withinLimits } from "./to-result.ts";
+import type { InputRequiredResult } from "./waiting-calls.ts";
 
 /** Calls in one batch, and how many of them run at a time. */
 const BATCH_LIMITS = { calls: 50, concurrency: 8 } as const;

@@ -1,29 +1,24 @@
 import type { McpProvider, McpProviderEvent } from "../provider.ts";
 import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
-import { tellAll } from "../tell-all.ts";
-import type { McpServerEvent } from "./mcp-server.ts";
-import type { Peer } from "./peer-request.ts";
+import type { ListKind } from "./mcp-server.ts";
+import type { Peer } from "./peer.ts";
 import type { ProviderSet } from "./provider-set.ts";
 import type { ServedExecutor } from "./tool-table.ts";
 
 /** Changes within this time are told as one. */
 const COALESCE_MS = 50;
 
-type ListKind = Exclude<McpServerEvent["kind"], "resource_updated">;
-
 /** What the feed tells others about what providers say. */
 export interface FeedListeners {
   onListChange(provider: McpProvider): void;
   /** It is there no more. */
   onGone(provider: McpProvider): void;
-  /** Gives the addresses clients know the resource by. */
-  onUpdate(provider: McpProvider, uri: string): readonly string[];
+  onUpdate(provider: McpProvider, uri: string): void;
 }
 
-/** Tells listeners, and peers that stay, what has changed. */
+/** Tells peers what has changed. */
 export class ChangeFeed {
   readonly #peers = new Set<Peer>();
-  readonly #listeners = new Set<(event: McpServerEvent) => void>();
   readonly #providers: Pick<ProviderSet, "current" | "onChange">;
   readonly #listening: FeedListeners;
   /** How to stop hearing each provider. */
@@ -41,11 +36,11 @@ export class ChangeFeed {
     this.#listening = listeners;
     this.#follow();
     this.#stops = [
-      executor.onChange(() => this.#later("tools_list_changed")),
+      executor.onChange(() => this.#later("tools")),
       providers.onChange(() => {
         this.#follow();
-        this.#later("resources_list_changed");
-        this.#later("prompts_list_changed");
+        this.#later("resources");
+        this.#later("prompts");
       }),
     ];
   }
@@ -57,11 +52,6 @@ export class ChangeFeed {
 
   remove(peer: Peer): void {
     this.#peers.delete(peer);
-  }
-
-  listen(listener: (event: McpServerEvent) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   /** Asks providers for as much as the most curious peer wants to hear. */
@@ -77,7 +67,6 @@ export class ChangeFeed {
     this.#heard.clear();
     clearTimeout(this.#timer);
     this.#peers.clear();
-    this.#listeners.clear();
   }
 
   /** Hears those there are now and nobody else. */
@@ -104,17 +93,14 @@ export class ChangeFeed {
     switch (event.type) {
       case "resources-changed":
         listeners.onListChange(provider);
-        this.#later("resources_list_changed");
+        this.#later("resources");
         return;
       case "prompts-changed":
         listeners.onListChange(provider);
-        this.#later("prompts_list_changed");
+        this.#later("prompts");
         return;
       case "resource-updated":
-        for (const uri of listeners.onUpdate(provider, event.uri)) {
-          // Those who listen over HTTP (2026-07-28) are not told apart: of what is not for everybody they hear nothing.
-          if (provider.isFor?.(undefined) !== false) this.#emit({ kind: "resource_updated", uri });
-        }
+        listeners.onUpdate(provider, event.uri);
         return;
       case "log":
         // It may be about anybody's request: whoever makes one hears what can only be about their own.
@@ -134,24 +120,7 @@ export class ChangeFeed {
     const due = [...this.#due];
     this.#due.clear();
     for (const kind of due) {
-      this.#emit({ kind });
-      for (const peer of this.#peers) tellList(peer, kind).catch(() => {});
+      for (const peer of this.#peers) if (peer.hears(kind)) peer.notify(`notifications/${kind}/list_changed`);
     }
-  }
-
-  #emit(event: McpServerEvent): void {
-    tellAll(this.#listeners, event);
-  }
-}
-
-async function tellList({ server }: Peer, kind: ListKind): Promise<void> {
-  if (server.transport === undefined) return;
-  switch (kind) {
-    case "tools_list_changed":
-      return await server.sendToolListChanged();
-    case "resources_list_changed":
-      return await server.sendResourceListChanged();
-    case "prompts_list_changed":
-      return await server.sendPromptListChanged();
   }
 }

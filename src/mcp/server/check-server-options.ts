@@ -1,6 +1,6 @@
 import { checkOption, checkOptionsObject } from "../../core/options/check-options.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
-import type { McpServer } from "./mcp-server.ts";
+import type { ServedMcp } from "./mcp-server.ts";
 import type { LiveMcpProviders, McpServerOptions, ToolNaming } from "./mcp-server-options.ts";
 import type { ServedExecutor } from "./tool-table.ts";
 
@@ -29,7 +29,7 @@ const NAMES = Object.keys({
 
 const NAMING = Object.keys({ prefix: true, dots: true } satisfies Record<keyof ToolNaming, true>);
 const EXECUTOR = ["execute", "subscribe", "list", "get", "onChange"] satisfies (keyof ServedExecutor)[];
-const SERVER = ["open", "onEvent", "close"] satisfies (keyof McpServer)[];
+const SERVER = ["answer", "follow", "close"] satisfies (keyof ServedMcp)[];
 const PROVIDER = ["listResources", "readResource", "listPrompts", "getPrompt", "complete", "onEvent"];
 
 /** Throws a `TypeError` unless operations can be run on this. */

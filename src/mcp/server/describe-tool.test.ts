@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { REFUSED, refusedOperations, toldOf } from "../../../test/refused-schemas.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
 import { createResultFormat } from "../../formats/index.ts";
-import type { DescribedTool, Era } from "./describe-tool.ts";
+import type { Era } from "../protocol/revisions.ts";
+import type { DescribedTool } from "./describe-tool.ts";
 import { plainFormat } from "./plain-format.ts";
 import { ToolTable } from "./tool-table.ts";
 

@@ -10,11 +10,9 @@ import {
 import type { JsonSchema, JsonSchemaObject } from "../../core/schema/json-schema.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
 import { OPERATION_META_KEY, TOOL_META_KEY } from "../meta-keys.ts";
+import type { Era } from "../protocol/revisions.ts";
 import { type ServedInput, toNaturalOutput, toServedInput, toServedOutput } from "./served-schema.ts";
 import { streamSchema } from "./stream-result.ts";
-
-/** Which of the two protocols a peer speaks. */
-export type Era = "legacy" | "modern";
 
 /** A tool as `tools/list` shows it. */
 export interface DescribedTool {

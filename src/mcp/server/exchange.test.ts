@@ -1,18 +1,17 @@
-import type { ServerContext } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import { Exchange, isHeard, metadataOf } from "./exchange.ts";
 
 type Sent = { readonly method: string; readonly params: Readonly<Record<string, unknown>> };
 
-function contextOf(sent: Sent[], _meta?: object): ServerContext {
-  const notify = async (message: Sent): Promise<void> => void sent.push(message);
-  return { mcpReq: { notify, _meta } } as unknown as ServerContext;
+function contextOf(sent: Sent[], meta?: Readonly<Record<string, unknown>>) {
+  const notify = (method: string, params: object): void => void sent.push({ method, params: { ...params } });
+  return { meta, logLevel: undefined, notify };
 }
 
 describe("Exchange", () => {
   it("RE-30 counts what says no number, and leaves out what does not go up or is none", () => {
     const sent: Sent[] = [];
-    const exchange = new Exchange(() => undefined);
+    const exchange = new Exchange();
     exchange.attach(contextOf(sent, { progressToken: 7 }));
     for (const value of ["a", { step: 2 }, Number.NaN, 1, 10, { progress: 4 }, "b", () => {}]) {
       exchange.progress(value);
@@ -28,7 +27,7 @@ describe("Exchange", () => {
 
   it("RE-30 tells how much there is to do, in either of the two forms", () => {
     const sent: Sent[] = [];
-    const exchange = new Exchange(() => undefined);
+    const exchange = new Exchange();
     exchange.attach(contextOf(sent, { progressToken: 7 }));
     const said = [
       { done: 1, of: 3 },
@@ -47,7 +46,7 @@ describe("Exchange", () => {
 
   it("RE-30 tells nothing to a request that asked for no progress, or is over", () => {
     const sent: Sent[] = [];
-    const exchange = new Exchange(() => undefined);
+    const exchange = new Exchange();
     exchange.attach(contextOf(sent));
     exchange.progress(1);
     exchange.attach(undefined);

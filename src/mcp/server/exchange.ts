@@ -1,10 +1,10 @@
-import type { ServerContext } from "@modelcontextprotocol/server";
 import { isRequestId } from "../../core/execution/request-id.ts";
 import { toJsonTextOrNone } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { LogLine, Metadata } from "../../core/operation/operation-context.ts";
 import { IDEMPOTENCY_META_KEY, REQUEST_ID_META_KEY } from "../meta-keys.ts";
 import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
+import type { PeerRequest } from "./peer-request.ts";
 import { invalidParams } from "./protocol-errors.ts";
 
 /** The parameters of one `notifications/progress`, without the token. */
@@ -24,19 +24,13 @@ const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
 /** What a request in progress can tell its client: how far it is, and what its handler says. */
 export class Exchange {
-  readonly #levelOf: (context: ServerContext) => McpLogLevel | "off" | undefined;
-  #context: ServerContext | undefined;
+  #request: Pick<PeerRequest, "meta" | "logLevel" | "notify"> | undefined;
   #reached = Number.NEGATIVE_INFINITY;
   #told = 0;
 
-  /** `levelOf` gives the least important level a request wants to hear of; nothing means all. */
-  constructor(levelOf: (context: ServerContext) => McpLogLevel | "off" | undefined) {
-    this.#levelOf = levelOf;
-  }
-
   /** Speaks through this request from now on, or through none. */
-  attach(context: ServerContext | undefined): void {
-    this.#context = context;
+  attach(request: Pick<PeerRequest, "meta" | "logLevel" | "notify"> | undefined): void {
+    this.#request = request;
   }
 
   /** Tells whatever a handler reports; only what goes up is told, as the protocol wants it. */
@@ -47,7 +41,7 @@ export class Exchange {
 
   /** Sends a progress notification where the client asked for any. */
   tell(progress: Progress): void {
-    const token = this.#context?.mcpReq._meta?.progressToken;
+    const token = this.#request?.meta?.["progressToken"];
     if (token === undefined || progress.progress <= this.#reached) return;
     this.#reached = progress.progress;
     this.#send("notifications/progress", { ...progress, progressToken: token });
@@ -61,14 +55,13 @@ export class Exchange {
 
   /** The same with a level of MCP. */
   message(level: McpLogLevel, data: unknown, logger: string | undefined): void {
-    const context = this.#context;
-    if (context === undefined || !isHeard(level, this.#levelOf(context))) return;
+    if (this.#request === undefined || !isHeard(level, this.#request.logLevel)) return;
     this.#send("notifications/message", { level, data, ...(logger !== undefined && { logger }) });
   }
 
   #send(method: string, params: Record<string, unknown>): void {
     // A client that has left hears nothing; the call itself finds out by its signal.
-    this.#context?.mcpReq.notify({ method, params }).catch(() => {});
+    this.#request?.notify(method, params);
   }
 
   #read(value: unknown): Progress | undefined {
@@ -89,8 +82,7 @@ export function isHeard(level: McpLogLevel, least: McpLogLevel | "off" | undefin
 }
 
 /** What a request says about the trace it belongs to, and the key under which it must not run twice. */
-export function metadataOf(context: ServerContext): Metadata | undefined {
-  const meta = context.mcpReq._meta as Readonly<Record<string, unknown>> | undefined;
+export function metadataOf({ meta }: Pick<PeerRequest, "meta">): Metadata | undefined {
   if (meta === undefined) return undefined;
   const idempotencyKey = readIdempotencyKey(meta);
   const entries = TRACE_KEYS.flatMap((key) => {
@@ -105,8 +97,7 @@ export function metadataOf(context: ServerContext): Metadata | undefined {
 const REQUEST_ID_KEYS = [REQUEST_ID_META_KEY, "requestId", "request_id", "correlation_id"];
 
 /** The request id a caller gave; one that is not short and printable is as good as none. */
-export function givenRequestId(context: ServerContext): string | undefined {
-  const meta = context.mcpReq._meta as Readonly<Record<string, unknown>> | undefined;
+export function givenRequestId({ meta }: Pick<PeerRequest, "meta">): string | undefined {
   if (meta === undefined) return undefined;
   const key = REQUEST_ID_KEYS.find((name) => Object.hasOwn(meta, name) && isRequestId(meta[name]));
   return key === undefined ? undefined : (meta[key] as string);

@@ -1,29 +1,34 @@
-import {
-  type AuthInfo,
-  classifyInboundRequest,
-  createMcpHandler as createSdkHandler,
-  isJsonContentType,
-  type McpHttpHandler,
-  type McpRequestContext,
-  type Server,
-} from "@modelcontextprotocol/server";
 import type { Identity } from "../../core/access/identity.ts";
+import { CallError, isCallError } from "../../core/errors/errors.ts";
+import { addAbortListener, LightSignal, removeAbortListener } from "../../core/execution/abort-listeners.ts";
+import { isTextTooDeep } from "../../core/json/json-depth.ts";
+import { parseJsonText } from "../../core/json/json-text.ts";
 import { createAuthentication } from "../../http/authentication.ts";
+import { EVENT_STREAM_HEADERS, EventStream } from "../../http/event-stream.ts";
+import type { HttpAnswer, HttpRequest } from "../../http/exchange.ts";
+import { FetchRequest, toResponse } from "../../http/fetch-exchange.ts";
 import { createHostGuard } from "../../http/host-guard.ts";
 import { NO_SNIFFING } from "../../http/listen.ts";
+import type { RequestHead } from "../../http/refusal.ts";
+import {
+  RPC_CODES,
+  type RpcRequest,
+  toRpcError,
+  writeCall,
+  writeFailure,
+  writeResult,
+} from "../protocol/messages.ts";
+import { isModernRevision } from "../protocol/revisions.ts";
+import { ChangeStream } from "./change-stream.ts";
 import { checkServer } from "./check-server-options.ts";
-import { readPostedBody } from "./http-body.ts";
+import { classify } from "./classify-request.ts";
 import { MCP_CORS } from "./http-cors.ts";
 import { checkHandlerOptions, type McpHandlerOptions, readHandlerBounds } from "./http-handler-options.ts";
-import { withParamStatus } from "./http-params.ts";
-import { createRefusal, requestIdOf } from "./http-refusal.ts";
+import { createRefusal, refuse, requestIdOf } from "./http-refusal.ts";
 import { readEventBounds } from "./http-session-events.ts";
 import { HttpSessions } from "./http-sessions.ts";
-import { isEventStream, watchStream, withBody } from "./http-stream.ts";
-import type { McpPeer, McpServer } from "./mcp-server.ts";
-import { withIdentity } from "./peer-identity.ts";
-import { HeldResources, listenedResources, MAX_SUBSCRIPTIONS } from "./resource-subscriptions.ts";
-import { spliced, splicedJsonOf } from "./spliced-list.ts";
+import type { AskingIdentity, McpServer, ServedMcp } from "./mcp-server.ts";
+import { Peer } from "./peer.ts";
 
 /** What the host of a handler already knows about a request. */
 export interface McpRequestInfo {
@@ -36,11 +41,17 @@ export interface McpRequestInfo {
   readonly isCurrent?: (() => boolean) | undefined;
 }
 
-/** An MCP endpoint as a function from request to response, for 2025 and 2026-07-28 clients alike. */
+/** An MCP endpoint, for 2025 and 2026-07-28 clients alike. */
 export interface McpHandler {
+  /** Answers a request of the platform. */
   fetch(request: Request, info?: McpRequestInfo): Promise<Response>;
   /** Refuses what is new, ends open streams, waits for what runs and ends it after `timeoutMs`. */
   close(options?: CloseOptions): Promise<void>;
+}
+
+/** The same for servers of our own, which make no objects of the platform for each request. */
+export interface McpEndpoint extends McpHandler {
+  handle(request: HttpRequest, info?: McpRequestInfo): Promise<HttpAnswer>;
 }
 
 /** How long what still runs is waited for. */
@@ -50,85 +61,74 @@ export interface CloseOptions {
 }
 
 interface Asked {
-  readonly request: Request;
+  readonly request: HttpRequest;
   readonly body?: unknown;
-  readonly identity: McpPeer["identity"];
-  readonly authInfo: AuthInfo | undefined;
+  readonly identity: Identity | undefined;
 }
 
 const METHODS = ["GET", "POST", "DELETE"];
-/** Stands for a caller who is known to be nobody. */
-const NOBODY: AuthInfo = { token: "", clientId: "", scopes: [] };
+const FORBIDDEN = ["TRACE", "TRACK", "CONNECT"];
+const JSON_TYPE = { "content-type": "application/json" } as const;
 const FAULT = "An MCP request over HTTP failed unexpectedly.";
 /** How long answers to calls that were given up may take to be written, in milliseconds. */
 const LAST_MS = 200;
-
-const CREDENTIALS = ["authorization", "cookie", "proxy-authorization"];
+/** From this size on, the depth is looked at before the text is parsed: parsing deep text takes a hundred times as long. */
+const LARGE_BYTES = 65_536;
+/** The byte order mark that some clients begin a text with. */
+const BOM = 0xfeff;
 
 /** Creates an MCP endpoint; put it behind any server that speaks `Request` and `Response`, or use `serveMcpHttp`. */
 export function createMcpHandler(server: McpServer, options: McpHandlerOptions = {}): McpHandler {
-  checkServer(server, "createMcpHandler");
-  checkHandlerOptions(options);
-  return new HttpHandler(server, options);
+  return createMcpEndpoint(server, options);
 }
 
-class HttpHandler implements McpHandler {
-  readonly #server: McpServer;
+/** Creates an MCP endpoint for servers of our own too. */
+export function createMcpEndpoint(server: McpServer, options: McpHandlerOptions = {}): McpEndpoint {
+  checkServer(server, "createMcpHandler");
+  checkHandlerOptions(options);
+  return new HttpHandler(server as ServedMcp, options);
+}
+
+class HttpHandler implements McpEndpoint {
+  readonly #server: ServedMcp;
   readonly #guard: ReturnType<typeof createHostGuard>;
   readonly #authentication: ReturnType<typeof createAuthentication>;
   readonly #bounds: ReturnType<typeof readHandlerBounds>;
   readonly #warn: (message: string, cause?: unknown) => void;
   readonly #sessions: HttpSessions;
-  /** Streams of changes have a handler of their own, so that they can end before the calls do. */
-  readonly #listens: McpHttpHandler;
-  readonly #calls: McpHttpHandler;
-  readonly #identities = new WeakMap<AuthInfo, Identity>();
-  readonly #stopHearing: () => void;
+  readonly #streams = new Set<ChangeStream>();
   #running = 0;
   #closing: Promise<void> | undefined;
 
-  constructor(server: McpServer, options: McpHandlerOptions) {
+  constructor(server: ServedMcp, options: McpHandlerOptions) {
     this.#server = server;
     this.#guard = createHostGuard(options, MCP_CORS, createRefusal);
     this.#authentication = createAuthentication(options, createRefusal);
     this.#bounds = readHandlerBounds(options);
     this.#warn = options.onWarning ?? ((message, cause) => console.warn(message, cause));
     this.#sessions = new HttpSessions(server, { ...this.#bounds, ...readEventBounds(options) });
-    const open = (context: McpRequestContext): Server => {
-      const identity = context.authInfo && (this.#identities.get(context.authInfo) ?? "anonymous");
-      try {
-        return server.open({ era: "modern", identity, stays: false, splices: true });
-      } catch (thrown) {
-        // The SDK answers for it, and says nothing.
-        this.#warn(FAULT, thrown);
-        throw thrown;
-      }
-    };
-    const { bodyBytes, subscriptions } = this.#bounds;
-    const shared = { legacy: "reject", maxRequestBodySize: bodyBytes } as const;
-    this.#listens = createSdkHandler(open, { ...shared, maxSubscriptions: subscriptions });
-    this.#calls = createSdkHandler(open, shared);
-    this.#stopHearing = server.onEvent((event) => this.#listens.bus.publish(event));
   }
 
   async fetch(request: Request, info: McpRequestInfo = {}): Promise<Response> {
-    const response = await this.#answer(request, info);
+    const response = toResponse(await this.handle(new FetchRequest(request), info), request.method);
     response.headers.set(...NO_SNIFFING);
     return response;
   }
 
-  async #answer(request: Request, info: McpRequestInfo): Promise<Response> {
-    if (this.#closing !== undefined || this.#server.isClosed === true) {
-      return createRefusal(503, "The server is closing.", { headers: { connection: "close" } });
+  async handle(request: HttpRequest, info: McpRequestInfo = {}): Promise<HttpAnswer> {
+    if (this.#closing !== undefined || this.#server.isClosed) {
+      return refuse(503, "The server is closing.", { headers: { connection: "close" } });
     }
-    const refusal = this.#guard.check(request);
-    if (refusal !== undefined) return refusal;
+    const head = headOf(request);
+    const refusal = this.#guard.check(head);
+    if (refusal !== undefined) return await toAnswer(refusal);
     this.#running += 1;
     try {
-      return this.#guard.mark(request, await this.#admit(request, info));
+      const answer = await this.#admit(request, head, info);
+      return request.header("origin") === undefined ? answer : this.#mark(head, answer);
     } catch (thrown) {
       this.#warn(FAULT, thrown);
-      return createRefusal(500, "The server failed unexpectedly.", { code: -32_603 });
+      return refuse(500, "The server failed unexpectedly.", { code: RPC_CODES.internalError });
     } finally {
       this.#running -= 1;
     }
@@ -139,84 +139,162 @@ class HttpHandler implements McpHandler {
     return this.#closing;
   }
 
-  async #admit(request: Request, info: McpRequestInfo): Promise<Response> {
-    const preflight = request.method === "OPTIONS" ? this.#guard.preflight(request) : undefined;
-    const early = preflight ?? this.#authentication.describe(request);
-    if (early !== undefined) return early;
-    const known = info.identity && { identity: info.identity };
-    const who = known ?? (await this.#authentication.identify(request));
-    if ("refusal" in who) return who.refusal;
+  async #admit(request: HttpRequest, head: RequestHead, info: McpRequestInfo): Promise<HttpAnswer> {
+    const preflight = request.method === "OPTIONS" ? this.#guard.preflight(head) : undefined;
+    if (preflight !== undefined) return await toAnswer(preflight);
+    if (request.path.startsWith("/.well-known/")) {
+      const described = this.#authentication.describe(request.toRequest());
+      if (described !== undefined) return await toAnswer(described);
+    }
+    // Nobody can be asked about a method that requests of the platform do not have.
+    if (FORBIDDEN.includes(request.method)) return refuseMethod(METHODS);
+    const who = await this.#identify(request, info);
+    if ("refusal" in who) return await toAnswer(who.refusal);
     if (!METHODS.includes(request.method)) return refuseMethod(METHODS);
-    const isAnonymous = who.identity === undefined && (this.#authentication.decides || "identity" in info);
-    const identity: McpPeer["identity"] = isAnonymous ? "anonymous" : who.identity;
-    const authInfo = isAnonymous ? NOBODY : who.identity && this.#toAuthInfo(who.identity);
-    const asked = { request: withoutCredentials(request), identity, authInfo };
-    return request.method === "POST" ? this.#post(request, asked, info) : this.#session(asked);
+    const identity = this.#server.identify(who.asking);
+    if (request.method !== "POST") return await this.#session({ request, identity });
+    return await this.#post(request, identity, info);
   }
 
-  async #post(posted: Request, { request, ...who }: Asked, info: McpRequestInfo): Promise<Response> {
-    if (!isJsonContentType(request.headers.get("content-type"))) {
-      return createRefusal(415, "The body must be JSON, and the Content-Type application/json.");
+  async #identify(
+    request: HttpRequest,
+    info: McpRequestInfo,
+  ): Promise<{ readonly asking: AskingIdentity } | { readonly refusal: Response }> {
+    if (info.identity !== undefined) return { asking: info.identity };
+    if (!this.#authentication.decides) return { asking: "identity" in info ? "anonymous" : undefined };
+    const who = await this.#authentication.identify(request.toRequest());
+    return "refusal" in who ? who : { asking: who.identity ?? "anonymous" };
+  }
+
+  async #post(
+    request: HttpRequest,
+    identity: Identity | undefined,
+    info: McpRequestInfo,
+  ): Promise<HttpAnswer> {
+    if (!isJsonType(request.header("content-type"))) {
+      return refuse(415, "The body must be JSON, and the Content-Type application/json.");
     }
-    const read = await readPostedBody(posted, this.#bounds.bodyBytes);
+    const read = await readBody(request, this.#bounds.bodyBytes);
     if ("refusal" in read) return read.refusal;
     if (info.isCurrent?.() === false) {
-      return createRefusal(401, "Who may call has changed meanwhile; ask again.", {
+      return refuse(401, "Who may call has changed meanwhile; ask again.", {
         headers: { "www-authenticate": "Bearer" },
       });
     }
-    const asked = { request, body: read.value, ...who };
-    return isLegacy(request, read.value) ? this.#session(asked) : this.#modern(asked);
+    const { body } = read;
+    const found = classify(body, request);
+    switch (found.kind) {
+      case "legacy":
+        return await this.#session({ request, body, identity });
+      case "refused":
+        return refuse(400, found.error.message, { ...found.error.toJSON(), id: requestIdOf(body) });
+      case "notification":
+        return { status: 202, headers: {}, body: undefined };
+      case "modern":
+        return await this.#modern(found.message, request, identity);
+    }
   }
 
-  #session(asked: Asked): Promise<Response> | Response {
-    const { headers } = asked.request;
-    if (asked.body === undefined && !headers.has("mcp-session-id") && isModern(headers)) {
+  #session(asked: Asked): Promise<HttpAnswer> | HttpAnswer {
+    const { request, body } = asked;
+    const isModern = isModernRevision(request.header("mcp-protocol-version") ?? "");
+    if (body === undefined && request.header("mcp-session-id") === undefined && isModern) {
       return refuseMethod(["POST"]);
     }
     return this.#sessions.serve(asked);
   }
 
-  async #modern(asked: Asked): Promise<Response> {
-    const { request, body, authInfo } = asked;
-    if ((body as { readonly method?: unknown } | null)?.method === "subscriptions/listen") {
-      return this.#listen(asked);
-    }
-    const response = await this.#calls.fetch(request, { ...(authInfo && { authInfo }), parsedBody: body });
-    const list = splicedJsonOf(request);
-    // Lists that are text already are put in where the SDK has written a placeholder for them.
-    if (list !== undefined) return withBody(response, spliced(await response.text(), list));
-    if (response.body === null || !isEventStream(response)) return withParamStatus(request, response);
-    this.#running += 1;
-    const watched = watchStream(response.body, this.#bounds.streamBytes, () => {
-      this.#running -= 1;
+  /** Answers one request of a 2026-07-28 client: with JSON, or with a stream where something has to go first. */
+  #modern(message: RpcRequest, request: HttpRequest, identity: Identity | undefined): Promise<HttpAnswer> {
+    if (message.method === "subscriptions/listen") return this.#listen(message, request, identity);
+    const { id, method, params = {} } = message;
+    const signal = new LightSignal();
+    const leave = {
+      onAbort: () => signal.abort(new CallError("ABORTED", "The caller left.", { stack: false })),
+    };
+    if (request.signal.aborted) leave.onAbort();
+    else addAbortListener(request.signal, leave);
+    return new Promise((resolve) => {
+      let stream: EventStream | undefined;
+      const notify = (name: string, given: object): void => {
+        if (stream === undefined) {
+          stream = new EventStream({
+            maxBytes: this.#bounds.streamBytes,
+            onEnd: (end) => {
+              this.#running -= 1;
+              if (end === "left") leave.onAbort();
+            },
+          });
+          this.#running += 1;
+          resolve({ status: 200, headers: { ...EVENT_STREAM_HEADERS }, body: stream });
+        }
+        stream.push(toEvent(writeCall(name, given)));
+      };
+      const finish = (text: string, status: number): void => {
+        removeAbortListener(request.signal, leave);
+        if (stream === undefined) resolve({ status, headers: { ...JSON_TYPE }, body: text });
+        stream?.push(toEvent(text));
+        stream?.end();
+      };
+      const peer = new Peer({ era: "modern", identity });
+      const incoming = {
+        id,
+        method,
+        params,
+        signal: signal as unknown as AbortSignal,
+        identity,
+        abort: (reason: unknown) => signal.abort(reason),
+        header: (name: string) => request.header(name),
+        notify,
+      };
+      this.#server.answer(peer, incoming).then(
+        (result) => finish(writeResult(id, result), 200),
+        (thrown) => {
+          const error = toRpcError(thrown);
+          finish(writeFailure(id, error), STATUS[error.code] ?? 200);
+        },
+      );
     });
-    return withBody(response, watched);
   }
 
-  /** Opens a stream of changes; the client hears of it when those who have the resources have been told. */
-  async #listen({ request, body, identity, authInfo }: Asked): Promise<Response> {
-    const uris = listenedResources(body);
-    if (uris.length > MAX_SUBSCRIPTIONS) {
-      const message = `At most ${MAX_SUBSCRIPTIONS} resources can be listened to in one stream.`;
-      return createRefusal(400, message, { code: -32_602, id: requestIdOf(body) });
+  /** Opens a stream of changes. */
+  async #listen(
+    message: RpcRequest,
+    request: HttpRequest,
+    identity: Identity | undefined,
+  ): Promise<HttpAnswer> {
+    if (this.#streams.size >= this.#bounds.subscriptions) {
+      const error = { code: RPC_CODES.internalError, message: "Subscription limit reached" };
+      return { status: 200, headers: { ...JSON_TYPE }, body: writeFailure(message.id, error) };
     }
-    const response = await this.#listens.fetch(request, { ...(authInfo && { authInfo }), parsedBody: body });
-    if (response.body === null || !isEventStream(response)) return response;
-    const held = uris.length > 0 ? new HeldResources(this.#server, identity) : undefined;
-    const watched = watchStream(response.body, this.#bounds.streamBytes, () => {
-      held?.close().catch(() => {});
-    });
-    await held?.hold(uris);
-    return withBody(response, watched);
+    const leave = { onAbort: () => changes.drop() };
+    const gone = (): void => {
+      removeAbortListener(request.signal, leave);
+      this.#streams.delete(changes);
+      changes.drop();
+    };
+    const stream = new EventStream({ maxBytes: this.#bounds.streamBytes, onEnd: gone });
+    let changes: ChangeStream;
+    try {
+      changes = new ChangeStream(this.#server, message, {
+        identity,
+        send: (text) => stream.push(toEvent(text)),
+        onEnd: () => stream.end(),
+      });
+    } catch (thrown) {
+      return refuse(400, toRpcError(thrown).message, { code: toRpcError(thrown).code, id: message.id });
+    }
+    this.#streams.add(changes);
+    if (request.signal.aborted) gone();
+    else addAbortListener(request.signal, leave);
+    await changes.open();
+    return { status: 200, headers: { ...EVENT_STREAM_HEADERS }, body: stream };
   }
 
-  /** The token itself is not in it: what a caller may do here is nobody else's to use. */
-  #toAuthInfo(identity: Identity): AuthInfo {
-    const { subject, scopes = [] } = identity;
-    const authInfo: AuthInfo = { token: "", clientId: subject, scopes: [...scopes] };
-    this.#identities.set(authInfo, identity);
-    return withIdentity(authInfo, identity);
+  /** Lets a page of an allowed origin read an answer. */
+  #mark(head: RequestHead, answer: HttpAnswer): HttpAnswer {
+    const { headers } = this.#guard.mark(head, new Response(null));
+    return { ...answer, headers: { ...answer.headers, ...Object.fromEntries(headers) } };
   }
 
   async #untilIdle(timeoutMs: number): Promise<void> {
@@ -227,61 +305,73 @@ class HttpHandler implements McpHandler {
   }
 
   async #close(timeoutMs: number): Promise<void> {
-    this.#stopHearing();
-    await this.#listens.close();
+    for (const stream of [...this.#streams]) stream.end();
     this.#sessions.endStreams();
     await this.#untilIdle(timeoutMs);
-    this.#server.giveUpCalls?.();
+    this.#server.giveUpCalls();
     await this.#untilIdle(LAST_MS);
-    await Promise.allSettled([this.#calls.close(), this.#sessions.close()]);
+    this.#sessions.close();
   }
 }
 
-function refuseMethod(allowed: readonly string[]): Response {
-  return createRefusal(405, "This HTTP method is not allowed here.", {
-    headers: { allow: allowed.join(", ") },
-  });
+/** The HTTP statuses of errors that the protocol gives one; all others are answers like any other. */
+const STATUS: Readonly<Record<number, number>> = {
+  [RPC_CODES.methodNotFound]: 404,
+  [RPC_CODES.missingCapability]: 400,
+  [RPC_CODES.headerMismatch]: 400,
+};
+
+function refuseMethod(allowed: readonly string[]): HttpAnswer {
+  return refuse(405, "This HTTP method is not allowed here.", { headers: { allow: allowed.join(", ") } });
 }
 
-/** Tells whether a body is for a session. What names one and claims nothing else needs no closer look, which the SDK takes. */
-function isLegacy(request: Request, body: unknown): boolean {
-  if (request.headers.has("mcp-session-id") && !isModern(request.headers) && isUnclaimed(body)) return true;
-  return classifyInboundRequest({ httpMethod: "POST", ...headersOf(request), body }).kind === "legacy";
+function isJsonType(type: string | undefined): boolean {
+  if (type === "application/json") return true;
+  const [essence = "", ...rest] = (type ?? "").split(";");
+  return essence.trim().toLowerCase() === "application/json" && !rest.some((part) => part.includes(","));
 }
 
-/** Tells whether a single request says nothing about its revision. */
-function isUnclaimed(body: unknown): boolean {
-  const { jsonrpc, id, method, params } = (body ?? {}) as Readonly<Record<string, unknown>>;
-  if (jsonrpc !== "2.0" || typeof id !== "number" || typeof method !== "string") return false;
-  const { _meta } = (params ?? {}) as { readonly _meta?: unknown };
-  return _meta === undefined;
+/** Reads a posted body as JSON; one that is too long is refused before it has been read, or as soon as that shows. */
+async function readBody(
+  request: HttpRequest,
+  maxBytes: number,
+): Promise<{ readonly body: unknown } | { readonly refusal: HttpAnswer }> {
+  const code = RPC_CODES.parseError;
+  let bytes: Uint8Array;
+  try {
+    bytes = await request.body(maxBytes);
+  } catch (thrown) {
+    const isLong = isCallError(thrown) && thrown.code === "TOO_LARGE";
+    if (isLong) return { refusal: refuse(413, `The body of the request is longer than ${maxBytes} bytes.`) };
+    return { refusal: refuse(400, "The body of the request could not be read.", { code }) };
+  }
+  try {
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+    if (bytes.length >= LARGE_BYTES && isTextTooDeep(text)) throw new Error("too deep");
+    return { body: parseJsonText(text.charCodeAt(0) === BOM ? text.slice(1) : text) };
+  } catch {
+    return {
+      refusal: refuse(400, "The body of the request is not JSON, or it is nested too deeply.", { code }),
+    };
+  }
 }
 
-function isModern(headers: Headers): boolean {
-  return (headers.get("mcp-protocol-version") ?? "") >= "2026";
-}
-
-function headersOf({ headers }: Request): {
-  protocolVersionHeader?: string;
-  mcpMethodHeader?: string;
-  mcpNameHeader?: string;
-} {
-  const [version, method, name] = [
-    headers.get("mcp-protocol-version"),
-    headers.get("mcp-method"),
-    headers.get("mcp-name"),
-  ];
+/** What the guard sees of a request. */
+function headOf(request: HttpRequest): RequestHead {
   return {
-    ...(version !== null && { protocolVersionHeader: version }),
-    ...(method !== null && { mcpMethodHeader: method }),
-    ...(name !== null && { mcpNameHeader: name }),
+    method: request.method,
+    get url() {
+      return request.origin + request.path;
+    },
+    headers: { get: (name) => request.header(name) ?? null },
   };
 }
 
-/** Handlers see the request of the SDK: what authenticated the caller is taken out of it first. */
-function withoutCredentials(request: Request): Request {
-  if (!CREDENTIALS.some((name) => request.headers.has(name))) return request;
-  const headers = new Headers(request.headers);
-  for (const name of CREDENTIALS) headers.delete(name);
-  return new Request(request.url, { method: request.method, headers, signal: request.signal });
+async function toAnswer(response: Response): Promise<HttpAnswer> {
+  const body = response.body === null ? undefined : await response.text();
+  return { status: response.status, headers: Object.fromEntries(response.headers), body };
+}
+
+function toEvent(json: string): string {
+  return `event: message\ndata: ${json}\n\n`;
 }

@@ -1,9 +1,8 @@
-import { ProtocolError, type ServerContext } from "@modelcontextprotocol/server";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { decodeBase64 } from "../../core/wire/base64.ts";
+import { ProtocolError, RPC_CODES } from "../protocol/messages.ts";
+import type { PeerRequest } from "./peer-request.ts";
 
-/** The code of JSON-RPC for headers that disagree with the body. */
-const HEADER_MISMATCH = -32_020;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 const ENCODED = /^=\?base64\?(.*)\?=$/;
 const DECIMAL = /^-?\d{1,20}(\.\d{1,20})?$/;
@@ -16,36 +15,26 @@ interface Mirrored {
 }
 
 const mirroredOf = new WeakMap<object, readonly Mirrored[]>();
-const disagreeing = new WeakSet<Request>();
 
 /**
  * Checks that the `Mcp-Param-*` headers of a 2026-07-28 call over HTTP repeat what the arguments say, wherever the tool's input
  * schema has an `x-mcp-header`: what routed the request must be what runs. Anything else is a protocol error.
  */
-export function checkParamHeaders(context: ServerContext, inputSchema: object, args: unknown): void {
-  const request = context.http?.req;
-  if (request === undefined || (request.headers.get("mcp-protocol-version") ?? "") < "2026") return;
+export function checkParamHeaders(
+  request: Pick<PeerRequest, "peer" | "hasHeaders" | "header">,
+  inputSchema: object,
+  args: unknown,
+): void {
+  if (!request.hasHeaders || request.peer.era !== "modern") return;
   let mirrored = mirroredOf.get(inputSchema);
   if (mirrored === undefined) {
     mirrored = findMirrored(inputSchema, [], []);
     mirroredOf.set(inputSchema, mirrored);
   }
-  const wrong = mirrored.find((each) => !agrees(each, args, request.headers));
+  const wrong = mirrored.find((each) => !agrees(each, args, request));
   if (wrong === undefined) return;
-  disagreeing.add(request);
   const message = `The header ${wrong.header} does not repeat the argument ${wrong.path.join(".")}.`;
-  throw new ProtocolError(HEADER_MISMATCH, message, { mismatch: { header: wrong.header } });
-}
-
-/** Takes back that the headers of a request were found to disagree, where that must not show. */
-export function forgiveHeaders(context: ServerContext): void {
-  if (context.http?.req !== undefined) disagreeing.delete(context.http.req);
-}
-
-/** Gives a response the status that headers which disagree with the body must get; the SDK answers such an error with 200. */
-export function withParamStatus(request: Request, response: Response): Response {
-  if (!disagreeing.has(request)) return response;
-  return new Response(response.body, { status: 400, headers: response.headers });
+  throw new ProtocolError(RPC_CODES.headerMismatch, message, { mismatch: { header: wrong.header } });
 }
 
 function findMirrored(schema: unknown, path: readonly string[], found: Mirrored[]): readonly Mirrored[] {
@@ -61,13 +50,13 @@ function findMirrored(schema: unknown, path: readonly string[], found: Mirrored[
 }
 
 /** A header is only needed for a value that can be written in one; without such a value, there is nothing it could repeat. */
-function agrees({ path, header }: Mirrored, args: unknown, headers: Headers): boolean {
+function agrees({ path, header }: Mirrored, args: unknown, request: Pick<PeerRequest, "header">): boolean {
   const value = valueAt(args, path);
-  const given = headers.get(header);
+  const given = request.header(header.toLowerCase());
   if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean")
-    return given === null;
+    return given === undefined;
   if (typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value)) return true;
-  const text = given === null ? undefined : decode(given);
+  const text = given === undefined ? undefined : decodeHeader(given);
   if (text === undefined) return false;
   if (typeof value === "number" && DECIMAL.test(text)) return Number(text) === value;
   return text === String(value);
@@ -82,7 +71,8 @@ function valueAt(args: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-function decode(text: string): string | undefined {
+/** Reads a header whose text may be written in base64; nothing where that is broken. */
+export function decodeHeader(text: string): string | undefined {
   const encoded = ENCODED.exec(text)?.[1];
   if (encoded === undefined) return text;
   const bytes = decodeBase64(encoded);

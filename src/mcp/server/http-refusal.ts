@@ -1,22 +1,36 @@
+import type { HttpAnswer } from "../../http/exchange.ts";
+import { isRequestId, type RequestId, writeFailure } from "../protocol/messages.ts";
+
 /** What a refusal may carry besides its status and sentence. */
 export interface RefusalOptions {
   /** The code of JSON-RPC. @default -32_000 */
   readonly code?: number | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The id of the request that is refused, where it is known. @default null */
-  readonly id?: string | number | null | undefined;
+  readonly id?: RequestId | null | undefined;
+  readonly data?: unknown;
 }
 
-/** Creates an HTTP response that refuses a request, with a JSON-RPC error as its body. */
+/** Refuses a request, with a JSON-RPC error as the body. */
+export function refuse(status: number, message: string, options: RefusalOptions = {}): HttpAnswer {
+  const { code = -32_000, headers = {}, id = null, data } = options;
+  const error = { code, message, ...(data !== undefined && { data }) };
+  return {
+    status,
+    headers: { "content-type": "application/json", ...headers },
+    body: writeFailure(id, error),
+  };
+}
+
+/** The same as a `Response`, for checks that are shared with other servers. */
 export function createRefusal(status: number, message: string, options: RefusalOptions = {}): Response {
-  const { code = -32_000, headers = {}, id = null } = options;
-  return Response.json({ jsonrpc: "2.0", error: { code, message }, id }, { status, headers });
+  const { headers, body } = refuse(status, message, options);
+  return new Response(body as string, { status, headers: headers as Record<string, string> });
 }
 
 /** Finds the id to answer a body under: that of a single request, `null` for anything else. */
-export function requestIdOf(body: unknown): string | number | null {
+export function requestIdOf(body: unknown): RequestId | null {
   if (typeof body !== "object" || body === null || Array.isArray(body)) return null;
   const { method, id } = body as { readonly method?: unknown; readonly id?: unknown };
-  if (typeof method !== "string") return null;
-  return typeof id === "string" || typeof id === "number" ? id : null;
+  return typeof method === "string" && isRequestId(id) ? id : null;
 }

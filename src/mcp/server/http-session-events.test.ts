@@ -1,15 +1,12 @@
-import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { EventBudget, readEventBounds, readEventId, SessionEvents } from "./http-session-events.ts";
 
-const note = (n: number): JSONRPCMessage => ({ jsonrpc: "2.0", method: "n", params: { n } });
-const BYTES = JSON.stringify(note(0)).length;
+const note = (n: number): string => JSON.stringify({ jsonrpc: "2.0", method: "n", params: { n } });
+const BYTES = note(0).length;
 
-async function replay(events: SessionEvents, after: string): Promise<unknown[]> {
-  const sent: unknown[] = [];
-  await events.replayEventsAfter(after, { send: async (_, message) => void sent.push(message) });
-  return sent;
+function replay(events: SessionEvents, after: string): readonly string[] {
+  return events.after(readEventId(after) ?? { place: 0, stream: "" }).map(([, json]) => json);
 }
 
 describe("SessionEvents", () => {
@@ -19,7 +16,7 @@ describe("SessionEvents", () => {
       fc.asyncProperty(ops, fc.nat(), async (streams, pick) => {
         const events = new SessionEvents(readEventBounds({}));
         const ids: string[] = [];
-        for (const [n, stream] of streams.entries()) ids.push(await events.storeEvent(stream, note(n)));
+        for (const [n, stream] of streams.entries()) ids.push(events.keep(stream, note(n)));
         const at = pick % streams.length;
         const rest = streams.flatMap((stream, n) => (stream === streams[at] && n > at ? [note(n)] : []));
         expect(await replay(events, ids[at] ?? "")).toEqual(rest);
@@ -29,10 +26,10 @@ describe("SessionEvents", () => {
 
   it("Mcp: keeps as many messages as allowed, and one more makes the oldest go", async () => {
     const events = new SessionEvents(readEventBounds({ events: 3 }));
-    const first = await events.storeEvent("a", {} as JSONRPCMessage);
-    for (let n = 0; n < 3; n++) await events.storeEvent("a", note(n));
+    const first = events.mark("a");
+    for (let n = 0; n < 3; n++) events.keep("a", note(n));
     expect(await replay(events, first)).toEqual([note(0), note(1), note(2)]);
-    await events.storeEvent("a", note(3));
+    events.keep("a", note(3));
     expect(await replay(events, first)).toEqual([note(1), note(2), note(3)]);
   });
 
@@ -43,8 +40,8 @@ describe("SessionEvents", () => {
       [BYTES - 1, 0],
     ] as const) {
       const events = new SessionEvents(readEventBounds({ eventBytes }));
-      await events.storeEvent("a", note(0));
-      await events.storeEvent("a", note(1));
+      events.keep("a", note(0));
+      events.keep("a", note(1));
       expect(events.size).toBe(kept);
     }
   });
@@ -52,21 +49,19 @@ describe("SessionEvents", () => {
   it("Mcp: lets a message that cannot be kept drive nothing out", async () => {
     for (const limits of [{ eventBytes: 2 * BYTES }, { allEventBytes: 2 * BYTES }]) {
       const events = new SessionEvents(readEventBounds(limits));
-      const first = await events.storeEvent("a", {} as JSONRPCMessage);
-      await events.storeEvent("a", note(0));
-      await events.storeEvent("a", { jsonrpc: "2.0", method: "x".repeat(2 * BYTES) });
-      await events.storeEvent("a", note(1));
+      const first = events.mark("a");
+      events.keep("a", note(0));
+      events.keep("a", "x".repeat(2 * BYTES + 1));
+      events.keep("a", note(1));
       expect(await replay(events, first)).toEqual([note(0), note(1)]);
     }
   });
 
-  it("Mcp: keeps a message as it was sent, whatever becomes of it", async () => {
+  it("Mcp: gives a message again under the id it was sent with", async () => {
     const events = new SessionEvents(readEventBounds({}));
-    const params = { n: 1 };
-    const id = await events.storeEvent("a", {} as JSONRPCMessage);
-    await events.storeEvent("a", { jsonrpc: "2.0", method: "n", params });
-    params.n = 2;
-    expect(await replay(events, id)).toEqual([note(1)]);
+    const id = events.mark("a");
+    const kept = events.keep("a", note(1));
+    expect(events.after(readEventId(id) as never)).toEqual([[kept, note(1)]]);
   });
 
   it("Mcp: refuses limits that are none, and knows ids from anything else", () => {
@@ -81,12 +76,11 @@ describe("SessionEvents", () => {
 
   it("Mcp: knows the streams it gave ids for, running ones for ever and as many ended ones as it keeps messages", async () => {
     const events = new SessionEvents(readEventBounds({ events: 2 }));
-    const opening = {} as JSONRPCMessage;
-    const answer: JSONRPCMessage = { jsonrpc: "2.0", id: 1, result: {} };
-    await events.storeEvent("running", opening);
+    events.mark("running");
     for (const stream of ["a", "b", "c"]) {
-      await events.storeEvent(stream, opening);
-      await events.storeEvent(stream, answer);
+      events.mark(stream);
+      events.keep(stream, "{}");
+      events.markAnswered(stream);
     }
     const known = (stream: string) => events.knows({ place: 1, stream });
     expect(["running", "a", "b", "c", "d"].map(known)).toEqual([true, false, true, true, false]);
@@ -106,11 +100,11 @@ describe("EventBudget", () => {
       const budget = new EventBudget(max);
       const bob = share(budget, "bob");
       const anns = [share(budget, "ann"), share(budget, "ann")] as const;
-      await bob.storeEvent("b", note(0));
-      const first = await anns[0].storeEvent("a", {} as JSONRPCMessage);
-      await anns[0].storeEvent("a", note(1));
-      await anns[1].storeEvent("a", note(2));
-      await anns[0].storeEvent("a", note(3));
+      bob.keep("b", note(0));
+      const first = anns[0].mark("a");
+      anns[0].keep("a", note(1));
+      anns[1].keep("a", note(2));
+      anns[0].keep("a", note(3));
       expect([...anns, bob].map(({ size }) => size)).toEqual(kept);
       expect((await replay(anns[0], first)).at(-1)).toEqual(note(3));
       expect(budget.bytes).toBe(kept.reduce((sum, size) => sum + size * BYTES, 0));
@@ -120,11 +114,11 @@ describe("EventBudget", () => {
   it("Mcp: gives back the room of messages that went for another reason, and of sessions that ended", async () => {
     const budget = new EventBudget(10 * BYTES);
     const events = new SessionEvents(readEventBounds({ events: 1 }), { owner: "ann", budget });
-    await events.storeEvent("a", note(0));
-    await events.storeEvent("a", note(1));
+    events.keep("a", note(0));
+    events.keep("a", note(1));
     expect(budget.bytes).toBe(BYTES);
     events.close();
-    await events.storeEvent("a", note(2));
+    events.keep("a", note(2));
     expect([events.size, budget.bytes]).toEqual([0, 0]);
   });
 
@@ -135,7 +129,7 @@ describe("EventBudget", () => {
         const budget = new EventBudget(300);
         const all = ["a", "a", "b", "c"].map((owner) => share(budget, owner));
         for (const [at, size] of list) {
-          await all[at]?.storeEvent("s", { jsonrpc: "2.0", method: "x".repeat(size) });
+          all[at]?.keep("s", "x".repeat(size));
           expect(budget.bytes).toBeLessThanOrEqual(300);
         }
         for (const each of all) each.close();

@@ -1,5 +1,3 @@
-import type { EventStore, JSONRPCMessage } from "@modelcontextprotocol/server";
-
 /** Bounds of what sessions keep for clients whose stream broke. */
 export interface SessionEventLimits {
   /** Messages of one session that are kept to be sent again; the oldest go first. @default 1_000 */
@@ -38,11 +36,8 @@ interface Share {
   readonly kept: Map<Kept, SessionEvents>;
 }
 
-/** The stream of the SDK for what nobody asked for. */
+/** The stream for what belongs to no request. */
 export const STANDING_STREAM = "_GET_stream";
-
-/** Bytes of a message that leaves in one write, right behind the event that opens its stream. */
-const ONE_WRITE_BYTES = 16_384;
 
 const EVENT_ID = /^(\d{1,15}):([\w-]{1,64})$/;
 
@@ -107,7 +102,7 @@ export class EventBudget {
 }
 
 /** The latest messages of one session, as text: what a handler does later to what it returned changes nothing. */
-export class SessionEvents implements EventStore {
+export class SessionEvents {
   readonly #bounds: SessionEventBounds;
   readonly #owner: string;
   readonly #budget: EventBudget;
@@ -143,42 +138,36 @@ export class SessionEvents implements EventStore {
     return [...this.#kept.values()].some((event) => event.stream === stream);
   }
 
-  /**
-   * Keeps a message, or the JSON of it if that is at hand, and gives the id it is sent under. The empty one with which the SDK opens
-   * a stream only marks a place.
-   */
-  async storeEvent(name: string, message: JSONRPCMessage, json?: string): Promise<string> {
+  /** Gives the id of the place where a stream stands now, for a client to come back to. */
+  mark(stream: string): string {
     this.#place += 1;
-    const place = this.#place;
-    const stream = inOnePiece(name);
     this.#open.add(stream);
-    if (isAnswer(message)) this.markAnswered(stream);
-    if ("jsonrpc" in message) this.#keep({ place, stream }, json ?? JSON.stringify(message));
-    return `${place}:${stream}`;
+    return `${this.#place}:${stream}`;
+  }
+
+  /** Keeps a message of a stream, and gives the id it is sent under. */
+  keep(stream: string, json: string): string {
+    const id = this.mark(stream);
+    this.#keep({ place: this.#place, stream }, json);
+    return id;
   }
 
   /** Remembers that the answer went over a stream. One without an id to come back to need not be remembered. */
   markAnswered(stream: string): void {
     if (!this.#open.delete(stream)) return;
     this.#answered.delete(stream);
-    this.#answered.add(inOnePiece(stream));
+    this.#answered.add(stream);
     for (const oldest of this.#answered) {
       if (this.#answered.size <= this.#bounds.events) return;
       this.#answered.delete(oldest);
     }
   }
 
-  /** Sends again what went over the stream of an event after it, as far as it is still kept. */
-  async replayEventsAfter(
-    id: string,
-    { send }: { send: (id: string, message: JSONRPCMessage) => Promise<void> },
-  ): Promise<string> {
-    const { place = 0, stream = "" } = readEventId(id) ?? {};
-    for (const [at, event] of [...this.#kept]) {
-      if (event.stream !== stream || at <= place) continue;
-      await send(`${at}:${stream}`, JSON.parse(event.json) as JSONRPCMessage);
-    }
-    return stream;
+  /** What went over the stream of an event after it, as far as it is still kept, with the ids it was sent under. */
+  after({ place, stream }: EventPlace): readonly (readonly [id: string, json: string])[] {
+    return [...this.#kept.values()]
+      .filter((event) => event.stream === stream && event.place > place)
+      .map((event) => [`${event.place}:${stream}`, event.json]);
   }
 
   /** Keeps a message no longer. */
@@ -208,32 +197,4 @@ export class SessionEvents implements EventStore {
     }
     this.#budget.add(this.#owner, kept, this);
   }
-}
-
-/** What is kept for clients that come back, and what is not worth keeping. */
-export class WorthwhileEvents extends SessionEvents {
-  /** Whether the message that is sent right now will not be asked for again, unless it is cut on its way. */
-  passing = false;
-  /** Whether the client has ever opened the stream for what nobody asked for. */
-  isStanding = false;
-
-  override async storeEvent(stream: string, message: JSONRPCMessage): Promise<string> {
-    if (stream === STANDING_STREAM && !this.isStanding) return "";
-    if (!this.passing) return await super.storeEvent(stream, message);
-    // A client that has an id to come back to does so when the connection breaks amid the answer.
-    const json = this.isOpen(stream) ? JSON.stringify(message) : "";
-    if (Buffer.byteLength(json) > ONE_WRITE_BYTES) return await super.storeEvent(stream, message, json);
-    this.markAnswered(stream);
-    return "";
-  }
-}
-
-/** The same text, of which no more is kept than its characters: a UUID of Node is made of fourteen strings, ten times as large. */
-function inOnePiece(text: string): string {
-  return Buffer.from(text).toString();
-}
-
-/** Tells whether a message ends a request. */
-function isAnswer(message: JSONRPCMessage): boolean {
-  return "result" in message || "error" in message;
 }

@@ -177,9 +177,10 @@ describe("HttpSessions", () => {
     const { handler, small } = start();
     const session = { "mcp-session-id": await initialize(handler) };
     for (let id = 2; id < 1_002; id++) {
-      const stream = await handler.fetch(post(call(id, "slow", { ms: 20_000 }), session));
-      await stream.body?.cancel();
+      const answer = handler.fetch(post(call(id, "slow", { ms: 20_000 }), session));
+      await until(() => small.running === 1);
       await handler.fetch(post(cancelled(id), session));
+      expect(await (await answer).text()).toBe("");
     }
     await until(() => small.aborted === small.running + small.aborted);
     expect(small.aborted).toBe(1_000);

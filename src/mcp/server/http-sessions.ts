@@ -1,9 +1,10 @@
-import { type AuthInfo, isInitializeRequest } from "@modelcontextprotocol/server";
-import { ownerOf } from "../../core/access/identity.ts";
-import { createRefusal, requestIdOf } from "./http-refusal.ts";
-import { HttpSession, type SessionBounds } from "./http-session.ts";
+import { type Identity, ownerOf } from "../../core/access/identity.ts";
+import type { HttpAnswer, HttpRequest } from "../../http/exchange.ts";
+import { initializeFault } from "../protocol/revisions.ts";
+import { refuse, requestIdOf } from "./http-refusal.ts";
+import { HttpSession, refuseAccept, type SessionBounds } from "./http-session.ts";
 import { EventBudget } from "./http-session-events.ts";
-import type { McpPeer, McpServer } from "./mcp-server.ts";
+import type { ServedMcp } from "./mcp-server.ts";
 
 /** Bounds of all sessions together. */
 export interface SessionsBounds extends SessionBounds {
@@ -13,11 +14,10 @@ export interface SessionsBounds extends SessionBounds {
 
 /** One request of a 2025 client. */
 export interface SessionRequest {
-  readonly request: Request;
+  readonly request: HttpRequest;
   /** What was posted, if anything. */
   readonly body?: unknown;
-  readonly identity?: McpPeer["identity"];
-  readonly authInfo?: AuthInfo | undefined;
+  readonly identity: Identity | undefined;
 }
 
 interface Kept {
@@ -28,15 +28,14 @@ interface Kept {
 
 /** The sessions of 2025 clients, each for whoever opened it and nobody else. */
 export class HttpSessions {
-  readonly #server: McpServer;
+  readonly #server: ServedMcp;
   readonly #bounds: SessionsBounds;
   readonly #budget: EventBudget;
   /** Least recently used first. */
   readonly #kept = new Map<string, Kept>();
   #timer: NodeJS.Timeout | undefined;
-  #opening = 0;
 
-  constructor(server: McpServer, bounds: SessionsBounds) {
+  constructor(server: ServedMcp, bounds: SessionsBounds) {
     this.#server = server;
     this.#bounds = bounds;
     this.#budget = new EventBudget(bounds.allEventBytes);
@@ -55,31 +54,25 @@ export class HttpSessions {
   }
 
   /** Serves one request: `initialize` opens a session, everything else names one. */
-  async serve(asked: SessionRequest): Promise<Response> {
-    const { request, body, identity, authInfo } = asked;
+  async serve(asked: SessionRequest): Promise<HttpAnswer> {
+    const { request, body, identity } = asked;
+    const id = requestIdOf(body);
     if (isInitialize(body)) {
-      if (isInitializeRequest(body)) return this.#open(asked);
-      const message = "To initialize takes a protocolVersion, capabilities and a clientInfo.";
-      return createRefusal(400, message, { code: -32_602, id: requestIdOf(body) });
+      const fault = initializeFault((body as { readonly params?: never }).params);
+      return fault === undefined
+        ? await this.#open(asked)
+        : refuse(400, fault.message, { code: fault.code, id });
     }
-    const id = request.headers.get("mcp-session-id");
-    if (id === null) {
-      return createRefusal(400, "The Mcp-Session-Id header is missing; initialize gives one.", {
-        id: requestIdOf(body),
-      });
+    const name = request.header("mcp-session-id");
+    if (name === undefined) {
+      return refuse(400, "The Mcp-Session-Id header is missing; initialize gives one.", { id });
     }
-    const kept = this.#kept.get(id);
-    if (
-      kept === undefined ||
-      kept.session.owner !== ownerOf(identity === "anonymous" ? undefined : identity)
-    ) {
-      return createRefusal(404, "There is no such session; initialize again.", {
-        code: -32_001,
-        id: requestIdOf(body),
-      });
+    const kept = this.#kept.get(name);
+    if (kept === undefined || kept.session.owner !== ownerOf(identity)) {
+      return refuse(404, "There is no such session; initialize again.", { code: -32_001, id });
     }
     this.#touch(kept);
-    return kept.session.serve(request, body, authInfo);
+    return await kept.session.serve(request, body, identity);
   }
 
   /** Ends the streams that carry what nobody asked for; requests go on. */
@@ -88,49 +81,34 @@ export class HttpSessions {
   }
 
   /** Ends all sessions and what runs in them. */
-  async close(): Promise<void> {
+  close(): void {
     clearTimeout(this.#timer);
     const sessions = [...this.#kept.values()];
     this.#kept.clear();
-    await Promise.allSettled(sessions.map(({ session }) => session.end()));
+    for (const { session } of sessions) session.end();
   }
 
-  async #open({ request, body, identity, authInfo }: SessionRequest): Promise<Response> {
-    const owner = ownerOf(identity === "anonymous" ? undefined : identity);
-    if (this.#kept.size + this.#opening >= this.#bounds.sessions && !this.#evict(owner)) {
-      return createRefusal(503, "There are too many sessions; try again later.", {
+  async #open({ request, body, identity }: SessionRequest): Promise<HttpAnswer> {
+    const refusal = refuseAccept(request);
+    if (refusal !== undefined) return refusal;
+    if (this.#kept.size >= this.#bounds.sessions && !this.#evict(ownerOf(identity))) {
+      return refuse(503, "There are too many sessions; try again later.", {
         id: requestIdOf(body),
         headers: { "retry-after": "10" },
       });
     }
-    this.#opening += 1;
-    let session: HttpSession | undefined;
-    let kept = false;
-    try {
-      const server = this.#server.open({ era: "legacy", identity, stays: true });
-      const listeners = {
-        opened: (opened: HttpSession) => {
-          kept = true;
-          this.#opening -= 1;
-          this.#keep(opened);
-        },
-        rested: (rested: HttpSession) => this.#touch(this.#kept.get(rested.id)),
-        ended: (ended: HttpSession) => this.#kept.delete(ended.id),
-      };
-      session = new HttpSession(server, listeners, { owner, bounds: this.#bounds, budget: this.#budget });
-      await session.start();
-      return await session.serve(request, body, authInfo);
-    } finally {
-      if (!kept) {
-        this.#opening -= 1;
-        await session?.end().catch(() => {});
-      }
-    }
-  }
-
-  #keep(session: HttpSession): void {
+    const session = new HttpSession(this.#server, {
+      identity,
+      bounds: this.#bounds,
+      budget: this.#budget,
+      onRest: ({ id }) => this.#touch(this.#kept.get(id)),
+      onEnd: ({ id }) => this.#kept.delete(id),
+    });
     this.#kept.set(session.id, { session, usedAt: performance.now() });
     this.#watch();
+    const answer = await session.serve(request, body, identity);
+    if (!session.isOpen) session.end();
+    return answer;
   }
 
   #touch(kept: Kept | undefined): void {
@@ -153,7 +131,7 @@ export class HttpSessions {
 
   #drop(session: HttpSession): void {
     this.#kept.delete(session.id);
-    session.end().catch(() => {});
+    session.end();
   }
 
   #watch(): void {

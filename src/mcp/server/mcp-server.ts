@@ -1,39 +1,65 @@
-import type { Server } from "@modelcontextprotocol/server";
 import type { Identity } from "../../core/access/identity.ts";
+import type { Peer } from "./peer.ts";
+import type { IncomingRequest } from "./peer-request.ts";
 
-/** A change that clients may want to hear of. */
-export type McpServerEvent =
-  | { readonly kind: "tools_list_changed" | "resources_list_changed" | "prompts_list_changed" }
-  | { readonly kind: "resource_updated"; readonly uri: string };
+/** Whoever a transport says is asking; nothing where it does not say, "anonymous" where it says that it is nobody. */
+export type AskingIdentity = Identity | "anonymous" | undefined;
 
-/** For whom a server of the SDK is made: one connection, or one request where there is none. */
-export interface McpPeer {
-  /** "modern" for the revision 2026-07-28 and later. */
-  readonly era: "legacy" | "modern";
-  /**
-   * Who is asking; a request that carries an identity of its own (see `peer-identity.ts`) wins. Nothing where the transport does
-   * not say, which gives the peer the identity of the server's options, if any; "anonymous" where it says that it is nobody.
-   */
-  readonly identity?: Identity | "anonymous" | undefined;
-  /** Whether the server may send notifications nobody asked for, over a stream that stays open. */
-  readonly stays: boolean;
-  /** Whether whoever writes messages puts lists in that are text already; see `spliced-list.ts`. @default false */
-  readonly splices?: boolean | undefined;
+/** A list that clients can hear the changes of. */
+export type ListKind = "tools" | "resources" | "prompts";
+
+/** A transport as MCP libraries shape it: messages in and out, as objects. */
+export interface McpTransport {
+  start(): Promise<void>;
+  send(message: never): Promise<void>;
+  close(): Promise<void>;
+  onmessage?: ((message: never) => void) | undefined;
+  onclose?: (() => void) | undefined;
+}
+
+/** How a client is served over a transport. */
+export interface ConnectOptions {
+  /** Who the client is. @default the identity of the server's options */
+  readonly identity?: Identity | undefined;
 }
 
 /** Operations, resources and prompts ready to be served to MCP clients; `serveStdio` and `createMcpHandler` do that. */
 export interface McpServer {
-  /** Whether `close` was called: then nobody new is served, and over HTTP the answer is 503. @default false */
-  readonly isClosed?: boolean;
-  /** Makes a server of the SDK with everything in it, for one peer; it is closed by whoever asked for it. Throws once closed. */
-  open(peer: McpPeer): Server;
-  /** Returns how to stop listening. */
-  onEvent(listener: (event: McpServerEvent) => void): () => void;
-  /** Answers the calls under way with `UNAVAILABLE`, before `close` ends them without a word. */
-  giveUpCalls?(): void;
+  /** Whether `close` was called: then nobody new is served, and over HTTP the answer is 503. */
+  readonly isClosed: boolean;
+  /** Serves one client over a transport that somebody else made, such as one in memory, until it closes. */
+  connect(transport: McpTransport, options?: ConnectOptions): Promise<void>;
   /**
-   * Refuses new peers from now on, ends those there are with what runs for them, and stops following changes. The executor, the
+   * Refuses new clients from now on, ends those there are with what runs for them, and stops following changes. The executor, the
    * providers and whatever listens (`serveMcpHttp`) go on until they are closed themselves.
    */
   close(): Promise<void>;
+}
+
+/** What the channels of this folder know of a server. */
+export interface ServedMcp extends McpServer {
+  /** What it says of itself to clients. */
+  readonly info: Readonly<Record<string, unknown>>;
+  readonly capabilities: ServerCapabilities;
+  /** Who is asking where the transport does not say. */
+  identify(asking: AskingIdentity): Identity | undefined;
+  /** The result of a request as JSON text; whatever is thrown is a `ProtocolError`. */
+  answer(peer: Peer, request: IncomingRequest): Promise<string>;
+  /** Hears that the server closes, once, unless the function it returns is called before. */
+  onClose(listener: () => void): () => void;
+  /** Tells a peer of changes until the function it returns is called. */
+  follow(peer: Peer): () => void;
+  /** Subscribes a peer to resources; those that cannot be subscribed to do not change for anybody. */
+  subscribe(peer: Peer, uris: readonly string[]): Promise<void>;
+  /** Answers the calls under way with `UNAVAILABLE`, before `close` ends them without a word. */
+  giveUpCalls(): void;
+}
+
+/** What a server offers, in the words of the protocol. */
+export interface ServerCapabilities {
+  readonly tools?: { readonly listChanged?: boolean };
+  readonly logging?: object;
+  readonly resources?: { readonly listChanged?: boolean; readonly subscribe?: boolean };
+  readonly prompts?: { readonly listChanged?: boolean };
+  readonly completions?: object;
 }

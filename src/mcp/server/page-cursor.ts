@@ -1,4 +1,4 @@
-import { ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server";
+import { invalidParams } from "./protocol-errors.ts";
 
 /** One page of a list, and where the next one begins. */
 export interface Page<T> {
@@ -40,10 +40,7 @@ function readCursor(cursor: unknown): string {
     const text = Buffer.from(cursor, "base64url").toString("utf16le");
     if (text.startsWith("w1:") && toCursor(text.slice(3)) === cursor) return text.slice(3);
   }
-  throw new ProtocolError(
-    ProtocolErrorCode.InvalidParams,
-    "The cursor is not one this server gave; list again from the beginning.",
-  );
+  throw invalidParams("The cursor is not one this server gave; list again from the beginning.");
 }
 
 function indexAfter<T>(sorted: readonly T[], keyOf: (item: T) => string, key: string): number {

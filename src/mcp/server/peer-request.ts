@@ -1,16 +1,10 @@
-import { randomUUID } from "node:crypto";
-import {
-  type InputRequiredResult,
-  MissingRequiredClientCapabilityError,
-  type CallToolResult as SdkCallToolResult,
-  type Server,
-  type ServerContext,
-} from "@modelcontextprotocol/server";
 import { type Identity, ownerOf } from "../../core/access/identity.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
-import type { CallToolResult } from "../../core/result/call-tool-result.ts";
-import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
-import type { McpLogLevel } from "../provider.ts";
+import { metaOf, type Params, ProtocolError, type RequestId, RPC_CODES } from "../protocol/messages.ts";
+import type { AskOptions } from "../protocol/peer.ts";
+import { claimedRevision, META_KEYS } from "../protocol/revisions.ts";
+import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
 import { toCallerSide } from "./ask-client.ts";
 import {
   type AskableCapabilities,
@@ -18,13 +12,28 @@ import {
   missingCapabilities,
   readCapabilities,
 } from "./caller-answers.ts";
-import type { Era } from "./describe-tool.ts";
 import { Exchange } from "./exchange.ts";
-import type { McpPeer } from "./mcp-server.ts";
 import type { McpClient } from "./mcp-server-options.ts";
-import { identityOf } from "./peer-identity.ts";
-import { declaredCapabilities, declaredName, wantedLogLevel } from "./request-envelope.ts";
-import type { MayGoOn, SuspendableRun, WaitingCalls } from "./waiting-calls.ts";
+import type { Peer } from "./peer.ts";
+import type { InputRequiredResult, MayGoOn, SuspendableRun, WaitingCalls } from "./waiting-calls.ts";
+
+/** One request as a channel hands it over. */
+export interface IncomingRequest {
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params: Params;
+  /** Aborts when the client cancels the request, leaves, or is ended; listened to with `addAbortListener` alone. */
+  readonly signal: AbortSignal;
+  readonly identity: Identity | undefined;
+  /** Ends what runs for it, from this side. */
+  abort(reason: unknown): void;
+  /** A header of the HTTP request it came in, by its name in lower case. @default it did not come over HTTP */
+  header?(name: string): string | undefined;
+  /** Tells the client something that belongs to this request. */
+  notify(method: string, params: object): void;
+  /** Asks the client something in the middle of this request. @default it cannot be asked */
+  ask?(method: string, params: object, options: Omit<AskOptions, "during">): Promise<unknown>;
+}
 
 const CANNOT = { form: false, url: false, sampling: false, roots: false };
 
@@ -40,61 +49,91 @@ function refuse(kind: keyof AskableCapabilities): never {
   throw new Error("unreachable");
 }
 
-/** One peer: the server of the SDK that was made for it, and what it has said so far. */
-export class Peer {
-  readonly server: Server;
-  readonly era: Era;
-  readonly stays: boolean;
-  readonly splices: boolean;
-  readonly identity: Identity | undefined;
-  /** Tells it from all others; nobody else knows it. */
-  readonly id = randomUUID();
-  /** What a 2025 client asked for with `logging/setLevel`; all until it does. */
-  level: McpLogLevel | undefined;
-  /** What it subscribed to, by the URI it used. */
-  readonly subscriptions = new Set<string>();
-
-  constructor(
-    server: Server,
-    { era, stays, splices = false, identity }: McpPeer,
-    fallback: Identity | undefined,
-  ) {
-    this.server = server;
-    this.era = era;
-    this.stays = stays;
-    this.splices = splices;
-    this.identity = identity === "anonymous" ? undefined : (identity ?? fallback);
-  }
-}
-
-/** One request of a peer. */
+/** One request of a peer, with all that decides how it is answered. */
 export class PeerRequest {
   readonly peer: Peer;
-  readonly context: ServerContext;
   readonly identity: Identity | undefined;
+  readonly signal: AbortSignal;
+  /** The `_meta` of the request; nobody has checked it. */
+  readonly meta: Params | undefined;
+  readonly #incoming: IncomingRequest;
   readonly #waiting: WaitingCalls;
   readonly #waitingMs: number;
 
-  constructor(peer: Peer, context: ServerContext, waiting: WaitingCalls, waitingMs: number) {
+  constructor(peer: Peer, incoming: IncomingRequest, waiting: WaitingCalls, waitingMs: number) {
     this.peer = peer;
-    this.context = context;
-    this.identity = identityOf(context, peer.identity);
+    this.identity = incoming.identity;
+    this.signal = incoming.signal;
+    this.meta = metaOf(incoming.params);
+    this.#incoming = incoming;
     this.#waiting = waiting;
     this.#waitingMs = waitingMs;
   }
 
   /** Who is asking, as far as that decides how to answer. */
   get client(): McpClient {
-    const { peer, context, identity } = this;
-    const name = peer.era === "modern" ? declaredName(context) : peer.server.getClientVersion()?.name;
-    return { name, identity };
+    const { peer, meta, identity } = this;
+    const info = peer.era === "modern" ? meta?.[META_KEYS.clientInfo] : peer.client["clientInfo"];
+    const name = isPlainObject(info) ? info["name"] : undefined;
+    return { name: typeof name === "string" ? name : undefined, identity };
+  }
+
+  /** What the client says it can be asked. */
+  get capabilities(): AskableCapabilities {
+    const { peer, meta } = this;
+    return readCapabilities(
+      peer.era === "modern" ? meta?.[META_KEYS.clientCapabilities] : peer.client["capabilities"],
+    );
+  }
+
+  /** What a 2026-07-28 client sends back to go on with a call that waits; nothing for a new call. */
+  get requestState(): unknown {
+    return this.peer.era === "modern" ? this.#incoming.params["requestState"] : undefined;
+  }
+
+  /** What a 2026-07-28 client answers to questions, by their names. */
+  get inputResponses(): Params {
+    const { inputResponses } = this.#incoming.params;
+    return isPlainObject(inputResponses) ? inputResponses : {};
+  }
+
+  /** The least important level that is told while this request runs; nothing means all. */
+  get logLevel(): McpLogLevel | "off" | undefined {
+    const { peer, meta } = this;
+    return peer.era === "modern" ? (readLogLevel(meta?.[META_KEYS.logLevel]) ?? "off") : peer.level;
+  }
+
+  /** A header of the request; nothing where it is missing, or there are none. */
+  header(name: string): string | undefined {
+    return this.#incoming.header?.(name);
+  }
+
+  /** Whether it came over HTTP, where headers repeat what it says. */
+  get hasHeaders(): boolean {
+    return this.#incoming.header !== undefined;
+  }
+
+  /** Tells the client something that belongs to this request. */
+  notify(method: string, params: object): void {
+    this.#incoming.notify(method, params);
+  }
+
+  /** Ends what runs for it, from this side. */
+  abort(reason: unknown): void {
+    this.#incoming.abort(reason);
+  }
+
+  /** Asks a 2025 client something in the middle of this request. */
+  ask(method: string, params: object, options: Omit<AskOptions, "during">): Promise<unknown> {
+    const { ask } = this.#incoming;
+    if (ask === undefined) throw new ProtocolError(RPC_CODES.methodNotFound, "The client cannot be asked.");
+    return ask(method, params, options);
   }
 
   /** The revision of MCP in use; nothing where no handshake told. */
   get revision(): string | undefined {
-    const { peer, context } = this;
-    const told = context.http?.req?.headers.get("mcp-protocol-version") ?? undefined;
-    return peer.server.getNegotiatedProtocolVersion() ?? told;
+    const { peer, meta } = this;
+    return peer.era === "modern" ? claimedRevision({ _meta: meta }) : peer.revision;
   }
 
   /** Names who keeps what this request leaves behind: the caller, else the session or connection, else all who are anonymous. */
@@ -121,15 +160,14 @@ export class PeerRequest {
     start: (run: SuspendableRun, exchange: Exchange) => Promise<T>,
     mayGoOn: MayGoOn,
   ): Promise<T | InputRequiredResult> {
-    const { context, peer } = this;
+    const { peer, signal } = this;
     if (peer.era === "modern" && this.#maySuspend()) {
       const { identity } = this;
       const binding = { method, name, owner: ownerOf(identity), identity };
-      return await this.#waiting.run(context, binding, () => this.#exchange(), { start, mayGoOn });
+      return await this.#waiting.run(this, binding, { start, mayGoOn });
     }
-    const exchange = this.#exchange();
-    exchange.attach(context);
-    const { signal } = context.mcpReq;
+    const exchange = new Exchange();
+    exchange.attach(this);
     const caller = peer.era === "legacy" ? this.#legacyCaller() : NOBODY;
     return await start({ signal, caller }, exchange);
   }
@@ -137,14 +175,9 @@ export class PeerRequest {
   /** Throws what the 2026-07-28 revision wants to hear where a call failed for want of a capability of its client. */
   assertCapable(thrown: unknown): void {
     const requiredCapabilities = this.peer.era === "modern" ? missingCapabilities(thrown) : undefined;
-    if (requiredCapabilities !== undefined) {
-      throw new MissingRequiredClientCapabilityError({ requiredCapabilities });
-    }
-  }
-
-  /** Brings a result into the form the revision in use wants. */
-  project(result: CallToolResult, schema: JsonSchemaObject | undefined): CallToolResult {
-    return this.peer.server.projectCallToolResult(result as SdkCallToolResult, schema) as CallToolResult;
+    if (requiredCapabilities === undefined) return;
+    const message = `Missing required client capabilities: ${Object.keys(requiredCapabilities).join(", ")}`;
+    throw new ProtocolError(RPC_CODES.missingCapability, message, { requiredCapabilities });
   }
 
   /**
@@ -152,19 +185,17 @@ export class PeerRequest {
    * 2026-07-28 client it does, and such a client may be a gateway with many callers of its own.
    */
   #legacyCaller(): CallerSide {
-    const { peer, context } = this;
-    return toCallerSide(peer.server, context, { party: peer, timeoutMs: this.#waitingMs });
+    return toCallerSide(this, { party: this.peer, timeoutMs: this.#waitingMs });
   }
 
   /** A client that can be asked nothing, and answers nothing, needs no more than a plain call. */
   #maySuspend(): boolean {
-    const can = readCapabilities(declaredCapabilities(this.context));
-    if (can.form || can.url || can.sampling || can.roots) return true;
-    return this.context.mcpReq.requestState() !== undefined;
+    const can = this.capabilities;
+    return can.form || can.url || can.sampling || can.roots || this.requestState !== undefined;
   }
+}
 
-  #exchange(): Exchange {
-    const { peer } = this;
-    return new Exchange((context) => (peer.era === "modern" ? wantedLogLevel(context) : peer.level));
-  }
+/** Takes a level of MCP for one; nothing for anything else. */
+export function readLogLevel(value: unknown): McpLogLevel | undefined {
+  return MCP_LOG_LEVELS.find((level) => level === value);
 }

@@ -1,7 +1,7 @@
-import type { ServerCapabilities } from "@modelcontextprotocol/server";
 import type { McpProvider } from "../provider.ts";
 import { isLive } from "./check-server-options.ts";
 import { LocalProvider } from "./local-provider.ts";
+import type { ServerCapabilities } from "./mcp-server.ts";
 import type { LiveMcpProviders, McpServerOptions } from "./mcp-server-options.ts";
 
 /** All that has resources and prompts: this process, and the providers given, be they fixed or coming and going. */

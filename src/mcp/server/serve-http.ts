@@ -1,4 +1,5 @@
-import { getRequestListener } from "@hono/node-server";
+import type { RequestListener } from "node:http";
+import { isCallError } from "../../core/errors/errors.ts";
 import { checkOption } from "../../core/options/check-options.ts";
 import { isMetadataPath } from "../../http/bearer.ts";
 import {
@@ -8,10 +9,11 @@ import {
   type ListenOptions,
   listenHttp,
 } from "../../http/listen.ts";
+import { NodeRequest, sendAnswer } from "../../http/node-exchange.ts";
 import { checkServer } from "./check-server-options.ts";
-import { createMcpHandler, type McpHandler } from "./http-handler.ts";
+import { createMcpEndpoint, type McpEndpoint } from "./http-handler.ts";
 import { checkHandlerOptions, type McpHandlerOptions } from "./http-handler-options.ts";
-import { createRefusal } from "./http-refusal.ts";
+import { refuse } from "./http-refusal.ts";
 import type { McpServer } from "./mcp-server.ts";
 
 /** Where and how an MCP endpoint listens. */
@@ -37,8 +39,9 @@ export async function serveMcpHttp(
   if (!path.startsWith("/")) throw new TypeError('path must begin with "/".');
   const isAuthenticated = options.auth !== undefined || options.authenticate !== undefined;
   checkListenOptions({ port, host, unsafeOpen }, isAuthenticated);
-  const handler = createMcpHandler(server, handling);
-  const onRequest = createListener(handler, path, options.auth !== undefined);
+  const handler = createMcpEndpoint(server, handling);
+  const warn = options.onWarning ?? ((message, cause) => console.warn(message, cause));
+  const onRequest = createListener(handler, { path, described: options.auth !== undefined, warn });
   const onClose = (timeoutMs: number) => handler.close({ timeoutMs });
   const listener = await listenHttp({ onRequest, onClose }, { port, host });
   return {
@@ -48,16 +51,26 @@ export async function serveMcpHttp(
   };
 }
 
-function createListener(
-  handler: McpHandler,
-  path: string,
-  described: boolean,
-): ReturnType<typeof getRequestListener> {
-  const fetch = (request: Request): Promise<Response> | Response => {
-    const { pathname } = new URL(request.url);
-    if (pathname === path || (described && isMetadataPath(pathname))) return handler.fetch(request);
-    return createRefusal(404, `There is nothing here; the endpoint is ${path}.`);
+interface ListenerOptions {
+  readonly path: string;
+  /** Whether clients are told where to get a token. */
+  readonly described: boolean;
+  readonly warn: (message: string, cause: unknown) => void;
+}
+
+function createListener(handler: McpEndpoint, { path, described, warn }: ListenerOptions): RequestListener {
+  return (message, response) => {
+    const request = new NodeRequest(message, response);
+    const isHere = request.path === path || (described && isMetadataPath(request.path));
+    const answering = isHere
+      ? handler.handle(request)
+      : Promise.resolve(refuse(404, `There is nothing here; the endpoint is ${path}.`));
+    answering
+      .then((answer) => sendAnswer(answer, message, response))
+      .catch((thrown) => {
+        // A reader that was too slow is no fault of this side.
+        if (!isCallError(thrown)) warn("An answer could not be sent.", thrown);
+        response.destroy();
+      });
   };
-  // The objects of the platform are the whole process's, and stay as they are.
-  return getRequestListener(fetch, { overrideGlobalObjects: false });
 }

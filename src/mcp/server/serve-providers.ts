@@ -1,7 +1,8 @@
 import { CallError, isCallError } from "../../core/errors/errors.ts";
+import { toPlatformSignal } from "../../core/execution/abort-listeners.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import type { Params } from "../protocol/messages.ts";
 import type { McpCompletionRequest, McpProviderOptions } from "../provider.ts";
-import type { Params } from "./handle-request.ts";
 import type { LocalRequestOptions } from "./local-provider.ts";
 import { forRevision } from "./older-blocks.ts";
 import type { PeerRequest } from "./peer-request.ts";
@@ -144,7 +145,7 @@ function optionsOf(
   logger: string,
 ): LocalRequestOptions {
   return {
-    signal,
+    signal: toPlatformSignal(signal),
     caller,
     identity,
     party,
@@ -154,8 +155,8 @@ function optionsOf(
   };
 }
 
-function quietOptions({ identity, party, context }: PeerRequest): LocalRequestOptions {
-  return { signal: context.mcpReq.signal, identity, party };
+function quietOptions({ identity, party, signal }: PeerRequest): LocalRequestOptions {
+  return { signal: toPlatformSignal(signal), identity, party };
 }
 
 function textOf(params: Params, field: string): string {

@@ -71,9 +71,9 @@ const second = (mode: "legacy" | "auto") =>
 
 describe("serveStdio", () => {
   it.each([
-    ["SDK 1.x", "legacy", () => new FirstClient(WHO) as unknown as Client],
-    ["SDK 2.x, 2025", "legacy", () => second("legacy")],
-    ["SDK 2.x, 2026-07-28", "modern", () => second("auto")],
+    ["SDK 1.x", /^$/, () => new FirstClient(WHO) as unknown as Client],
+    ["SDK 2.x, 2025", /^2025/, () => second("legacy")],
+    ["SDK 2.x, 2026-07-28", /^2026/, () => second("auto")],
   ] as const)("RE-30 serves a client of %s", async (_, era, createClient) => {
     const small = createSmallMcpServer();
     const [stdin, stdout] = [new PassThrough(), new PassThrough()];
@@ -84,31 +84,29 @@ describe("serveStdio", () => {
     await client.connect(new StdioServerTransport(stdout, stdin));
     const result = await client.callTool({ name: "echo", arguments: { text: "hé" } });
     expect(result.content).toEqual([{ type: "text", text: "hé" }]);
-    expect(small.peers.at(-1)?.era).toBe(era);
+    expect(client.getNegotiatedProtocolVersion?.() ?? "").toMatch(era);
     stdin.end();
     await connection.closed;
   });
 
   it("RE-30 serves a 2025 client", async () => {
-    const { say, answerTo, small } = start({ identity: { subject: "owner" } });
+    const { say, answerTo } = start({ identity: { subject: "owner" } });
     say(INITIALIZE);
     expect(await answerTo(1)).toMatchObject({ result: { serverInfo: { name: "small" } } });
     say(call(2, "whoami"));
     expect((await answerTo(2)).result?.content?.[0]?.text).toContain('"subject":"owner"');
-    expect(small.peers).toEqual([
-      { era: "legacy", identity: { subject: "owner" }, stays: true, splices: true },
-    ]);
   });
 
   it("RE-30 serves a 2026-07-28 client", async () => {
-    const { say, answerTo, small } = start();
+    const { say, answerTo } = start();
     say({ jsonrpc: "2.0", id: 1, method: "server/discover", params: { _meta: META } });
     expect(await answerTo(1)).toMatchObject({
       result: { supportedVersions: expect.arrayContaining(["2026-07-28"]) },
     });
     say(call(2, "echo", { text: "x" }, META));
     expect((await answerTo(2)).result?.content?.[0]?.text).toBe("x");
-    expect(small.peers.map(({ era }) => era)).toEqual(["modern"]);
+    say(call(3, "echo", { text: "x" }));
+    expect(await answerTo(3)).toMatchObject({ error: { code: -32_602 } });
   });
 
   it("Mcp: survives noise, and messages of one byte too many", async () => {

@@ -1,18 +1,10 @@
 import type { Readable, Writable } from "node:stream";
-import type {
-  JSONRPCMessage,
-  JSONRPCNotification,
-  McpRequestContext,
-  Server,
-} from "@modelcontextprotocol/server";
-import { serveStdio as serveSdkStdio } from "@modelcontextprotocol/server/stdio";
 import type { Identity } from "../../core/access/identity.ts";
 import { checkDelay, checkOption, checkOptionsObject } from "../../core/options/check-options.ts";
 import { checkServer } from "./check-server-options.ts";
-import type { McpServer } from "./mcp-server.ts";
-import { HeldResources, listenedResources, MAX_SUBSCRIPTIONS } from "./resource-subscriptions.ts";
+import type { McpServer, ServedMcp } from "./mcp-server.ts";
 import { showBound } from "./served-tools.ts";
-import { StdioTransport } from "./stdio-transport.ts";
+import { StdioChannel } from "./stdio-channel.ts";
 
 /** Bounds of one connection over stdio. */
 export interface StdioLimits {
@@ -57,91 +49,34 @@ export interface StdioConnection {
 /** Serves one client, of 2025 or of 2026-07-28, over stdin and stdout, until stdin ends. */
 export function serveStdio(server: McpServer, options: ServeStdioOptions = {}): StdioConnection {
   checkServer(server, "serveStdio");
-  if (server.isClosed === true) throw new Error("This MCP server is closed: make another with toMcpServer.");
+  if (server.isClosed) throw new Error("This MCP server is closed: make another with toMcpServer.");
   checkStdioOptions(options);
   const { identity, limits = {}, drainMs = 0 } = options;
   const stdin = (options.stdin ?? process.stdin) as Readable;
   const stdout = (options.stdout ?? process.stdout) as Writable;
-  const [messageBytes, unreadBytes, maxSubscriptions] = readLimits(limits);
+  const [messageBytes, unreadBytes, subscriptions] = readLimits(limits);
   const warn = options.onWarning ?? ((message) => process.stderr.write(`${message}\n`));
   const write = stdout.write.bind(stdout) as (text: string) => boolean;
   const release = (options.guardStdout ?? true) ? guardStdout(stdout) : () => {};
-  const transport = new StdioTransport({ stdin, stdout, write, messageBytes, unreadBytes, drainMs });
-  let opened: Server | undefined;
-  const open = ({ era }: McpRequestContext): Server => {
-    opened = server.open({ era, identity, stays: true, splices: true });
-    return opened;
-  };
-  const onerror = (error: Error): void => warn(error.message, error);
-  const handle = serveSdkStdio(open, { transport, maxSubscriptions, onerror });
-  const held = holdListened(transport, () => {
-    return new HeldResources(server, identity, (uri) => {
-      opened?.sendResourceUpdated({ uri }).catch(() => {});
-    });
+  const channel = new StdioChannel(server as ServedMcp, {
+    stdin,
+    stdout,
+    write,
+    identity,
+    messageBytes,
+    unreadBytes,
+    subscriptions,
+    drainMs,
+    warn,
   });
-  const closed = new Promise<void>((resolve) => {
-    const { onclose } = transport;
-    transport.onclose = () => {
-      onclose?.();
-      held.end();
-      release();
-      resolve();
-    };
-  });
+  const closed = channel.closed.then(release);
   return {
     closed,
     async close({ timeoutMs = 0 } = {}) {
-      await transport.end(timeoutMs);
-      await handle.close();
+      await channel.end(timeoutMs);
       await closed;
     },
   };
-}
-
-/**
- * Subscribes to the resources that 2026-07-28 clients listen to, before the SDK sees that they do, until they call it off or are
- * answered, as they are when their wish is refused.
- */
-function holdListened(transport: StdioTransport, open: () => HeldResources): { end(): void } {
-  const listens = new Map<unknown, readonly string[]>();
-  let held: HeldResources | undefined;
-  const { onmessage } = transport;
-  const release = (id: unknown): void => {
-    const uris = listens.get(id);
-    listens.delete(id);
-    if (uris !== undefined) held?.release(uris).catch(() => {});
-  };
-  const send = transport.send.bind(transport);
-  transport.send = (message) => {
-    if (!("method" in message)) release(message.id);
-    return send(message);
-  };
-  transport.onmessage = (message, extra) => {
-    const uris = listenedResources(message);
-    const id = "id" in message ? message.id : undefined;
-    if (uris.length > MAX_SUBSCRIPTIONS && id !== undefined) {
-      const text = `At most ${MAX_SUBSCRIPTIONS} resources can be listened to in one stream.`;
-      send({ jsonrpc: "2.0", id, error: { code: -32_602, message: text } }).catch(() => {});
-    } else if (uris.length > 0 && id !== undefined && !listens.has(id)) {
-      listens.set(id, uris);
-      const pass = (): void => {
-        if (listens.get(id) === uris) onmessage?.(message, extra);
-      };
-      const hold = async (): Promise<void> => {
-        held ??= open();
-        await held.hold(uris);
-      };
-      hold().then(pass, pass);
-    } else {
-      if (isCancelled(message)) release(message.params?.["requestId"]);
-      onmessage?.(message, extra);
-    }
-  };
-  return { end: () => void held?.close().catch(() => {}) };
-}
-
-function isCancelled(message: JSONRPCMessage): message is JSONRPCNotification {
-  return "method" in message && message.method === "notifications/cancelled";
 }
 
 /** Leads writes to the process's stdout to stderr; gives back how to end that. Other streams are nobody else's to write to. */

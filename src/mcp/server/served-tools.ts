@@ -72,7 +72,7 @@ export function serveTools(
     explainMissing: (name, identity) => options.explainMissing?.(name, identity),
     formatFor(request) {
       const byName = namedFormats();
-      const wanted: unknown = request.context.mcpReq._meta?.[FORMAT_META_KEY];
+      const wanted: unknown = request.meta?.[FORMAT_META_KEY];
       if (wanted === undefined) return byName.get(formatOf?.(request.client) ?? usual.name) ?? usual;
       const format = typeof wanted === "string" ? byName.get(wanted) : undefined;
       if (format !== undefined) return format;

@@ -1,18 +1,17 @@
-import type { ServerContext } from "@modelcontextprotocol/server";
 import { CallError } from "../../core/errors/errors.ts";
+import { addAbortListener, removeAbortListener } from "../../core/execution/abort-listeners.ts";
 import { monotonicNow } from "../../core/execution/deadline.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
 import {
   type AskableCapabilities,
   assertAskable,
   checkedAnswer,
-  readCapabilities,
   readElicitAnswer,
   readRoots,
   readSampleAnswer,
 } from "./caller-answers.ts";
 import type { Exchange } from "./exchange.ts";
-import { declaredCapabilities } from "./request-envelope.ts";
+import type { PeerRequest } from "./peer-request.ts";
 
 /** A question as an `input_required` result embeds it. */
 interface EmbeddedRequest {
@@ -41,11 +40,11 @@ export class SuspendableCall<T> {
   #wake: (() => void) | undefined;
   #deadline: number | undefined;
 
-  constructor(exchange: Exchange, context: ServerContext, assertRoom: () => void) {
+  constructor(exchange: Exchange, request: PeerRequest, assertRoom: () => void) {
     this.#exchange = exchange;
-    this.#can = readCapabilities(declaredCapabilities(context));
+    this.#can = request.capabilities;
     this.#assertRoom = assertRoom;
-    this.#given = new Map(Object.entries(context.mcpReq.inputResponses ?? {}));
+    this.#given = new Map(Object.entries(request.inputResponses));
   }
 
   /** What the handler came to. */
@@ -85,17 +84,17 @@ export class SuspendableCall<T> {
   }
 
   /** Serves one request: until the handler is done, which gives nothing, or until it has questions. */
-  async turn(context: ServerContext): Promise<Readonly<Record<string, EmbeddedRequest>> | undefined> {
-    const { signal } = context.mcpReq;
-    const leave = (): void => this.abort(new CallError("ABORTED", "The caller left."));
-    if (signal.aborted) leave();
-    signal.addEventListener("abort", leave, { once: true });
-    this.#exchange.attach(context);
+  async turn(request: PeerRequest): Promise<Readonly<Record<string, EmbeddedRequest>> | undefined> {
+    const { signal } = request;
+    const listener = { onAbort: () => this.abort(new CallError("ABORTED", "The caller left.")) };
+    if (signal.aborted) listener.onAbort();
+    else addAbortListener(signal, listener);
+    this.#exchange.attach(request);
     try {
       const isDone = await Promise.race([this.result.then(yes, yes), this.#hasQuestions()]);
       return isDone ? undefined : this.#embedded();
     } finally {
-      signal.removeEventListener("abort", leave);
+      removeAbortListener(signal, listener);
       this.#exchange.attach(undefined);
       this.#wake = undefined;
     }

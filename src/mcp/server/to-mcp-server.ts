@@ -1,23 +1,35 @@
-import type { Server, ServerCapabilities } from "@modelcontextprotocol/server";
-import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/server/validators/cf-worker";
 import type { Identity } from "../../core/access/identity.ts";
+import { CallError } from "../../core/errors/errors.ts";
 import { PACKAGE_VERSION } from "../../core/package-version.ts";
+import type { ProtocolError } from "../protocol/messages.ts";
+import {
+  initializeFault,
+  MODERN_REVISIONS,
+  methodNotFound,
+  methodTraits,
+  negotiateRevision,
+} from "../protocol/revisions.ts";
 import type { McpProvider } from "../provider.ts";
 import { callTool } from "./call-tool.ts";
 import { callCatalogue, listCatalogue } from "./catalogue.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { checkExecutor, checkServerOptions } from "./check-server-options.ts";
-import { handleRequest } from "./handle-request.ts";
 import { listTools } from "./list-tools.ts";
-import type { McpPeer, McpServer } from "./mcp-server.ts";
+import type {
+  AskingIdentity,
+  ConnectOptions,
+  McpServer,
+  McpTransport,
+  ServedMcp,
+  ServerCapabilities,
+} from "./mcp-server.ts";
 import type { McpServerOptions } from "./mcp-server-options.ts";
 import { forRevision } from "./older-blocks.ts";
-import { Peer, PeerRequest } from "./peer-request.ts";
+import type { Peer } from "./peer.ts";
+import { type IncomingRequest, PeerRequest, readLogLevel } from "./peer-request.ts";
 import { PromptDirectory } from "./prompt-directory.ts";
-import { invalidParams } from "./protocol-errors.ts";
+import { invalidParams, toProtocolError } from "./protocol-errors.ts";
 import { ProviderSet } from "./provider-set.ts";
-import { RawServer } from "./raw-server.ts";
-import { readLogLevel } from "./request-envelope.ts";
 import { ResourceDirectory } from "./resource-directory.ts";
 import { ResourceSubscriptions } from "./resource-subscriptions.ts";
 import {
@@ -29,36 +41,40 @@ import {
   subscriptionAnswers,
 } from "./serve-providers.ts";
 import { type ServedTools, serveTools } from "./served-tools.ts";
+import { ServerConnection } from "./server-connection.ts";
 import { GivenResults, StoredResults } from "./stored-results.ts";
 import type { ServedExecutor } from "./tool-table.ts";
 import { WaitingCalls } from "./waiting-calls.ts";
-
-/** The SDK would otherwise build one that generates code, for every server. */
-const VALIDATOR = new CfWorkerJsonSchemaValidator();
+import { writeAnswer } from "./write-answer.ts";
 
 /** Makes the operations of an executor ready to be served to MCP clients, with resources and prompts beside them. */
 export function toMcpServer(executor: ServedExecutor, options: McpServerOptions = {}): McpServer {
   checkExecutor(executor);
   checkServerOptions(options);
-  return new SharedServer(executor, options);
+  return new OperationServer(executor, options);
 }
 
-/** All that the servers of the SDK share, one of which is made for each peer. */
-class SharedServer implements McpServer {
+/** Answers requests of any peer, over any channel. */
+class OperationServer implements ServedMcp {
+  readonly info: Readonly<Record<string, unknown>>;
+  readonly capabilities: ServerCapabilities;
   readonly #options: McpServerOptions;
   readonly #tools: ServedTools;
   readonly #waiting: WaitingCalls;
   readonly #feed: ChangeFeed;
   readonly #subscriptions: ResourceSubscriptions;
-  readonly #capabilities: ServerCapabilities;
-  readonly #answers: readonly (readonly [string, Answer])[];
+  readonly #answers: ReadonlyMap<string, Answer>;
   readonly #warned = new Set<string>();
-  /** Those of peers that stay, and those that answer a request. */
-  readonly #open = new Set<Server>();
+  /** Peers that stay, and requests of those that do not. */
+  readonly #peers = new Set<Peer>();
+  readonly #requests = new Set<IncomingRequest>();
+  readonly #onClose = new Set<() => void>();
   #isClosed = false;
 
   constructor(executor: ServedExecutor, options: McpServerOptions) {
     this.#options = options;
+    const { name = "waybill", title, version = PACKAGE_VERSION } = options;
+    this.info = { name, version, ...(title !== undefined && { title }) };
     const providers = new ProviderSet(options);
     const current = (): readonly McpProvider[] => providers.current;
     const warn = (message: string, cause?: unknown): void => this.#warn(message, cause);
@@ -87,40 +103,67 @@ class SharedServer implements McpServer {
       onUpdate: (provider, uri) => this.#subscriptions.announce(provider, uri),
     });
     const served = { resources, prompts, subscriptions: this.#subscriptions, stored, given, pageSize };
-    this.#capabilities = providers.capabilities(options);
-    this.#answers = Object.entries(this.#allAnswers(served));
+    this.capabilities = providers.capabilities(options);
+    this.#answers = new Map(Object.entries(this.#allAnswers(served)));
   }
 
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  open(mcpPeer: McpPeer): Server {
-    if (this.#isClosed) throw new Error("This MCP server is closed: make another one with toMcpServer.");
-    const { name = "waybill", title, version = PACKAGE_VERSION, instructions, identity } = this.#options;
-    const info = { name, version, ...(title !== undefined && { title }) };
-    const server = new RawServer(info, {
-      capabilities: this.#capabilities,
-      jsonSchemaValidator: VALIDATOR,
-      ...(instructions !== undefined && { instructions }),
-    });
-    const peer = new Peer(server, mcpPeer, identity);
-    const { waitingMs } = this.#tools.limits;
-    for (const [method, answer] of this.#answers) {
-      handleRequest(
-        server,
-        method,
-        (params, context) =>
-          this.#running(server, answer(params, new PeerRequest(peer, context, this.#waiting, waitingMs))),
-        (cause) => this.#warn(`Answering ${method} failed unexpectedly.`, cause),
-      );
-    }
-    if (mcpPeer.stays) this.#follow(peer);
-    return server;
+  identify(asking: AskingIdentity): Identity | undefined {
+    return asking === "anonymous" ? undefined : (asking ?? this.#options.identity);
   }
 
-  onEvent(listener: Parameters<McpServer["onEvent"]>[0]): () => void {
-    return this.#feed.listen(listener);
+  async answer(peer: Peer, incoming: IncomingRequest): Promise<string> {
+    const { method, params } = incoming;
+    const answer = this.#answers.get(method);
+    if (answer === undefined || methodTraits(method)?.eras.includes(peer.era) !== true)
+      throw methodNotFound();
+    const isAlone = !this.#peers.has(peer);
+    if (isAlone) this.#requests.add(incoming);
+    try {
+      const request = new PeerRequest(peer, incoming, this.#waiting, this.#tools.limits.waitingMs);
+      const result = await answer(params, request);
+      return writeAnswer(result, { method, era: peer.era, serverInfo: this.info });
+    } catch (thrown) {
+      throw this.#toError(thrown, method);
+    } finally {
+      if (isAlone) this.#requests.delete(incoming);
+    }
+  }
+
+  onClose(listener: () => void): () => void {
+    this.#onClose.add(listener);
+    return () => void this.#onClose.delete(listener);
+  }
+
+  follow(peer: Peer): () => void {
+    if (this.#isClosed) throw new Error("This MCP server is closed: make another one with toMcpServer.");
+    this.#feed.add(peer);
+    this.#peers.add(peer);
+    return () => {
+      this.#peers.delete(peer);
+      this.#feed.remove(peer);
+      this.#subscriptions.drop(peer).catch(() => {});
+    };
+  }
+
+  async subscribe(peer: Peer, uris: readonly string[]): Promise<void> {
+    const { identity } = peer;
+    await Promise.allSettled(uris.map((uri) => this.#subscriptions.add(peer, uri, { identity })));
+  }
+
+  async connect(transport: McpTransport, { identity }: ConnectOptions = {}): Promise<void> {
+    if (this.#isClosed) throw new Error("This MCP server is closed: make another one with toMcpServer.");
+    const connection = new ServerConnection(this, {
+      identity: this.identify(identity),
+      send: (text) => void transport.send(JSON.parse(text) as never).catch(() => {}),
+      onEnd: () => void transport.close().catch(() => {}),
+    });
+    transport.onmessage = (message) => connection.receive(message);
+    transport.onclose = () => connection.close();
+    await transport.start();
   }
 
   giveUpCalls(): void {
@@ -129,39 +172,22 @@ class SharedServer implements McpServer {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await Promise.allSettled([...this.#open].map((server) => server.close()));
-    this.#open.clear();
+    for (const tell of [...this.#onClose]) tell();
+    for (const peer of [...this.#peers]) peer.end();
+    const closing = new CallError("UNAVAILABLE", "The server is closing.", { stack: false });
+    for (const request of [...this.#requests]) request.abort(closing);
     this.#waiting.close();
     this.#feed.close();
     this.#tools.table.close();
   }
 
-  /** A peer that stays hears of changes until its server closes. */
-  #follow(peer: Peer): void {
-    this.#feed.add(peer);
-    this.#open.add(peer.server);
-    peer.server.onclose = () => {
-      this.#open.delete(peer.server);
-      this.#feed.remove(peer);
-      this.#subscriptions.drop(peer).catch(() => {});
-    };
-  }
-
-  /** A server for one request is open while it answers; nobody says when one that was never used is given up. */
-  async #running<T>(server: Server, answer: T | Promise<T>): Promise<T> {
-    if (this.#open.has(server)) return await answer;
-    this.#open.add(server);
-    try {
-      return await answer;
-    } finally {
-      this.#open.delete(server);
-    }
-  }
-
   #allAnswers(served: ServedProviders): Readonly<Record<string, Answer>> {
-    const { resources, prompts, completions } = this.#capabilities;
+    const { resources, prompts, completions } = this.capabilities;
     const { catalogue = false } = this.#options;
     return {
+      initialize: (params, { peer }) => this.#initialize(peer, params),
+      "server/discover": () => ({ supportedVersions: MODERN_REVISIONS, ...this.#introduction() }),
+      ping: () => ({}),
       "tools/list": ({ cursor }, request) =>
         (catalogue ? listCatalogue : listTools)(this.#tools, request, cursor),
       "tools/call": async (params, request) =>
@@ -177,12 +203,29 @@ class SharedServer implements McpServer {
     };
   }
 
+  #initialize(peer: Peer, params: Readonly<Record<string, unknown>>): object {
+    const fault = initializeFault(params);
+    if (fault !== undefined) throw fault;
+    peer.client = params;
+    peer.revision = negotiateRevision(params["protocolVersion"]);
+    return { protocolVersion: peer.revision, serverInfo: this.info, ...this.#introduction() };
+  }
+
+  #introduction(): object {
+    const { instructions } = this.#options;
+    return { capabilities: this.capabilities, ...(instructions !== undefined && { instructions }) };
+  }
+
   async #setLevel(peer: Peer, value: unknown): Promise<object> {
     const level = readLogLevel(value);
     if (level === undefined) throw invalidParams("There is no such log level.");
     peer.level = level;
-    if (peer.stays) await this.#feed.setLevels();
+    if (this.#peers.has(peer)) await this.#feed.setLevels();
     return {};
+  }
+
+  #toError(thrown: unknown, method: string): ProtocolError {
+    return toProtocolError(thrown, (cause) => this.#warn(`Answering ${method} failed unexpectedly.`, cause));
   }
 
   #warn(message: string, cause: unknown): void {

@@ -3,13 +3,15 @@ import { CallError, toCallError } from "../../core/errors/errors.ts";
 import { asJson } from "../../core/json/as-json.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
-import { type CallToolResult, RESULT_META_KEY } from "../../core/result/call-tool-result.ts";
+import { type CallToolResult, RESULT_META_KEY, textBlock } from "../../core/result/call-tool-result.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
 import { withMissedSchema } from "../../core/result/missed-schema.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import { type OperationSchema, toOperationSchema } from "../../core/schema/any-schema.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
+import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
 import type { SchemaIssue } from "../../core/schema/schema-issue.ts";
+import type { Era } from "../protocol/revisions.ts";
 import { type CutOptions, withinInline, withStoredWire, writeWithinBudget } from "./big-result.ts";
 import { type LiftedCall, liftBytes, storeBytes, withBytes } from "./bytes-blocks.ts";
 import { outputOf } from "./describe-tool.ts";
@@ -42,7 +44,7 @@ export async function toResult(ended: EndedCall, options: ToResultOptions): Prom
   });
   const sent = isWritable(written) ? written : toFailure(unwritable());
   // An error has nothing to do with the schema of results.
-  const projected = request.project(sent, sent.isError === true ? undefined : schema);
+  const projected = project(sent, sent.isError === true ? undefined : schema, request.peer.era);
   const isWrapped = projected.structuredContent !== sent.structuredContent;
   const result = isWrapped ? withFacts(projected, { wrapsResult: true }) : projected;
   if (schema === undefined || result.isError === true || !("envelope" in call.outcome)) return result;
@@ -114,6 +116,20 @@ interface Writing {
   /** Whether the data need not match the schema when it is cut, because it does not anyway. */
   readonly isFree: boolean;
   readonly lifted: LiftedCall | undefined;
+}
+
+/**
+ * Brings a result into the form a revision wants: data that is no object is also text, and until 2025 the structured content is an
+ * object, so that anything else is a member `result` of one, as the schema of the tool says.
+ */
+function project(result: CallToolResult, schema: JsonSchemaObject | undefined, era: Era): CallToolResult {
+  const { structuredContent: data, content } = result;
+  if (data === undefined) return result;
+  const isObject = typeof data === "object" && data !== null && !Array.isArray(data);
+  const hasText = isObject || content.some(({ type }) => type === "text");
+  const shown = hasText ? result : { ...result, content: [...content, textBlock(JSON.stringify(data))] };
+  const isWrapped = era === "legacy" && (!isObject || (schema !== undefined && schema["type"] !== "object"));
+  return isWrapped ? { ...shown, structuredContent: { result: data } } : shown;
 }
 
 /** Writes a call within the budget of its operation: MCP's own results are cut once they are written, others before. */

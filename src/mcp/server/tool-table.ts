@@ -2,7 +2,8 @@ import type { Identity } from "../../core/access/identity.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { Executor } from "../../core/registry/executor.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
-import { type DescribedTool, describeTool, type Era } from "./describe-tool.ts";
+import type { Era } from "../protocol/revisions.ts";
+import { type DescribedTool, describeTool } from "./describe-tool.ts";
 import type { ToolNaming } from "./mcp-server-options.ts";
 import { assignToolNames, toHashedName, toToolName } from "./tool-name.ts";
 

@@ -1,15 +1,10 @@
 import { randomBytes } from "node:crypto";
-import {
-  type InputRequiredResult,
-  inputRequired,
-  ProtocolError,
-  ProtocolErrorCode,
-  type ServerContext,
-} from "@modelcontextprotocol/server";
 import { holdsRights, type Identity } from "../../core/access/identity.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
-import type { Exchange } from "./exchange.ts";
+import { ProtocolError, RPC_CODES } from "../protocol/messages.ts";
+import { Exchange } from "./exchange.ts";
+import type { PeerRequest } from "./peer-request.ts";
 import { SuspendableCall } from "./suspendable-call.ts";
 
 /** What a waiting call belongs to; only the same may take it up again. */
@@ -37,6 +32,13 @@ interface Parked {
   readonly binding: CallBinding;
   readonly mayGoOn: MayGoOn;
   readonly timer: NodeJS.Timeout;
+}
+
+/** The result of a call that cannot go on before its client has answered. */
+export interface InputRequiredResult {
+  readonly resultType: "input_required";
+  readonly inputRequests: Readonly<Record<string, object>>;
+  readonly requestState: string;
 }
 
 /** What a handler that may be suspended works with. */
@@ -75,21 +77,20 @@ export class WaitingCalls {
 
   /** Starts a handler or, when the request carries the answers to its questions, goes on with it where the caller still may. */
   async run<T>(
-    context: ServerContext,
+    request: PeerRequest,
     binding: CallBinding,
-    exchange: () => Exchange,
     { start, mayGoOn }: SuspendableStart<T>,
   ): Promise<T | InputRequiredResult> {
-    const state = context.mcpReq.requestState();
+    const state = request.requestState;
     if (state !== undefined) {
       const parked = await this.#take(state, binding);
       const call = parked.call as SuspendableCall<T>;
-      call.answer(context.mcpReq.inputResponses ?? {});
-      return await this.#turn(call, context, parked);
+      call.answer(request.inputResponses);
+      return await this.#turn(call, request, parked);
     }
-    const call = new SuspendableCall<T>(exchange(), context, () => this.#assertRoom(binding.owner));
+    const call = new SuspendableCall<T>(new Exchange(), request, () => this.#assertRoom(binding.owner));
     call.start(start);
-    return await this.#turn(call, context, { binding, mayGoOn });
+    return await this.#turn(call, request, { binding, mayGoOn });
   }
 
   /** Ends every call that waits. */
@@ -104,17 +105,21 @@ export class WaitingCalls {
 
   async #turn<T>(
     call: SuspendableCall<T>,
-    context: ServerContext,
+    request: PeerRequest,
     bound: Pick<Parked, "binding" | "mayGoOn">,
   ): Promise<T | InputRequiredResult> {
-    const questions = await call.turn(context);
+    const questions = await call.turn(request);
     if (questions === undefined) return await call.result;
     if (!this.#hasRoom(bound.binding.owner)) {
       // Others took the last places since the question was let through.
       call.abort(new CallError("RESOURCE_EXHAUSTED", "Too many calls are waiting for an answer."));
       return await call.result;
     }
-    return inputRequired({ inputRequests: questions as never, requestState: this.#park(call, bound) });
+    return {
+      resultType: "input_required",
+      inputRequests: questions,
+      requestState: this.#park(call, bound),
+    };
   }
 
   #park(call: SuspendableCall<unknown>, { binding, mayGoOn }: Pick<Parked, "binding" | "mayGoOn">): string {
@@ -183,7 +188,7 @@ export class WaitingCalls {
 
 /** The same words whatever is wrong, so that nobody learns which ids exist. */
 function invalidState(): ProtocolError {
-  return new ProtocolError(ProtocolErrorCode.InvalidParams, "Invalid or expired requestState", {
+  return new ProtocolError(RPC_CODES.invalidParams, "Invalid or expired requestState", {
     reason: "invalid_request_state",
   });
 }

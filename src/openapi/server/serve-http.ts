@@ -41,7 +41,7 @@ export async function serveHttp(executor: Executor, options: ServeHttpOptions = 
     {
       onRequest(message, response) {
         handler
-          .handle(new NodeRequest(message))
+          .handle(new NodeRequest(message, response))
           .then((answer) => sendAnswer(answer, message, response))
           .catch((thrown) => {
             warn("An answer could not be sent.", thrown);

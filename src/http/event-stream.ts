@@ -1,0 +1,118 @@
+import { CallError } from "../core/errors/errors.ts";
+
+/** How a stream is kept alive and bounded. */
+export interface EventStreamOptions {
+  /** Bytes that may wait to be read when more is to be sent; a reader further behind is given up. */
+  readonly maxBytes: number;
+  /** Hears once that nobody reads any more: all was sent, or the reader left or was too slow. */
+  readonly onEnd?: ((end: "sent" | "left") => void) | undefined;
+}
+
+/** The header fields of an answer that is a stream of server-sent events. */
+export const EVENT_STREAM_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+} as const;
+
+const KEEP_ALIVE_MS = 15_000;
+const KEEP_ALIVE = ": keepalive\n\n";
+
+type Step = IteratorResult<string, undefined>;
+const DONE: Step = { done: true, value: undefined };
+
+/** Server-sent events on their way to one reader: sent when they happen, and never held up by a reader that is slow. */
+export class EventStream implements AsyncIterableIterator<string, undefined> {
+  readonly #options: EventStreamOptions;
+  #waiting: string[] = [];
+  #bytes = 0;
+  #state: "open" | "ending" | "over" = "open";
+  #fault: CallError | undefined;
+  #wake: ((step: Step) => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** Called when a reader is given up because it is too slow, for whoever holds its connection. */
+  onGiveUp: (() => void) | undefined;
+
+  constructor(options: EventStreamOptions) {
+    this.#options = options;
+  }
+
+  /** Sends text, or nothing where nobody reads any more. */
+  push(text: string): void {
+    if (this.#state !== "open") return;
+    if (this.#bytes >= this.#options.maxBytes) {
+      const message = `The reader of a stream is more than ${this.#options.maxBytes} bytes behind.`;
+      this.#fault = new CallError("RESOURCE_EXHAUSTED", message, { stack: false });
+      this.#leave();
+      this.onGiveUp?.();
+      return;
+    }
+    const wake = this.#wake;
+    if (wake !== undefined) {
+      this.#rest();
+      wake({ done: false, value: text });
+      return;
+    }
+    this.#waiting.push(text);
+    this.#bytes += Buffer.byteLength(text);
+  }
+
+  /** Ends the stream once what waits has been read. */
+  end(): void {
+    if (this.#state !== "open") return;
+    this.#state = "ending";
+    const wake = this.#wake;
+    if (wake === undefined) return;
+    this.#rest();
+    this.#finish("sent");
+    wake(DONE);
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<Step> {
+    if (this.#fault !== undefined) throw this.#fault;
+    if (this.#waiting.length > 0) {
+      const value = this.#waiting.length === 1 ? (this.#waiting[0] as string) : this.#waiting.join("");
+      this.#waiting = [];
+      this.#bytes = 0;
+      return { done: false, value };
+    }
+    if (this.#state === "ending") this.#finish("sent");
+    if (this.#state === "over") return DONE;
+    return await new Promise<Step>((resolve) => {
+      this.#wake = resolve;
+      this.#timer = setTimeout(() => {
+        this.#rest();
+        resolve({ done: false, value: KEEP_ALIVE });
+      }, KEEP_ALIVE_MS);
+      this.#timer.unref();
+    });
+  }
+
+  async return(): Promise<Step> {
+    this.#leave();
+    return DONE;
+  }
+
+  #leave(): void {
+    if (this.#state === "over") return;
+    const wake = this.#wake;
+    this.#rest();
+    this.#waiting = [];
+    this.#finish("left");
+    wake?.(DONE);
+  }
+
+  #rest(): void {
+    clearTimeout(this.#timer);
+    this.#wake = undefined;
+  }
+
+  #finish(end: "sent" | "left"): void {
+    this.#state = "over";
+    this.#options.onEnd?.(end);
+  }
+}

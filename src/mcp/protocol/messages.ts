@@ -1,0 +1,173 @@
+import { isPlainObject } from "../../core/json/json-value.ts";
+
+/** What answers a request: the id it was sent under. */
+export type RequestId = string | number;
+
+/** The parameters of a request or notification; whoever uses one checks it. */
+export type Params = Readonly<Record<string, unknown>>;
+
+/** Asks for an answer. */
+export interface RpcRequest {
+  readonly jsonrpc: "2.0";
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params?: Params;
+}
+
+/** Tells something, and is not answered. */
+export interface RpcNotification {
+  readonly jsonrpc: "2.0";
+  readonly method: string;
+  readonly params?: Params;
+}
+
+/** Answers a request with what it asked for. */
+export interface RpcResult {
+  readonly jsonrpc: "2.0";
+  readonly id: RequestId;
+  readonly result: unknown;
+}
+
+/** Says why a request cannot be answered. */
+export interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** Answers a request with an error. */
+export interface RpcFailure {
+  readonly jsonrpc: "2.0";
+  /** `null` where the request could not be read. */
+  readonly id: RequestId | null;
+  readonly error: RpcError;
+}
+
+/** Any message of JSON-RPC 2.0. */
+export type RpcMessage = RpcRequest | RpcNotification | RpcResult | RpcFailure;
+
+/** The error codes of JSON-RPC and MCP that are used here. */
+export const RPC_CODES = {
+  parseError: -32_700,
+  invalidRequest: -32_600,
+  methodNotFound: -32_601,
+  invalidParams: -32_602,
+  internalError: -32_603,
+  /** Headers of an HTTP request disagree with its body. */
+  headerMismatch: -32_020,
+  /** The client did not declare what the request needs. */
+  missingCapability: -32_021,
+  /** Nobody here speaks the revision the request is written in. */
+  unsupportedVersion: -32_022,
+} as const;
+
+/** An error that is sent to the other side as it is. */
+export class ProtocolError extends Error {
+  override readonly name = "ProtocolError";
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor(code: number, message: string, data?: unknown) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+
+  toJSON(): RpcError {
+    const { code, message, data } = this;
+    return data === undefined ? { code, message } : { code, message, data };
+  }
+}
+
+/** What the other side is told of something thrown: only what was meant for it. */
+export function toRpcError(thrown: unknown): RpcError {
+  if (thrown instanceof ProtocolError) return thrown.toJSON();
+  return { code: RPC_CODES.internalError, message: "Internal error" };
+}
+
+/** Tells whether a value can be the id of a request. */
+export function isRequestId(value: unknown): value is RequestId {
+  return typeof value === "string" || Number.isSafeInteger(value);
+}
+
+/** Tells whether a message asks for an answer. */
+export function isRequest(message: RpcMessage): message is RpcRequest {
+  return "method" in message && "id" in message;
+}
+
+/** Tells whether a message is an answer. */
+export function isAnswer(message: RpcMessage): message is RpcResult | RpcFailure {
+  return !("method" in message);
+}
+
+/** Writes an answer whose result is JSON text already. */
+export function writeResult(id: RequestId, result: string): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
+}
+
+/** Writes an answer that is an error. */
+export function writeFailure(id: RequestId | null, error: RpcError): string {
+  return JSON.stringify({ jsonrpc: "2.0", id, error });
+}
+
+/** Writes a request, or a notification where there is no id. */
+export function writeCall(method: string, params: object | undefined, id?: RequestId): string {
+  return JSON.stringify({
+    jsonrpc: "2.0",
+    ...(id !== undefined && { id }),
+    method,
+    ...(params !== undefined && { params }),
+  });
+}
+
+/** The `_meta` of parameters; nothing where there is none. */
+export function metaOf(params: unknown): Params | undefined {
+  const meta = isPlainObject(params) ? params["_meta"] : undefined;
+  return isPlainObject(meta) ? meta : undefined;
+}
+
+const MEMBERS = new Set(["jsonrpc", "id", "method", "params"]);
+
+/** Takes a parsed value for a message; nothing where it is none. Members that JSON-RPC does not know make a message none. */
+export function toRpcMessage(value: unknown): RpcMessage | undefined {
+  if (!isPlainObject(value) || value["jsonrpc"] !== "2.0") return undefined;
+  const { id, method, params, error } = value;
+  if ("method" in value) {
+    if (typeof method !== "string" || ("id" in value && !isRequestId(id))) return undefined;
+    if (params !== undefined && !isPlainObject(params)) return undefined;
+    return Object.keys(value).every((key) => MEMBERS.has(key)) ? (value as unknown as RpcMessage) : undefined;
+  }
+  if ("result" in value && !("error" in value)) {
+    return isRequestId(id) && isPlainObject(value["result"]) ? (value as unknown as RpcResult) : undefined;
+  }
+  const isError =
+    isPlainObject(error) && Number.isSafeInteger(error["code"]) && typeof error["message"] === "string";
+  return isError && (id === undefined || id === null || isRequestId(id))
+    ? (value as unknown as RpcFailure)
+    : undefined;
+}
+
+/** What is wrong with a value that was meant as a request; nothing where it can be answered. */
+export function requestFault(value: object): ProtocolError | undefined {
+  const { params, method } = value as Readonly<Record<string, unknown>>;
+  if (typeof method !== "string" || !Object.keys(value).every((key) => MEMBERS.has(key))) {
+    return new ProtocolError(RPC_CODES.invalidRequest, "This is not a request of JSON-RPC 2.0.");
+  }
+  if (params !== undefined && !arePossible(params)) {
+    const message = "The params must be an object, and _meta in it what the protocol says.";
+    return new ProtocolError(RPC_CODES.invalidParams, message);
+  }
+  return undefined;
+}
+
+const RELATED_TASK = "io.modelcontextprotocol/related-task";
+
+function arePossible(params: unknown): boolean {
+  if (!isPlainObject(params)) return false;
+  const { _meta: meta } = params;
+  if (meta === undefined) return true;
+  if (!isPlainObject(meta)) return false;
+  const { progressToken: token, [RELATED_TASK]: task } = meta;
+  if (token !== undefined && !isRequestId(token)) return false;
+  return task === undefined || (isPlainObject(task) && typeof task["taskId"] === "string");
+}
