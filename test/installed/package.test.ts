@@ -88,7 +88,6 @@ describe("the packed package", () => {
     const ours = [
       "@bomb.sh",
       "@clack",
-      "@hono",
       "@modelcontextprotocol",
       "@nats-io",
       "@scalar",
@@ -97,7 +96,6 @@ describe("the packed package", () => {
       "cockatiel",
       "commander",
       "eventsource-parser",
-      "hono",
       "ipaddr.js",
       "jiti",
       "jose",
