@@ -91,7 +91,8 @@ def decode_tool_result(
 
 
 def _is_error(result: Dict[str, Any], name: str, chosen: _Reading) -> bool:
-    if result.get("isError") is True:
+    # What is neither a boolean nor null was meant to say something, and is read as an error.
+    if result.get("isError") is not None and result.get("isError") is not False:
         return True
     # Left out, the flag of a status envelope follows its status; said, it counts.
     if name == "status-envelope" and isinstance(result.get("isError"), bool):

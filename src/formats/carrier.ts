@@ -11,7 +11,7 @@ export interface Carrier {
   readonly hasContent: boolean;
   readonly hasStructured: boolean;
   readonly structured: unknown;
-  /** What `isError` says: nothing when it is absent, or not a boolean. */
+  /** What `isError` says: nothing when it is absent or `null`; what is no boolean is read as an error. */
   readonly flag: boolean | undefined;
   /** `_meta` without our residual. */
   readonly meta: Readonly<Record<string, unknown>> | undefined;
@@ -51,11 +51,17 @@ function readPart(carrier: Writable<Carrier>, key: string, part: unknown): void 
     carrier.structured = part;
     carrier.hasStructured = true;
   } else if (key === "isError" && typeof part === "boolean") carrier.flag = part;
+  else if (key === "isError" && isOddFlag(part)) carrier.flag = true;
   else if (key === "_meta" && isPlainObject(part)) Object.assign(carrier, takeResidual(part));
   else if (part !== undefined) {
     carrier.rest = carrier.rest === NOTHING ? {} : carrier.rest;
     setOwn(carrier.rest, key, part);
   }
+}
+
+/** Tells whether an `isError` is neither absent nor a boolean: whoever wrote it meant to say something. */
+export function isOddFlag(flag: unknown): boolean {
+  return flag !== undefined && flag !== null && typeof flag !== "boolean";
 }
 
 function notAToolResult(): FormatError {

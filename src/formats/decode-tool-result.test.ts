@@ -214,3 +214,16 @@ describe("ambiguity", () => {
     });
   });
 });
+
+describe("an isError that is no boolean", () => {
+  it.each(["true", "false", 1, 0, {}, []])("X-2 is read as an error, and noted: %j", (isError) => {
+    const value = { content: [{ type: "text", text: "no" }], isError };
+    const { isError: read, odd } = decodeToolResult(value as never);
+    expect([read, odd.map(({ code }) => code)]).toEqual([true, ["odd_flag"]]);
+  });
+
+  it("X-2 counts as absent where it is null", () => {
+    const value = { content: [{ type: "text", text: "fine" }], isError: null };
+    expect(decodeToolResult(value as never)).toMatchObject({ isError: false, odd: [] });
+  });
+});

@@ -3,6 +3,7 @@ import { isPlainObject } from "../core/json/json-value.ts";
 import { joinText } from "../core/result/human-text.ts";
 import { type RecoverOptions, recoverJson } from "../core/result/recover-json.ts";
 import type { FormatName, ResultError, ToolResult } from "../core/result/tool-result.ts";
+import { isOddFlag } from "./carrier.ts";
 import type { Oddity, ReadOptions } from "./codec.ts";
 import { type Candidate, type Detection, detect } from "./detect.ts";
 import { total } from "./format-error.ts";
@@ -41,8 +42,10 @@ export interface DecodedToolResult {
 export function decodeToolResult(value: unknown, options: DecodeOptions = {}): DecodedToolResult {
   return total(() => {
     const found = detect(value, options);
-    if ("candidates" in found) return ambiguous(value, found.candidates, found.odd);
-    return describe(found, options);
+    const decoded =
+      "candidates" in found ? ambiguous(value, found.candidates, found.odd) : describe(found, options);
+    const isOdd = isOddFlag((value as { readonly isError?: unknown }).isError);
+    return isOdd ? { ...decoded, odd: [...decoded.odd, ODD_FLAG] } : decoded;
   });
 }
 
@@ -55,7 +58,7 @@ function ambiguous(
 ): DecodedToolResult {
   const { isError, content } = value as { isError?: unknown; content?: unknown };
   const text = Array.isArray(content) ? joinText(forPeople(content, false)) : "";
-  return { format: "ambiguous", isError: isError === true, text, odd, candidates };
+  return { format: "ambiguous", isError: isError === true || isOddFlag(isError), text, odd, candidates };
 }
 
 /** The blocks for people: what is for the machine is not, even where it cannot be read. */
@@ -89,6 +92,11 @@ function describe(found: Found, options: DecodeOptions): DecodedToolResult {
   else if (obtained !== "envelope-block") decoded.data = data;
   return decoded;
 }
+
+const ODD_FLAG: Oddity = {
+  code: "odd_flag",
+  message: "isError is neither true nor false; it is read as an error.",
+};
 
 const SUSPECT: Oddity = {
   code: "error_as_success",

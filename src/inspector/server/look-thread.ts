@@ -67,7 +67,7 @@ export class LookThread {
   #post(ask: LookAsk): void {
     try {
       this.#worker ??= this.#start();
-      this.#expect(this.#isReady ? this.#timeoutMs : LOOK_START_MS);
+      this.#expect(this.#isReady ? this.#timeoutMs : START_MS);
       // A copy, which is then the thread's alone.
       const posted = new Uint8Array(ask.posted);
       this.#worker.postMessage({ ...ask, posted }, [posted.buffer]);
@@ -126,8 +126,12 @@ export class LookThread {
 /** In the package this code is in a chunk, or in an entry; among the sources it stands beside the script. */
 const ENTRIES = ["../workers/look-worker.js", "./workers/look-worker.js", "./look-worker.ts"];
 
+const entry = ENTRIES.map((place) => fileURLToPath(new URL(place, import.meta.url))).find(existsSync);
+
+/** Among the sources the script is compiled first, which takes long on a busy machine. */
+const START_MS = entry?.endsWith(".ts") === true ? 20 * LOOK_START_MS : LOOK_START_MS;
+
 function startWorker(memoryMb: number): Worker {
-  const entry = ENTRIES.map((place) => fileURLToPath(new URL(place, import.meta.url))).find(existsSync);
   if (entry === undefined) throw new Error("The script of the thread is missing; install Waybill anew.");
   const settings = { env: {}, resourceLimits: { maxOldGenerationSizeMb: memoryMb } };
   return entry.endsWith(".ts")
