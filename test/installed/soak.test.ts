@@ -9,5 +9,5 @@ describe.skipIf(HARDENED)("a gateway that is kept busy for a minute while its so
     const ran = await runNode([service("run-soak.js"), "--minutes", "1", "--cli", CLI]);
     expect([ran.code, ran.stdout]).toEqual([0, expect.not.stringContaining("FAULT")]);
     expect(ran.stdout).toMatch(/^\d+ calls/);
-  }, 400_000);
+  }, 900_000);
 });
