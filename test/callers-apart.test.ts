@@ -265,6 +265,22 @@ describe("a call that waits for its caller", () => {
     expect((await rpc("ann", "tools/call", again, FORMS)).error).toBeDefined();
     expect(went).toEqual([]);
   });
+
+  it.each<[string, Tokens | undefined, boolean]>([
+    ["says who may call as before", undefined, true],
+    ["knows another caller", { ...TOKENS, cid: { token: "the-token-of-cid-1" } }, false],
+    [
+      "gives its caller another scope",
+      { ...TOKENS, ann: { ...TOKENS.ann, scopes: ["read", "more"] } },
+      false,
+    ],
+  ])("X-4 goes on, or not, where a new config %s", async (_, tokens, goesOn) => {
+    const { rpc, reload, went } = await served();
+    const again = await begin(rpc);
+    await reload(tokens);
+    const { error } = await rpc("ann", "tools/call", again, FORMS);
+    expect([error === undefined, went]).toEqual(goesOn ? [true, ["ann"]] : [false, []]);
+  });
 });
 
 describe("between two callers", () => {

@@ -156,12 +156,15 @@ describe("a page of another site", () => {
     );
   });
 
-  it("RE-30 is told from the API's own pages, from what is typed and from programs", async () => {
+  it("RE-30 is told from the API's own pages, from what is typed and from programs, and may ask the probes", async () => {
     const url = await startGateway();
     for (const headers of [{}, { "sec-fetch-site": "same-origin" }, { "sec-fetch-site": "none" }]) {
       expect((await send(`${url}/api/open/read`, headers as Record<string, string>)).status).toBe(200);
     }
     expect(ran).toHaveLength(3);
+    for (const path of ["/health", "/ready"]) {
+      expect((await send(url + path, { "sec-fetch-site": "cross-site", ...blind })).status).toBe(200);
+    }
   });
 
   it("RE-30 is refused by every server, whatever it is mounted in", async () => {

@@ -135,6 +135,16 @@ describe("big results", () => {
     }
   });
 
+  it("X-4 that a program keeps itself, without saying whose they are, are read by whoever knows the address", async () => {
+    const store = createMemoryStore();
+    const server = toMcpServer(registry, { store });
+    const { uri } = await store.put({ text: "for everybody", mimeType: "text/plain" });
+    for (const identity of [{ subject: "ann" }, { subject: "bob" }, undefined]) {
+      const client = await legacyClient(server, identity && { identity });
+      expect((await client.readResource({ uri })).contents).toMatchObject([{ text: "for everybody" }]);
+    }
+  });
+
   it("RE-30 that a store does not take are failed calls", async () => {
     const store = createMemoryStore({ maxEntryCharacters: 1_000 });
     const status = createResultFormat({ format: "status-envelope", preview: { store } });

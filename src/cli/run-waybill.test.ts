@@ -93,6 +93,15 @@ describe("the command as a whole", () => {
     expect(await run(args)).toEqual({ code: 2, out: "", err });
   });
 
+  it("RE-30 takes no secret by a flag: one that is about a secret names the variable that holds it", async () => {
+    const program = createProgram(createMemoryIo(), await Promise.all(COMMANDS.map(({ load }) => load())));
+    const flags = program.commands.flatMap(({ options }) => options.map(({ flags: spelled }) => spelled));
+    const about = flags.filter((spelled) =>
+      /token|secret|passw|key|auth|bearer|header|cookie|env\b/i.test(spelled),
+    );
+    expect([...new Set(about)].sort()).toEqual(["--idempotency-key <key>", "--token-env <name>"]);
+  });
+
   it("shows nothing of an argument that a terminal acts on", async () => {
     const { err } = await run(["\u001b[31mred"]);
     expect(err).toBe('waybill: there is no command "red"; "waybill --help" lists what there is.\n');

@@ -196,7 +196,7 @@ describe("createBearerCheck", () => {
     await new Promise((resolve) => publisher.close(resolve));
   });
 
-  it("Http: asks a key server that fails once in five seconds, whatever tokens come, and then again", async () => {
+  it("Http: asks a key server that fails once in five seconds, whatever tokens come, and takes those of known keys", async () => {
     let asked = 0;
     let answer = { status: 500, body: "" };
     const publisher = createServer((_, response) => {
@@ -225,6 +225,13 @@ describe("createBearerCheck", () => {
     clock.mockReturnValue(6_001);
     expect(await statusOf(await sign(GOOD, keys.privateKey, { kid: "1" }))).toBe(200);
     expect(asked).toBe(2);
+    answer = { status: 500, body: "" };
+    clock.mockReturnValue(60_000);
+    for (let n = 0; n < 3; n++) {
+      expect(await statusOf(await made(`made-up-again-${n}`))).not.toBe(200);
+      expect(await statusOf(await sign(GOOD, keys.privateKey, { kid: "1" }))).toBe(200);
+    }
+    expect(asked).toBeLessThanOrEqual(3);
     await new Promise((resolve) => publisher.close(resolve));
   });
 

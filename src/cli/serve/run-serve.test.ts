@@ -51,6 +51,29 @@ describe("waybill serve", () => {
     await expect(fetch(`${url}/health`)).rejects.toThrow();
   });
 
+  it("RE-30 gives whoever starts it over stdio all rights that are asked for, and asks them for no token", async () => {
+    const auth = { tokens: { ann: { token: "the-token-of-ann-1" } } };
+    const folder = makeFolder({ serve: { port: 0, auth }, policies: { "shop.*": { scopes: ["staff"] } } });
+    const params = {
+      protocolVersion: "2025-06-18",
+      capabilities: {},
+      clientInfo: { name: "t", version: "1" },
+    };
+    const said = [
+      { id: 1, method: "initialize", params },
+      { method: "notifications/initialized" },
+      { id: 2, method: "tools/call", params: { name: "shop_hello", arguments: {} } },
+    ];
+    const stdin = said.map((message) => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`).join("");
+    const io = createMemoryIo({ cwd: folder, env: { WAYBILL_STATE_DIR: join(folder, "state") }, stdin });
+    expect(await runWaybill(io, ["serve", "--stdio", "--log-level", "silent"])).toBe(0);
+    const answer = io
+      .out()
+      .split("\n")
+      .find((line) => line.includes('"id":2'));
+    expect(JSON.parse(answer ?? "{}").result).toMatchObject({ content: [{ type: "text", text: "hello" }] });
+  });
+
   it("RE-30 follows changes of modules and config, and keeps the old one while a new one is broken", async () => {
     const folder = makeFolder();
     const { url, stop } = await serve(folder);

@@ -145,6 +145,22 @@ describe("what sources offer besides tools, under their policies", () => {
     });
   });
 
+  it("RE-30 logs no less to the gateway because a caller wants less, and more where one wants that", async () => {
+    const asked: string[] = [];
+    class Logging extends Elsewhere {
+      override readonly capabilities = { ...new Elsewhere("vault").capabilities, logging: true };
+      override async setLogLevel(level: string): Promise<void> {
+        asked.push(level);
+      }
+    }
+    const { as } = serve({}, {}, new Logging("vault"));
+    const client = await as(HOLDER);
+    await client.setLoggingLevel("emergency");
+    expect(asked).toEqual(["info"]);
+    await client.setLoggingLevel("debug");
+    expect(asked).toEqual(["info", "debug"]);
+  });
+
   it("RE-30 tells of every read and every prompt once, without what they hold", async () => {
     const { as, records } = serve({ scopes: ["vault:read"] });
     const client = await as(HOLDER);

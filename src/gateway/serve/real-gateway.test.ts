@@ -1,8 +1,12 @@
+import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { query } from "../../../test/make-operation.ts";
 import { loadedConfig } from "../../../test/served-gateway.ts";
 import { toolError } from "../../core/envelope/envelope.ts";
 import { defineOperation } from "../../core/operation/operation.ts";
+import { OperationRegistry } from "../../core/registry/registry.ts";
+import { serveMcpHttp, toMcpServer } from "../../mcp/index.ts";
+import { serveHttp } from "../../openapi/server/serve-http.ts";
 import { createGateway } from "../gateway.ts";
 import type { CallRecord } from "./observe/call-record.ts";
 import { Metrics } from "./observe/metrics.ts";
@@ -113,6 +117,73 @@ describe("a gateway made from a config", () => {
     } finally {
       await server.close({ timeoutMs: 0 });
       await gateway.close();
+    }
+  });
+
+  it("X-4 shows the token of a caller to no server behind it, and to no handler", async () => {
+    const TOKEN = "the-token-of-ann-1";
+    const seen: string[] = [];
+    const authenticate = ({ headers }: { headers: { entries(): Iterable<[string, string]> } }) => {
+      seen.push(JSON.stringify([...headers.entries()]));
+      return undefined;
+    };
+    const inputSchema = { type: "object", properties: {}, additionalProperties: false } as const;
+    const behind = new OperationRegistry([query("desk.greet", () => 1, { inputSchema })]);
+    const [mcp, api] = [
+      await serveMcpHttp(toMcpServer(behind), { authenticate }),
+      await serveHttp(behind, { authenticate }),
+    ];
+    const here = query("here.see", (_, context) => void seen.push(inspect(context, { depth: 9 })), {
+      inputSchema,
+    });
+    const loaded = {
+      ...loadedConfig({
+        serve: { auth: { tokens: { ann: { token: TOKEN } } } },
+        mcpServers: { tools: { url: mcp.url } },
+        openapi: { api: { document: `${api.url}/openapi.json` } },
+      }),
+      localOperations: [here],
+    };
+    const gateway = await createGateway(loaded);
+    await gateway.ready;
+    const server = await serveGateway(gateway, loaded);
+    try {
+      seen.length = 0;
+      const operations = [...gateway.executor.operations].map(({ id }) => id);
+      expect(operations).toHaveLength(3);
+      for (const sent of [{ authorization: `Bearer ${TOKEN}` }, { "x-api-key": TOKEN }]) {
+        const post = async (path: string, body: object, more: Record<string, string> = {}) => {
+          const headers = { ...sent, cookie: `t=${TOKEN}`, "content-type": "application/json", ...more };
+          const init = { method: "POST", headers, body: JSON.stringify(body) };
+          const response = await fetch(server.url + path, init);
+          return { isFine: response.ok, told: await response.text() };
+        };
+        const rpc = async (method: string, name = "") => {
+          const params = { ...(name !== "" && { name, arguments: {} }), _meta: MODERN };
+          const { told } = await post(
+            "/mcp",
+            { jsonrpc: "2.0", id: 1, method, params },
+            {
+              ...{ accept: "application/json, text/event-stream", "mcp-protocol-version": "2026-07-28" },
+              ...{ "mcp-method": method, ...(name !== "" && { "mcp-name": name }) },
+            },
+          );
+          return JSON.parse(told).result;
+        };
+        for (const operation of operations) {
+          expect((await post("/call", { operation, input: {} })).isFine).toBe(true);
+        }
+        for (const { name } of (await rpc("tools/list")).tools) {
+          expect(await rpc("tools/call", name)).toMatchObject({ content: expect.anything() });
+        }
+      }
+      expect(seen.length).toBeGreaterThanOrEqual(12);
+      expect(seen.filter((text) => text.includes(TOKEN))).toEqual([]);
+    } finally {
+      await server.close({ timeoutMs: 0 });
+      await gateway.close();
+      await mcp.close({ timeoutMs: 0 });
+      await api.close({ timeoutMs: 0 });
     }
   });
 

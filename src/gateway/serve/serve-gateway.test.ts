@@ -270,7 +270,16 @@ describe("serveGateway", () => {
 
   it("RE-30 asks for a token everywhere but at probes and the page", async () => {
     const { server } = await start({ serve: { auth: AUTH } });
-    for (const path of ["/", "/metrics", "/api/office/greet", "/openapi.json", "/mcp", "/call", "/nothing"]) {
+    for (const path of [
+      "/",
+      "/metrics",
+      "/api/office/greet",
+      "/openapi.json",
+      "/mcp",
+      "/call",
+      "/batch",
+      "/nothing",
+    ]) {
       const response = await fetch(server.url + path);
       expect([path, response.status]).toEqual([path, 401]);
       expect(response.headers.get("www-authenticate")).toMatch(/^Bearer/);

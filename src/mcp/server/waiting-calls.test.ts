@@ -98,6 +98,27 @@ describe("WaitingCalls", () => {
     await server.close();
   });
 
+  const RIGHTS = { scopes: ["read", "more"], resources: { shop: ["a", "b"] }, tier: "pro" } as const;
+  it.each<[string, Partial<Identity>, boolean]>([
+    ["lost a scope", { scopes: ["read"] }, false],
+    ["lost a resource", { resources: { shop: ["a"] } }, false],
+    ["has a lower tier", { tier: "community" }, false],
+    ["has a higher tier", { tier: "enterprise" }, false],
+    ["has the same rights", {}, true],
+    ["has more scopes and resources", { scopes: ["read", "more", "most"], resources: { shop: "*" } }, true],
+  ])("X-4 goes on, or not, for a caller who %s since", async (_, rights, goesOn) => {
+    const { server, round } = start(8);
+    const { result } = await round({ subject: "ann", ...RIGHTS });
+    const params = { requestState: result?.requestState, inputResponses: ANSWER };
+    const again = await round({ subject: "ann", ...RIGHTS, ...rights }, params);
+    expect([again.error?.code, again.result?.content?.length]).toEqual(
+      goesOn ? [undefined, 1] : [-32_602, undefined],
+    );
+    // What has ended stays so, for whoever holds all rights again.
+    expect((await round({ subject: "ann", ...RIGHTS }, params)).error?.code).toBe(-32_602);
+    await server.close();
+  });
+
   it("X-4 goes on for the same subject of the same issuer alone", async () => {
     const { server, round } = start(8);
     const by = (iss: string): Identity => ({ subject: "ann", claims: { iss } });
