@@ -52,10 +52,11 @@ const call = async (operation: string, input: object = {}): Promise<unknown> => 
 };
 const ids = async (): Promise<string[]> => {
   const { paths } = (await (await fetch(`${served.url}/openapi.json`)).json()) as {
-    paths: Record<string, Record<string, { operationId?: string }>>;
+    paths: Record<string, Record<string, { operationId?: string; tags?: string[] }>>;
   };
   const found = Object.values(paths).flatMap((item) => Object.values(item));
-  return found.flatMap(({ operationId }) => operationId ?? []).sort();
+  const isOwn = (tags: readonly string[] = []) => tags.includes("waybill");
+  return found.flatMap(({ operationId, tags }) => (isOwn(tags) ? [] : (operationId ?? []))).sort();
 };
 
 /** Begins a call that ends when it is let; gives what it answers. */
