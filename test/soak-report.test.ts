@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { findFaults, slopeOf } from "./soak/soak-report.js";
 
 /** A soak in which everything is well but what the heap does: so many samples of it, two minutes apart. */
-function faultsOf(heapAt: (minutes: number, index: number) => number, count = 30): string[] {
+function faultsOf(heapAt: (minutes: number, index: number) => number, count = 30, resets = 0): string[] {
   const samples = Array.from({ length: count }, (_, index) => ({
     minutes: 2 * (index + 1),
     calls: index,
@@ -20,7 +20,7 @@ function faultsOf(heapAt: (minutes: number, index: number) => number, count = 30
     samples,
     kills: 1,
     end: { code: 0, left: 0, stderr: "", counted: 1, inFlight: 0 },
-    workload: { faults: [], running: 0, total: 1, outcomes: new Map(outcomes as []) } as never,
+    workload: { faults: [], running: 0, resets, total: 1_000, outcomes: new Map(outcomes as []) } as never,
   });
 }
 
@@ -40,6 +40,11 @@ describe("what a soak says of memory", () => {
     expect(growing(1.2e6)).toEqual([
       expect.stringMatching(/^objects: they grow by 1\.\d\d MB an hour, give or take 0\./),
     ]);
+  });
+
+  it("RE-30 lets one call in a thousand meet a connection that is just being closed", () => {
+    expect(faultsOf(() => 38e6, 30, 1)).toEqual([]);
+    expect(faultsOf(() => 38e6, 30, 2)).toEqual(["2 of 1000 calls lost their connection"]);
   });
 
   it("RE-30 says when it cannot tell", () => {
