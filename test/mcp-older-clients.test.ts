@@ -1,9 +1,11 @@
+import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
 import { InMemoryTransport } from "@modelcontextprotocol/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { createMemoryStore } from "../src/formats/index.ts";
 import { mcpEnvelope, OperationRegistry, result, Type } from "../src/index.ts";
 import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
 import { query } from "./make-operation.ts";
+import { HARDENED } from "./run-node.ts";
 
 /** What the clients of all SDKs share. */
 interface OldClient {
@@ -74,7 +76,9 @@ function serve() {
 
 async function connected(sdk: string): Promise<OldClient> {
   const { Client } = (await import(SDKS[sdk] as string)) as { Client: ClientClass };
-  const client = new Client({ name: "old", version: "1.0.0" }, { capabilities: {} });
+  // Where code must not be generated, the client that checks results does so with the validator of workers.
+  const checking = HARDENED ? { jsonSchemaValidator: new CfWorkerJsonSchemaValidator() } : {};
+  const client = new Client({ name: "old", version: "1.0.0" }, { capabilities: {}, ...checking });
   const [here, there] = InMemoryTransport.createLinkedPair();
   await serve().connect(there);
   await client.connect(here as never);
