@@ -7,8 +7,10 @@ const DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema";
 
 describe("toServedInput", () => {
   it("RE-32 serves a schema for objects word for word", () => {
-    const schema = { type: "object", $defs: { a: { $anchor: "a" } }, allOf: [{}] };
+    const schema = { type: "object", $defs: { a: { type: "string" } }, allOf: [{}] };
     expect(toServedInput({ $schema: DRAFT_2020, ...schema })).toEqual({ schema, wrapped: false });
+    const newer = { $schema: DRAFT_2020, ...schema, $defs: { a: { $anchor: "a" } } };
+    expect(toServedInput(newer)).toEqual({ schema: newer, wrapped: false });
   });
 
   it.each([
