@@ -55,7 +55,7 @@ describe.each(Object.entries(CLIENTS))("what other servers offer, seen by %s", (
     const client = await connect(toMcpServer(NOTHING, options));
     const { prompts } = await client.listPrompts();
     const names = prompts.map(({ name }) => name);
-    expect(names).toEqual(["greet", "one_greet", expect.stringMatching(/^two_x_greet__[a-z2-7]{13}$/)]);
+    expect(names).toEqual(["greet", "one_greet", "two_x_greet"]);
     const [, , third = ""] = names;
     const { messages } = await client.getPrompt({ name: third, arguments: { who: "Bo" } });
     expect(messages[0]?.content).toEqual({ type: "text", text: "two_x greets Bo" });

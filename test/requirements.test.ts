@@ -6,7 +6,7 @@ import { ROOT } from "./run-node.ts";
 import { isTestFile, readSourceFiles } from "./source-files.ts";
 
 /** How many requirements may still be marked pending; lowered as they are met, never raised. */
-const PENDING = 1;
+const PENDING = 0;
 
 describe("the requirements list", () => {
   const text = readFileSync(join(ROOT, "docs/requirements.md"), "utf8");

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runs } from "../../test/runs.ts";
 import { defineOperation } from "../core/operation/operation.ts";
-import { assertNamespace, looksEscaped, nameDigest, splitId, toOperationName } from "./names.ts";
+import { assertNamespace, nameDigest, splitId, toOperationName } from "./names.ts";
 
 const accepts = (name: string) =>
   defineOperation({
@@ -15,7 +15,7 @@ const accepts = (name: string) =>
   });
 
 describe("toOperationName", () => {
-  it.each(["echo", "get-sum", "a.b/c_d-e", "__proto__", "constructor", "x".repeat(200)])(
+  it.each(["echo", "get-sum", "a.b/c_d-e", "a__abcdefghijklm", "__proto__", "constructor", "x".repeat(200)])(
     "RE-22 keeps %s as it is",
     (name) => expect(toOperationName(name)).toBe(name),
   );
@@ -26,10 +26,9 @@ describe("toOperationName", () => {
     ["../../etc", /^etc__[a-z2-7]{13}$/],
     ["日本", /^tool__[a-z2-7]{13}$/],
     ["x".repeat(201), /^x{185}__[a-z2-7]{13}$/],
-    ["a__abcdefghijklm", /^a__abcdefghijklm__[a-z2-7]{13}$/],
   ])("RE-22 escapes %j readably", (name, expected) => expect(toOperationName(name)).toMatch(expected));
 
-  it("RE-22 gives any name one that core accepts, and no two names the same", () => {
+  it("RE-22 gives any name one that core accepts, and no two odd names the same", () => {
     const odd = fc.oneof(
       fc.string({ unit: "binary", maxLength: 250 }),
       fc.string({ unit: fc.constantFrom("a", "_", ".", "/", "-", " ", "\ud800", "\udc00"), maxLength: 6 }),
@@ -38,10 +37,8 @@ describe("toOperationName", () => {
     fc.assert(
       fc.property(odd, odd, (a, b) => {
         for (const name of [a, toOperationName(a)]) accepts(toOperationName(name));
-        if (a !== b) {
-          expect(toOperationName(a)).not.toBe(toOperationName(b));
-          expect(toOperationName(toOperationName(a))).not.toBe(toOperationName(b));
-        }
+        expect(toOperationName(toOperationName(a))).toBe(toOperationName(a));
+        if (a !== b) expect(toOperationName(a)).not.toBe(toOperationName(b));
       }),
       runs(500),
     );
@@ -50,11 +47,6 @@ describe("toOperationName", () => {
   it("RE-22 tells lone surrogates apart, which UTF-8 would not", () => {
     expect(nameDigest("\ud800")).not.toBe(nameDigest("\ud801"));
     expect(nameDigest("x")).toMatch(/^[a-z2-7]{13}$/);
-  });
-
-  it("RE-22 knows an escaped name", () => {
-    expect(looksEscaped(toOperationName("a b"))).toBe(true);
-    expect(looksEscaped("a__short")).toBe(false);
   });
 });
 

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 
 const NAMESPACE = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
 const PLAIN_NAME = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}$/;
-const LOOKS_ESCAPED = /__[a-z2-7]{13}$/;
 const BASE32 = "abcdefghijklmnopqrstuvwxyz234567";
 
 /** Characters of a digest. */
@@ -13,16 +12,11 @@ const READABLE_LENGTH = 200 - 2 - DIGEST_LENGTH;
 
 /**
  * Gives the name an operation has for the tool of that name: the same where an operation may be called so, else what can be read
- * of it, `__` and a digest. A name that already looks like that is escaped too, so that no two names meet.
+ * of it, `__` and a digest. A server can name one tool as another is called here; the importer then refuses the later of the two.
  */
 export function toOperationName(toolName: string): string {
-  if (PLAIN_NAME.test(toolName) && !looksEscaped(toolName)) return toolName;
+  if (PLAIN_NAME.test(toolName)) return toolName;
   return `${readablePart(toolName)}__${nameDigest(toolName)}`;
-}
-
-/** Tells whether a name ends like one that was escaped. */
-export function looksEscaped(name: string): boolean {
-  return LOOKS_ESCAPED.test(name);
 }
 
 /** Gives 13 characters of `[a-z2-7]`, 65 bits of the SHA-256 of a name; lone surrogates count as themselves. */

@@ -167,7 +167,7 @@ export class InspectorApi {
         "operation",
         ({ viewer }, query) => {
           const operation = findVisible(gateway, query.get("id") ?? "", viewer);
-          return { value: viewOfOperation(operation, gateway.sourceOf(operation.id), loaded()) };
+          return { value: viewOfOperation(operation, gateway, loaded()) };
         },
       ],
       ["call", ({ viewer }, query) => ({ value: this.#findCall(query.get("seq") ?? "", viewer) })],

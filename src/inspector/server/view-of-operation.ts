@@ -1,23 +1,25 @@
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { LoadedConfig } from "../../gateway/config/loaded-config.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
 import { operationJson } from "../../gateway/operation-json.ts";
 import { sampleInput } from "../../gateway/sample-input.ts";
 import { schemaOf } from "../../gateway/schema-of.ts";
 import { mcpSettings } from "../../gateway/serve/gateway-mcp.ts";
-import { toToolName } from "../../mcp/server/tool-name.ts";
+import { assignToolNames } from "../../mcp/server/tool-name.ts";
 import { operationPath, placeOf } from "../../openapi/server/input-place.ts";
 import type { OperationView } from "../protocol.ts";
 
 /** Where the gateway serves operations over HTTP. */
 const API_PATH = "/api";
 
-/** Tells all that is known of an operation, and how it is called from elsewhere. */
+/** Tells all that is known of an operation of a gateway, and how it is called from elsewhere. */
 export function viewOfOperation(
   operation: AnyOperation,
-  source: string | undefined,
+  gateway: Pick<Gateway, "executor" | "sourceOf">,
   loaded: LoadedConfig,
 ): OperationView {
-  const tool = toolOf(operation, loaded);
+  const source = gateway.sourceOf(operation.id);
+  const tool = toolOf(operation, gateway.executor.operations, loaded);
   const isServed = loaded.config.serve?.http !== false;
   return {
     ...(operationJson(operation, source) as unknown as OperationView),
@@ -38,8 +40,17 @@ function httpOf(operation: AnyOperation): NonNullable<OperationView["http"]> {
   return { method, path: operationPath(operation, API_PATH) };
 }
 
-function toolOf({ id }: AnyOperation, loaded: LoadedConfig): string | undefined {
+function toolOf(
+  { id }: AnyOperation,
+  operations: Iterable<AnyOperation>,
+  loaded: LoadedConfig,
+): string | undefined {
   const settings = mcpSettings(loaded);
   if (settings === undefined || settings.catalogue === true) return undefined;
-  return toToolName(id, { dots: settings.dots ?? false });
+  const served = [...operations].filter(({ visibility }) => visibility !== "internal");
+  const { byId } = assignToolNames(
+    served.map((operation) => operation.id),
+    { dots: settings.dots ?? false },
+  );
+  return byId.get(id);
 }

@@ -3,7 +3,7 @@ import type { ToolNaming } from "./mcp-server-options.ts";
 import { compareKeys, type Page, pageOf } from "./page-cursor.ts";
 import { invalidParams, quoted } from "./protocol-errors.ts";
 import { ProviderLists, type ProviderWarning } from "./provider-lists.ts";
-import { assignToolNames, toHashedName } from "./tool-name.ts";
+import { assignToolNames, nameBesides } from "./tool-name.ts";
 
 /** A prompt and who has it. */
 interface OwnedPrompt {
@@ -68,9 +68,11 @@ export class PromptDirectory {
         else foreign.set(`${provider.namespace}.${prompt.name}`, { provider, prompt });
       }
     }
-    for (const [id, name] of assignToolNames(foreign.keys(), this.#naming)) {
+    const { byId, taken } = assignToolNames(foreign.keys(), this.#naming);
+    const isTaken = new Set([...taken, ...named.keys()]);
+    for (const [id, name] of byId) {
       const owned = foreign.get(id) as OwnedPrompt;
-      named.set(named.has(name) ? toHashedName(id, this.#naming) : name, owned);
+      named.set(named.has(name) ? nameBesides(id, isTaken, this.#naming) : name, owned);
     }
     return named;
   }

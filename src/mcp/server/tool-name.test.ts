@@ -1,62 +1,113 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { assignToolNames, MAX_TOOL_NAME, toToolName } from "./tool-name.ts";
+import { runs } from "../../../test/runs.ts";
+import type { ToolNaming } from "./mcp-server-options.ts";
+import { assignToolNames, MAX_TOOL_NAME, nameBesides } from "./tool-name.ts";
 
 const part = (alphabet: string, max: number) =>
   fc.string({ unit: fc.constantFrom(...alphabet), minLength: 1, maxLength: max });
 const id = fc
-  .tuple(part("ab_-Z9", 12), part("ab_-./Z9", 80))
+  .oneof(
+    fc.tuple(part("ab_-Z9", 12), part("ab_-./Z9", 80)),
+    fc.tuple(fc.constantFrom("a", "b", "a_b"), part("ab_./", 4)),
+  )
   .map(([namespace, name]) => `${namespace}.${name}`);
+const ids = fc.uniqueArray(id, { maxLength: 30 });
+const NAMINGS: readonly ToolNaming[] = [{}, { dots: true }, { prefix: false }, { prefix: false, dots: true }];
 const VALID = { false: /^[A-Za-z0-9_-]{1,64}$/, true: /^[A-Za-z0-9_.-]{1,64}$/ };
 
-describe("toToolName", () => {
-  it("RE-30 joins namespace and name where that stays clear", () => {
-    expect(toToolName("math.add")).toBe("math_add");
-    expect(toToolName("math.add.two", { dots: true })).toBe("math.add.two");
+const namesOf = (list: readonly string[], naming?: ToolNaming) =>
+  Object.fromEntries(assignToolNames(list, naming).byId);
+
+describe("assignToolNames", () => {
+  it("X-12 RE-30 names a tool as its id, made legal", () => {
+    expect(namesOf(["math.add", "github.issues/list-for-repo", "two_words.x", "a.b.c"])).toEqual({
+      "math.add": "math_add",
+      "github.issues/list-for-repo": "github_issues_list-for-repo",
+      "two_words.x": "two_words_x",
+      "a.b.c": "a_b_c",
+    });
+    expect(namesOf(["math.add.two"], { dots: true })).toEqual({ "math.add.two": "math.add.two" });
   });
 
-  it("RE-30 keeps ids apart that would read alike", () => {
-    const names = ["a.b_c", "a_b.c", "a.b.c", "a.b/c"].map((each) => toToolName(each));
-    expect(new Set(names).size).toBe(4);
-    expect(names[0]).toBe("a_b_c");
-    expect(names[1]).toMatch(/^a_b_c__[a-z2-7]{13}$/);
+  it("X-12 RE-30 gives a digest to every id of those that would share a name, and the name to none", () => {
+    const names = namesOf(["a.b_c", "a_b.c", "a.b/c", "a.d"]);
+    expect(names["a.d"]).toBe("a_d");
+    for (const each of ["a.b_c", "a_b.c", "a.b/c"]) expect(names[each]).toMatch(/^a_b_c__[a-z2-7]{13}$/);
+    expect(new Set(Object.values(names)).size).toBe(4);
   });
 
-  it("RE-30 takes 64 characters and hashes the 65th", () => {
-    expect(toToolName(`a.${"b".repeat(62)}`)).toBe(`a_${"b".repeat(62)}`);
-    const long = toToolName(`a.${"b".repeat(63)}`);
+  it("X-12 RE-30 takes 64 characters and gives a digest to the 65th", () => {
+    expect(namesOf([`a.${"b".repeat(62)}`])).toEqual({ [`a.${"b".repeat(62)}`]: `a_${"b".repeat(62)}` });
+    const [long = ""] = Object.values(namesOf([`a.${"b".repeat(63)}`]));
     expect(long).toHaveLength(MAX_TOOL_NAME);
     expect(long).toMatch(/__[a-z2-7]{13}$/);
   });
 
-  it("RE-30 does not let a plain name pass for a hashed one", () => {
-    const hashed = toToolName("a_b.c");
-    const forged = `a.${hashed.slice(2)}`;
-    expect(toToolName(forged)).not.toBe(hashed);
+  it("X-12 RE-30 gives an id that imitates the digest of another no name the other has", () => {
+    const [long, first] = [`a.${"b".repeat(70)}`, namesOf([`a.${"b".repeat(70)}`])];
+    const taken = first[long] ?? "";
+    const forged = `a.${taken.slice(2)}`;
+    expect(namesOf([forged])[forged]).toBe(taken);
+    const both = namesOf([forged, long]);
+    expect(Object.values(both)).not.toContain(taken);
+    expect(both[forged]).not.toBe(both[long]);
   });
-});
 
-describe("assignToolNames", () => {
-  it.each([{}, { dots: true }, { prefix: false }, { prefix: false, dots: true }])(
-    "RE-30 names any ids differently and validly with %o",
+  it.each(NAMINGS)(
+    "X-12 RE-30 names any ids differently, validly and in any order alike with %o",
     (naming) => {
+      const shuffled = ids.chain((list) =>
+        fc.tuple(fc.constant(list), fc.shuffledSubarray(list, { minLength: list.length })),
+      );
       fc.assert(
-        fc.property(fc.uniqueArray(id, { maxLength: 30 }), (ids) => {
-          const names = [...assignToolNames(ids, naming).values()];
-          expect(new Set(names).size).toBe(ids.length);
-          for (const name of names) expect(name).toMatch(VALID[`${naming.dots ?? false}`]);
+        fc.property(shuffled, ([list, other]) => {
+          const names = namesOf(list, naming);
+          expect(new Set(Object.values(names)).size).toBe(list.length);
+          for (const name of Object.values(names)) expect(name).toMatch(VALID[`${naming.dots ?? false}`]);
+          expect(namesOf(other, naming)).toEqual(names);
         }),
+        runs(300),
       );
     },
   );
 
-  it("RE-30 leaves prefixes out except where names clash, then for all of them", () => {
-    const names = assignToolNames(["a.x", "b.x", "c.y"], { prefix: false });
-    expect([...names.values()]).toEqual(["a_x", "b_x", "y"]);
+  it.each(NAMINGS)("X-12 RE-30 gives an id that is added no name that another had with %o", (naming) => {
+    fc.assert(
+      fc.property(ids, id, (list, added) => {
+        const before = list.filter((each) => each !== added);
+        const had = new Set(Object.values(namesOf(before, naming)));
+        expect(had).not.toContain(namesOf([...before, added], naming)[added]);
+      }),
+      runs(500),
+    );
   });
 
-  it("RE-30 gives way where a prefixed name is another's bare one", () => {
-    const names = assignToolNames(["a.x", "b.x", "c.a_x"], { prefix: false });
-    expect(Object.fromEntries(names)).toEqual({ "a.x": "a_x", "b.x": "b_x", "c.a_x": "c_a_x" });
+  it("X-12 RE-30 leaves prefixes out except where names clash, then for all of them", () => {
+    expect(namesOf(["a.x", "b.x", "c.y"], { prefix: false })).toEqual({
+      "a.x": "a_x",
+      "b.x": "b_x",
+      "c.y": "y",
+    });
+  });
+
+  it("X-12 RE-30 gives a prefixed name that is another's bare one to neither", () => {
+    const names = namesOf(["a.x", "b.x", "c.a_x"], { prefix: false });
+    expect(names).toMatchObject({ "b.x": "b_x", "c.a_x": "c_a_x" });
+    expect(names["a.x"]).toMatch(/^a_x__[a-z2-7]{13}$/);
+  });
+});
+
+describe("nameBesides", () => {
+  it.each(NAMINGS)("RE-30 names ids outside the set differently from all others with %o", (naming) => {
+    fc.assert(
+      fc.property(ids, ids, (list, more) => {
+        const { byId, taken } = assignToolNames(list, naming);
+        const others = more.filter((each) => !byId.has(each)).map((each) => nameBesides(each, taken, naming));
+        expect(new Set([...byId.values(), ...others]).size).toBe(byId.size + others.length);
+        for (const name of others) expect(name).toMatch(VALID[`${naming.dots ?? false}`]);
+      }),
+      runs(300),
+    );
   });
 });

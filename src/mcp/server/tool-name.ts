@@ -1,78 +1,87 @@
-import { DIGEST_LENGTH, looksEscaped, nameDigest } from "../names.ts";
+import { DIGEST_LENGTH, nameDigest } from "../names.ts";
 import type { ToolNaming } from "./mcp-server-options.ts";
 
 /** The longest name of a tool that common hosts take. */
 export const MAX_TOOL_NAME = 64;
 
-const PLAIN = /^[A-Za-z0-9_-]+$/;
-const DOTTED = /^[A-Za-z0-9_.-]+$/;
+/** The names of a set of tools. */
+export interface ToolNames {
+  readonly byId: ReadonlyMap<string, string>;
+  /** The names in use, and those that nobody has because several ids would have them. */
+  readonly taken: ReadonlySet<string>;
+}
 
 /**
- * The name of the tool that stands for an operation, different for different ids: `namespace_name` (or `namespace.name`), or
- * where that would be too long, ambiguous or hold other characters, what can be read of it, `__`, and 65 bits of a hash of the id.
+ * Names the tools of a set of operations. A name is the operation's id with `_` for what a tool's name may not hold, without the namespace
+ * if `prefix` is false. An id whose name would be too long, or would be another's too, has a longer form of it or one with a digest.
+ *
+ * A name that two ids would have is given to neither, so names depend on the set alone, not on its order, and an id that joins the set
+ * never gets a name that another one had.
  */
-export function toToolName(id: string, { dots = false }: ToolNaming = {}): string {
-  const dot = id.indexOf(".");
-  const [namespace, name] = [id.slice(0, dot), id.slice(dot + 1)];
-  // Names split at their first separator, so a namespace must not hold it; it never holds a dot.
-  const isSplittable = dot > 0 && name !== "" && (dots || !namespace.includes("_"));
-  const plain = dots ? id : `${namespace}_${name}`;
-  return isSplittable && isFree(plain, dots) ? plain : hashedName(dot < 0 ? id : plain, id, dots);
-}
-
-/** The name without its namespace, for where nothing else has it; see `assignToolNames`. */
-function toBareName(id: string, { dots = false }: ToolNaming = {}): string {
-  const name = id.slice(id.indexOf(".") + 1);
-  return isFree(name, dots) ? name : hashedName(name, id, dots);
-}
-
-/** The name with a hash even where a plain one would do, for where something else has the plain one. */
-export function toHashedName(id: string, { dots = false }: ToolNaming = {}): string {
-  return hashedName(dots ? id : id.replace(".", "_"), id, dots);
-}
-
-/** Names many operations at once: without prefixes, those whose names clash keep their prefixes, all of them. */
-export function assignToolNames(ids: Iterable<string>, naming: ToolNaming = {}): Map<string, string> {
-  const names = new Map<string, string>();
-  if (naming.prefix !== false) {
-    for (const id of ids) names.set(id, toToolName(id, naming));
-    return names;
-  }
-  const owners = new Map<string, string[]>();
-  const clashing: string[] = [];
-  const take = (id: string, name: string): void => {
-    names.set(id, name);
-    const sharing = owners.get(name);
-    if (sharing === undefined) owners.set(name, [id]);
-    else {
-      sharing.push(id);
-      clashing.push(name);
+export function assignToolNames(ids: Iterable<string>, naming: ToolNaming = {}): ToolNames {
+  const claims = new Map<string, string | typeof SHARED>();
+  const forms = new Map<string, Iterator<string>>();
+  const byId = new Map<string, string>();
+  const waiting = [...ids];
+  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
+    const form = forms.get(id) ?? nameForms(id, naming);
+    forms.set(id, form);
+    const name: string = form.next().value;
+    const claimed = claims.get(name);
+    if (claimed === undefined) {
+      claims.set(name, id);
+      byId.set(id, name);
+      continue;
     }
-  };
-  for (const id of ids) take(id, toBareName(id, naming));
-  const prefixed = new Set<string>();
-  // A prefix may give one the bare name of another, which then needs its own; each moves once, so this ends.
-  for (let name = clashing.pop(); name !== undefined; name = clashing.pop()) {
-    const movers = (owners.get(name) ?? []).filter((id) => !prefixed.has(id));
-    owners.set(
-      name,
-      (owners.get(name) ?? []).filter((id) => prefixed.has(id)),
-    );
-    for (const id of movers) {
-      prefixed.add(id);
-      take(id, toToolName(id, naming));
-    }
+    claims.set(name, SHARED);
+    waiting.push(id);
+    if (claimed !== SHARED) waiting.push(claimed);
   }
-  return names;
+  return { byId, taken: new Set(claims.keys()) };
 }
 
-function isFree(name: string, dots: boolean): boolean {
-  return name.length <= MAX_TOOL_NAME && (dots ? DOTTED : PLAIN).test(name) && !looksEscaped(name);
+/** Marks a name that several ids would have. */
+const SHARED = Symbol("shared");
+
+/**
+ * Names the tool of an operation that is not in the set, because only some callers may see it. Its plain name is used only if no other id
+ * can have the same one, and if it is free in the set.
+ */
+export function nameBesides(id: string, taken: ReadonlySet<string>, naming: ToolNaming = {}): string {
+  const plain = prefixedName(id, naming);
+  const [namespace = "", name = ""] = [id.slice(0, id.indexOf(".")), id.slice(id.indexOf(".") + 1)];
+  // Read back, it splits at its first separator.
+  const isOnlyOne =
+    (naming.dots === true || !namespace.includes("_")) && plain.endsWith(name) && !HAS_DIGEST.test(name);
+  if (isOnlyOne && plain.length <= MAX_TOOL_NAME && !taken.has(plain)) return plain;
+  const forms = digestForms(plain, id);
+  let form = forms.next().value;
+  while (taken.has(form)) form = forms.next().value;
+  return form;
 }
 
-function hashedName(readable: string, id: string, dots: boolean): string {
-  const kept = readable
-    .slice(0, MAX_TOOL_NAME - DIGEST_LENGTH - 2)
-    .replace(dots ? /[^A-Za-z0-9_.-]/g : /[^A-Za-z0-9_-]/g, "_");
-  return `${kept}__${nameDigest(id)}`;
+const HAS_DIGEST = /__[a-z2-7]{13}$/;
+
+/** The names that an id may have, the plainest first, without end. */
+function* nameForms(id: string, naming: ToolNaming): Generator<string, never> {
+  const prefixed = prefixedName(id, naming);
+  const bare = naming.prefix === false ? legalName(id.slice(id.indexOf(".") + 1), naming) : prefixed;
+  if (bare.length > MAX_TOOL_NAME) return yield* digestForms(bare, id);
+  yield bare;
+  if (bare !== prefixed && prefixed.length <= MAX_TOOL_NAME) yield prefixed;
+  return yield* digestForms(prefixed, id);
+}
+
+/** A name cut to leave room for `__` and 65 bits of a hash of the id; other hashes follow for an id that imitates another's. */
+function* digestForms(name: string, id: string): Generator<string, never> {
+  const readable = name.slice(0, MAX_TOOL_NAME - DIGEST_LENGTH - 2);
+  for (let text = id; ; text += "\n") yield `${readable}__${nameDigest(text)}`;
+}
+
+function prefixedName(id: string, naming: ToolNaming): string {
+  return legalName(naming.dots === true ? id : id.replace(".", "_"), naming);
+}
+
+function legalName(name: string, { dots = false }: ToolNaming): string {
+  return name.replace(dots ? /[^A-Za-z0-9_.-]/g : /[^A-Za-z0-9_-]/g, "_");
 }

@@ -5,7 +5,7 @@ import type { ResultFormat } from "../../core/result/result-format.ts";
 import type { Era } from "../protocol/revisions.ts";
 import { type DescribedTool, describeTool } from "./describe-tool.ts";
 import type { ToolNaming } from "./mcp-server-options.ts";
-import { assignToolNames, toHashedName, toToolName } from "./tool-name.ts";
+import { assignToolNames, nameBesides, type ToolNames } from "./tool-name.ts";
 
 /** What can run operations and, where it can, show all of them. */
 export type ServedExecutor = Executor & { readonly operations?: Iterable<AnyOperation> };
@@ -27,8 +27,7 @@ interface PreparedPage {
 /** Pages whose text is kept: those of ten thousand tools, in both eras. */
 const KEPT_PAGES = 20;
 
-interface Names {
-  readonly byId: ReadonlyMap<string, string>;
+interface Names extends ToolNames {
   readonly byName: ReadonlyMap<string, string>;
 }
 
@@ -59,12 +58,8 @@ export class ToolTable {
 
   /** The name of the tool of an operation. */
   nameOf({ id }: AnyOperation): string {
-    const { byId, byName } = this.#allNames();
-    const known = byId.get(id);
-    if (known !== undefined) return known;
-    // Not everybody may see it: what everybody sees was named first, and may have its name.
-    const name = toToolName(id, this.#naming);
-    return byName.has(name) ? toHashedName(id, this.#naming) : name;
+    const names = this.#allNames();
+    return names.byId.get(id) ?? nameBesides(id, names.taken, this.#naming);
   }
 
   /** The operation behind a tool; whether this caller may call it is for the call to find out. */
@@ -118,7 +113,7 @@ export class ToolTable {
     byFormat.set(format, byEra);
     const name = this.nameOf(operation);
     const known = byEra[era];
-    // Without prefixes a name may change when another operation comes or goes.
+    // A name changes when an operation comes or goes whose name would be the same.
     if (known !== undefined && known.tool.name === name) return known;
     const tool = describeTool(operation, { name, era, format, warn: this.#warn });
     const prepared = { tool, json: undefined };
@@ -131,10 +126,10 @@ export class ToolTable {
     const operations = this.#executor.operations ?? this.#executor.list();
     const ids: string[] = [];
     for (const { id, visibility } of operations) if (visibility !== "internal") ids.push(id);
-    const byId = assignToolNames(ids, this.#naming);
+    const names = assignToolNames(ids, this.#naming);
     const byName = new Map<string, string>();
-    for (const [id, name] of byId) byName.set(name, id);
-    this.#names = { byId, byName };
+    for (const [id, name] of names.byId) byName.set(name, id);
+    this.#names = { ...names, byName };
     return this.#names;
   }
 }
