@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { decodeToolResult } from "../src/formats/decode-tool-result.ts";
 import { pairsOf, STAND_INS } from "./document-blocks.ts";
 import { natsSuite, startNats } from "./nats-server.ts";
 import { HARDENED, ROOT, runNode } from "./run-node.ts";
@@ -58,6 +59,14 @@ describe("the README", () => {
     const stdout = /^```text\n(\{.*?)^```$/ms.exec(README)?.[1];
     const ran = await runNode(["--input-type=module", "-"], { stdin: toJavaScript(EXAMPLE) });
     expect(ran).toEqual({ code: 0, stdout, stderr: "" });
+  });
+
+  it("shows a tool result before and after, as it is", () => {
+    const [before, after] = [...README.matchAll(/^```json\n(.*?)^```$/gms)].map(([, text = ""]) =>
+      JSON.parse(text),
+    );
+    const { data, isError, obtained } = decodeToolResult(before, { recoverJson: true });
+    expect(after).toMatchObject({ data, meta: { isError, waybill: { obtained } } });
   });
 
   it("starts with the two commands, the second of which is what CI runs", () => {
