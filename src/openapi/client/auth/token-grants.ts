@@ -14,6 +14,7 @@ import {
   refreshTokenGrantRequest,
   type TokenEndpointResponse,
 } from "oauth4webapi";
+import { clientSecretBasic } from "../../../http/client-secret-basic.ts";
 import { isTokenText } from "./addition.ts";
 import { readAddress } from "./credential-forms.ts";
 import type { OAuthCredential } from "./credentials.ts";
@@ -90,21 +91,12 @@ function toIssuedToken(response: TokenEndpointResponse, sent: string | undefined
   };
 }
 
-/**
- * Encodes as forms do (RFC 6749, 2.3.1). The library's own way also escapes `-`, `_` and `.`, which servers that do not decode
- * take for another name.
- */
 function clientAuthOf({ clientSecret, clientAuth }: OAuthCredential): ClientAuth {
   if (clientSecret === undefined) return None();
   if (clientAuth === "post") return ClientSecretPost(clientSecret);
   return (_server, client, _body, headers) => {
-    const pair = `${formEncode(client.client_id)}:${formEncode(clientSecret)}`;
-    headers.set("authorization", `Basic ${btoa(pair)}`);
+    headers.set("authorization", clientSecretBasic(client.client_id, clientSecret));
   };
-}
-
-function formEncode(text: string): string {
-  return new URLSearchParams([["", text]]).toString().slice(1);
 }
 
 function toIssuer(url: URL): URL {
