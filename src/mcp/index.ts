@@ -18,9 +18,14 @@ export type { McpConnectionState, McpServerFacts } from "./client/mcp-connection
 export { MCP_LIMITS, type McpLimits } from "./client/mcp-limits.ts";
 export {
   createOAuthStore,
+  type OAuthClientInformation,
+  type OAuthClientMetadata,
+  type OAuthDiscovery,
   type OAuthGrant,
+  type OAuthIssuer,
   type OAuthStore,
   type OAuthStoreOptions,
+  type OAuthTokens,
 } from "./client/oauth-store.ts";
 export {
   createFileTokenStore,

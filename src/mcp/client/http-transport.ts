@@ -8,6 +8,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { CallError } from "../../core/errors/errors.ts";
 import { boundBody } from "./bounded-body.ts";
+import { type HttpAuthorizer, SignInError } from "./http-authorizer.ts";
 import {
   checkHttpOptions,
   type Given,
@@ -17,9 +18,8 @@ import {
   toServerUrl,
   toToken,
 } from "./http-options.ts";
-import { createOAuthAuthorizer, isTooNarrow, noteRefusal, type OAuthAuthorizer } from "./oauth-authorizer.ts";
+import { createOAuthAuthorizer, isTooNarrow, noteRefusal } from "./oauth-authorizer.ts";
 import { toPlainLine } from "./plain-line.ts";
-import { TokenRefused } from "./sdk-error.ts";
 
 /** What the transport tells beyond its messages. */
 export interface HttpTransportWatcher {
@@ -158,7 +158,11 @@ function toAuthorized(
   if (auth !== undefined) {
     // What gets a token must not wait for one: it goes by the plain way.
     const authorizer = createOAuthAuthorizer(auth, { serverUrl, fetch });
-    return { fetch: withWiderTokens(fetch, serverUrl, authorizer), authProvider: authorizer };
+    const authProvider: AuthProvider = {
+      token: authorizer.token,
+      onUnauthorized: ({ response }) => authorizer.onUnauthorized(response),
+    };
+    return { fetch: withWiderTokens(fetch, serverUrl, authorizer), authProvider };
   }
   if (bearer === undefined) return { fetch };
   const onUnauthorized = async ({ response }: { readonly response: Response }) => {
@@ -180,14 +184,17 @@ async function askForToken(bearer: Given<string>): Promise<string> {
 /** Characters of what a server says of a token that are kept. */
 const REFUSAL_LENGTH = 300;
 
-async function toRefusal(response: Response): Promise<TokenRefused> {
+async function toRefusal(response: Response): Promise<SignInError> {
   const challenge = response.headers.get("www-authenticate") ?? "";
   const body = await response.text().catch(() => "");
-  return new TokenRefused(toPlainLine(`${challenge} ${body.slice(0, 2_000)}`, REFUSAL_LENGTH));
+  return new SignInError(
+    "token_refused",
+    toPlainLine(`${challenge} ${body.slice(0, 2_000)}`, REFUSAL_LENGTH),
+  );
 }
 
 /** Sends a request again that was refused for its scope alone, once there is a token with more. */
-function withWiderTokens(fetch: FetchLike, server: URL, authorizer: OAuthAuthorizer): FetchLike {
+function withWiderTokens(fetch: FetchLike, server: URL, authorizer: HttpAuthorizer): FetchLike {
   return async (to, init) => {
     let response = await fetch(to, init);
     if (!isAt(new URL(String(to)), server)) return response;

@@ -1,32 +1,15 @@
-import {
-  type AuthProvider,
-  auth,
-  computeScopeUnion,
-  extractWWWAuthenticateParams,
-  type FetchLike,
-  isStrictScopeSuperset,
-  UnauthorizedError,
-} from "@modelcontextprotocol/client";
 import { CallError } from "../../core/errors/errors.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
+import { type HttpAuthorizer, SignInError } from "./http-authorizer.ts";
 import { LOOPBACK } from "./http-options.ts";
+import type { Fetch } from "./oauth-discovery.ts";
+import { signIn } from "./oauth-flow.ts";
 import type { OAuthStore } from "./oauth-store.ts";
-
-/** Gets, renews and widens tokens for one server. */
-export interface OAuthAuthorizer extends AuthProvider {
-  /**
-   * Asks for the scopes that a refusal names beside those there are. True when the request is worth another try; false when
-   * nobody consented, or when what is missing was asked for before.
-   */
-  widen(refusal: Response): Promise<boolean>;
-  /** A request was served after its token was widened. */
-  noteServed(): void;
-}
 
 /** What the tokens are for, and how to reach whoever gives them. */
 export interface OAuthTarget {
   readonly serverUrl: URL;
-  readonly fetch: FetchLike;
+  readonly fetch: Fetch;
 }
 
 /** How often scopes are asked for that then do not help, before the server is believed to want ever more. */
@@ -48,11 +31,12 @@ export function noteRefusal(response: Response, authorization: string | null): v
 
 /** Tells whether a server refuses a token because its scope is not enough. */
 export function isTooNarrow(response: Response): boolean {
-  return response.status === 403 && extractWWWAuthenticateParams(response).error === "insufficient_scope";
+  return response.status === 403 && readChallenge(response).get("error") === "insufficient_scope";
 }
 
 /** Gets and renews tokens for one server; many requests that are refused at once share one renewal, which may be good only once. */
-export function createOAuthAuthorizer(store: OAuthStore, target: OAuthTarget): OAuthAuthorizer {
+export function createOAuthAuthorizer(store: OAuthStore, target: OAuthTarget): HttpAuthorizer {
+  const { serverUrl } = target;
   let renewal: Promise<boolean> | undefined;
   /** Scopes that were asked for beyond those of the first consent; a server need not say which it gave. */
   let widened: string | undefined;
@@ -68,30 +52,40 @@ export function createOAuthAuthorizer(store: OAuthStore, target: OAuthTarget): O
     const now = (await store.tokens())?.access_token;
     return used !== undefined && now !== undefined && used !== `Bearer ${now}`;
   };
+  const fetch: Fetch = (to, init) =>
+    fetchNamed(target.fetch, serverUrl, to, { ...init, signal: AbortSignal.timeout(ANSWER_MS) });
+  const authorize = (metadata: string | undefined, scope: string | undefined, isWider: boolean) => {
+    const named = metadata === undefined ? undefined : parseUrl(metadata);
+    const resourceMetadataUrl = named !== undefined && mayAsk(named, serverUrl) ? named : undefined;
+    return signIn(store, { serverUrl, fetch, resourceMetadataUrl, scope, isWider });
+  };
   return {
     token: async () => (await store.tokens())?.access_token,
-    onUnauthorized: async ({ response }) => {
-      if ((await isOutdated(response)) && renewal === undefined) return;
+    onUnauthorized: async (refusal) => {
+      if ((await isOutdated(refusal)) && renewal === undefined) return;
       const isAuthorized = await share(async () => {
-        // The server may have moved to another authorization server since.
-        await store.invalidateCredentials?.("discovery");
-        const outcome = await authorize(store, target, response, {});
+        const challenge = readChallenge(refusal);
+        const outcome = await authorize(challenge.get("resource_metadata"), challenge.get("scope"), false);
         if (outcome === "consented") widened = undefined;
         return outcome !== "nobody";
       });
-      if (!isAuthorized) throw new UnauthorizedError("The person has to authorize this client first.");
+      if (!isAuthorized) {
+        throw new SignInError("consent_needed", "The person has to authorize this client first.");
+      }
     },
     widen: async (refusal) => {
       const isLate = await isOutdated(refusal);
-      const has = computeScopeUnion(widened, (await store.tokens())?.scope);
+      const has = union(widened, (await store.tokens())?.scope);
       if (renewal !== undefined) return await renewal;
       if (isLate) return true;
-      const scope = computeScopeUnion(has, ownScope(store), extractWWWAuthenticateParams(refusal).scope);
-      if (scope === undefined || !isStrictScopeSuperset(scope, has) || vain >= VAIN_WIDENINGS) return false;
+      const challenge = readChallenge(refusal);
+      const scope = union(has, ownScope(store), challenge.get("scope"));
+      if (scope === has || vain >= VAIN_WIDENINGS) return false;
       return await share(async () => {
         vain += 1;
         store.widenScope?.(scope);
-        if ((await authorize(store, target, refusal, { scope, forceReauthorization: true })) === "nobody")
+        const known = (await store.discoveryState?.())?.resourceMetadataUrl;
+        if ((await authorize(challenge.get("resource_metadata") ?? known, scope, true)) === "nobody")
           return false;
         widened = scope;
         return true;
@@ -101,6 +95,36 @@ export function createOAuthAuthorizer(store: OAuthStore, target: OAuthTarget): O
       vain = 0;
     },
   };
+}
+
+/** The parameters of a `Bearer` challenge, or of one for tokens that are bound to a key; the first of a name counts. */
+function readChallenge(response: Response): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  let isMeant = false;
+  for (const part of (response.headers.get("www-authenticate") ?? "").matchAll(CHALLENGE_PART)) {
+    const [, separator = "", name = "", quoted, plain] = part;
+    const value = quoted?.replace(/\\(.)/g, "$1") ?? plain;
+    if (value === undefined) {
+      // A word between commas begins the next challenge; any other belongs to a value that somebody forgot to quote.
+      if (part.index === 0 || separator.includes(",")) isMeant = /^(?:bearer|dpop)$/i.test(name);
+    } else if (isMeant && value !== "" && !found.has(name.toLowerCase())) {
+      found.set(name.toLowerCase(), value);
+    }
+  }
+  return found;
+}
+
+/** A name alone, or with a value. */
+const CHALLENGE_PART = /([\s,]*)([^\s,="]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+)))?/g;
+
+/** Every scope once, in the order in which they first come. */
+function union(...scopes: readonly (string | undefined)[]): string {
+  return [...new Set(scopes.flatMap((scope) => scope?.match(/\S+/g) ?? []))].join(" ");
+}
+
+/** A client that stands for itself asks for its own scope every time. */
+function ownScope({ redirectUrl, clientMetadata }: OAuthStore): string | undefined {
+  return redirectUrl === undefined ? clientMetadata.scope : undefined;
 }
 
 /**
@@ -115,12 +139,7 @@ function mayAsk(target: URL, server: URL): boolean {
 }
 
 /** Sends a request to an address that a server named; redirects of what only reads are followed one by one, and looked at as well. */
-async function fetchNamed(
-  fetch: FetchLike,
-  server: URL,
-  to: string | URL,
-  init: RequestInit,
-): Promise<Response> {
+async function fetchNamed(fetch: Fetch, server: URL, to: string | URL, init: RequestInit): Promise<Response> {
   let target = new URL(String(to));
   for (let hops = 0; ; hops++) {
     if (!mayAsk(target, server)) {
@@ -136,37 +155,4 @@ async function fetchNamed(
     await response.body?.cancel().catch(() => {});
     target = next;
   }
-}
-
-/** A client that stands for itself asks for its own scope every time. */
-function ownScope({ redirectUrl, clientMetadata }: OAuthStore): string | undefined {
-  return redirectUrl === undefined ? clientMetadata.scope : undefined;
-}
-
-async function authorize(
-  store: OAuthStore,
-  { serverUrl, fetch }: OAuthTarget,
-  refusal: Response,
-  more: { readonly scope?: string; readonly forceReauthorization?: boolean },
-): Promise<"renewed" | "consented" | "nobody"> {
-  const { resourceMetadataUrl: named, scope } = extractWWWAuthenticateParams(refusal);
-  const resourceMetadataUrl = named !== undefined && mayAsk(named, serverUrl) ? named : undefined;
-  const options = {
-    serverUrl,
-    fetchFn: ((to, init) =>
-      fetchNamed(fetch, serverUrl, to, {
-        ...init,
-        signal: init?.signal ?? AbortSignal.timeout(ANSWER_MS),
-      })) satisfies FetchLike,
-    ...(resourceMetadataUrl === undefined ? {} : { resourceMetadataUrl }),
-    ...(scope === undefined ? {} : { scope }),
-    ...more,
-  };
-  if ((await auth(store, options)) === "AUTHORIZED") return "renewed";
-  const grant = store.takeGrant?.();
-  if (grant === undefined) return "nobody";
-  const { code: authorizationCode, iss } = grant;
-  const given = { ...options, authorizationCode, ...(iss === undefined ? {} : { iss }) };
-  if ((await auth(store, given)) !== "AUTHORIZED") throw new UnauthorizedError("The authorization failed.");
-  return "consented";
 }

@@ -1,14 +1,16 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import {
-  createPrivateKeyJwtAuth,
-  type OAuthClientProvider,
-  UnauthorizedError,
-} from "@modelcontextprotocol/client";
+import { importPKCS8 } from "jose";
+import { modifyAssertion, PrivateKeyJwt } from "oauth4webapi";
+import { isPlainObject } from "../../core/json/json-value.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
+import { SignInError } from "./http-authorizer.ts";
 import { LOOPBACK } from "./http-options.ts";
-import { createKeptCredentials } from "./kept-credentials.ts";
-import { createOAuthCredentials, notHome, type OAuthCredentials } from "./oauth-credentials.ts";
-import { createMemoryTokenStore, type TokenStore } from "./token-store.ts";
+import {
+  createKeptCredentials,
+  createMemoryTokenStore,
+  type KeptCredentials,
+  type TokenStore,
+} from "./token-store.ts";
 
 /** What a person's consent came back with. */
 export interface OAuthGrant {
@@ -16,12 +18,86 @@ export interface OAuthGrant {
   readonly iss?: string | undefined;
 }
 
-/** An OAuth provider of the SDK that also hands over a consent given while it waited. */
-export interface OAuthStore extends OAuthClientProvider {
-  /** The grant of the last `onAuthorize`, once. */
+/** Tokens as an authorization server gave them. */
+export interface OAuthTokens {
+  readonly access_token: string;
+  readonly token_type: string;
+  readonly refresh_token?: string | undefined;
+  /** Seconds. */
+  readonly expires_in?: number | undefined;
+  readonly scope?: string | undefined;
+  /** The authorization server that gave them. */
+  readonly issuer?: string | undefined;
+}
+
+/** What an authorization server knows a client by. */
+export interface OAuthClientInformation {
+  readonly client_id: string;
+  readonly client_secret?: string | undefined;
+  readonly token_endpoint_auth_method?: string | undefined;
+  /** The authorization server that knows it. */
+  readonly issuer?: string | undefined;
+}
+
+/** What a client says of itself when it is registered (RFC 7591). */
+export interface OAuthClientMetadata {
+  readonly redirect_uris: readonly string[];
+  readonly client_name?: string | undefined;
+  readonly grant_types?: readonly string[] | undefined;
+  readonly token_endpoint_auth_method?: string | undefined;
+  readonly application_type?: string | undefined;
+  readonly scope?: string | undefined;
+}
+
+/** The authorization server that credentials belong to. */
+export interface OAuthIssuer {
+  readonly issuer: string;
+}
+
+/** What signing in keeps and asks for; `createOAuthStore` makes one. */
+export interface OAuthStore {
+  /** Without it the client stands for itself. */
+  readonly redirectUrl: string | URL | undefined;
+  readonly clientMetadataUrl?: string | undefined;
+  readonly clientMetadata: OAuthClientMetadata;
+  state?(): string | Promise<string>;
+  clientInformation(
+    at?: OAuthIssuer,
+  ): OAuthClientInformation | undefined | Promise<OAuthClientInformation | undefined>;
+  /** Without it no client is registered. */
+  saveClientInformation?(client: OAuthClientInformation, at?: OAuthIssuer): void | Promise<void>;
+  /** The tokens of an authorization server, by default those in use. */
+  tokens(at?: OAuthIssuer): OAuthTokens | undefined | Promise<OAuthTokens | undefined>;
+  saveTokens(tokens: OAuthTokens, at?: OAuthIssuer): void | Promise<void>;
+  /** Where the metadata of the server was found that needs tokens. */
+  discoveryState?(): OAuthDiscovery | undefined | Promise<OAuthDiscovery | undefined>;
+  saveDiscoveryState?(discovery: OAuthDiscovery): void | Promise<void>;
+  /** Forgets what an authorization server no longer takes, by default of all of them. */
+  invalidateCredentials?(
+    what: "all" | "client" | "tokens" | "discovery",
+    at?: OAuthIssuer,
+  ): void | Promise<void>;
+  /** Sends the person to an address. */
+  redirectToAuthorization(url: URL): void | Promise<void>;
+  /** The grant of the last `redirectToAuthorization`, once. */
   takeGrant?(): OAuthGrant | undefined;
+  /** The grant of a client that stands for itself. */
+  prepareTokenRequest?(scope?: string): URLSearchParams | undefined | Promise<URLSearchParams | undefined>;
   /** A client that stands for itself asks for this scope from now on: less was not enough. */
   widenScope?(scope: string): void;
+  /** Proves who the client is, in place of its secret. */
+  addClientAuthentication?(
+    headers: Headers,
+    params: URLSearchParams,
+    url: string | URL,
+    server?: OAuthIssuer,
+  ): void | Promise<void>;
+}
+
+/** Where a server's tokens were had. */
+export interface OAuthDiscovery {
+  readonly authorizationServerUrl: string;
+  readonly resourceMetadataUrl?: string | undefined;
 }
 
 /** Settings of `createOAuthStore`: a person who consents, or a client that stands for itself. */
@@ -53,44 +129,67 @@ export interface OAuthStoreOptions {
   readonly onAuthorize?: ((url: URL) => Promise<string | URL | undefined>) | undefined;
 }
 
-/** Creates the OAuth side of a connection, with tokens that outlive it where the store does. */
+/**
+ * Creates the OAuth side of a connection, with tokens that outlive it where the store does. Clients and tokens are kept apart by
+ * authorization server; a client of one's own belongs to one of them, and is shown to no other.
+ */
 export function createOAuthStore(options: OAuthStoreOptions): OAuthStore {
   checkOptions(options);
-  const { redirectUrl, clientMetadataUrl } = options;
+  const { redirectUrl, clientMetadataUrl, clientId, clientSecret, privateKey } = options;
   const kept = createKeptCredentials(options.tokens ?? createMemoryTokenStore());
   const consent = createConsent(options.onAuthorize);
   let own = options.scope;
-  let wanted: string | undefined;
-  const credentials = createOAuthCredentials(options, kept, () => {
-    const asked = wanted;
-    wanted = undefined;
-    return asked;
-  });
   return {
     redirectUrl,
-    ...(clientMetadataUrl === undefined ? {} : { clientMetadataUrl }),
+    clientMetadataUrl,
     clientMetadata: toClientMetadata(options),
-    ...credentials.provider,
-    state: consent.state,
-    saveCodeVerifier: (verifier) => kept.set("verifier", verifier),
-    codeVerifier: async () => String(await kept.get("verifier")),
-    discoveryState: async () => (await kept.get("discovery")) as never,
-    saveDiscoveryState: (discovery) => kept.set("discovery", discovery),
-    redirectToAuthorization: async (url) => {
-      wanted = url.searchParams.get("scope") ?? "";
-      await consent.ask(url);
+    clientInformation: async (at) => {
+      if (clientId !== undefined && (await isHome(options, kept, at))) {
+        return {
+          client_id: clientId,
+          ...(clientSecret !== undefined && { client_secret: clientSecret }),
+          ...at,
+        };
+      }
+      // Nobody is there to consent to another client in its place.
+      if (redirectUrl === undefined) throw notHome();
+      return (await kept.of(at?.issuer))?.client as OAuthClientInformation | undefined;
     },
+    saveClientInformation: (client, at) => kept.keep({ issuer: at?.issuer ?? "", client: { ...client } }),
+    tokens: async (at) => (await kept.of(at?.issuer))?.tokens as OAuthTokens | undefined,
+    saveTokens: (tokens, at) => kept.keep({ issuer: at?.issuer ?? "", tokens: { ...tokens } }),
+    discoveryState: async () => (await kept.get("discovery")) as OAuthDiscovery | undefined,
+    saveDiscoveryState: (discovery) => kept.set("discovery", discovery),
+    invalidateCredentials: async (what, at) => {
+      if (what === "client" || what === "tokens") return await kept.forget([what], at?.issuer);
+      await kept.set("discovery", undefined);
+      if (what === "discovery") return;
+      await kept.forget(["client", "tokens"], undefined);
+      await kept.set("home", undefined);
+    },
+    state: consent.state,
+    redirectToAuthorization: consent.ask,
     takeGrant: consent.take,
     ...(redirectUrl === undefined && {
       prepareTokenRequest: (asked?: string) => {
-        wanted = own ?? asked ?? "";
-        return toClientCredentials(wanted);
+        const scope = own ?? asked;
+        return new URLSearchParams({ grant_type: "client_credentials", ...(scope && { scope }) });
       },
       widenScope: (scope: string) => {
         own = scope;
       },
     }),
-    ...toClientAuthentication(options, credentials),
+    ...(privateKey !== undefined && {
+      addClientAuthentication: async (
+        headers: Headers,
+        params: URLSearchParams,
+        url: string | URL,
+        at?: OAuthIssuer,
+      ) => {
+        if (!(await isHome(options, kept, at))) throw notHome();
+        await proveByKey(options, { headers, params, issuer: at?.issuer ?? String(url) });
+      },
+    }),
   };
 }
 
@@ -127,7 +226,8 @@ function createConsent(onAuthorize: OAuthStoreOptions["onAuthorize"]) {
     ask: async (url: URL): Promise<void> => {
       grant = undefined;
       if (!isWebAddress(url)) {
-        throw new UnauthorizedError(
+        throw new SignInError(
+          "unsafe",
           "The authorization server names an address that is neither https nor on this machine.",
         );
       }
@@ -147,13 +247,14 @@ function isWebAddress({ protocol, hostname, username }: URL): boolean {
   return username === "" && (protocol === "https:" || (protocol === "http:" && LOOPBACK.test(hostname)));
 }
 
-function toClientMetadata(options: OAuthStoreOptions) {
+function toClientMetadata(options: OAuthStoreOptions): OAuthClientMetadata {
   const { redirectUrl, clientName, scope } = options;
   return {
     client_name: clientName ?? "Waybill",
     redirect_uris: redirectUrl === undefined ? [] : [redirectUrl],
     grant_types: redirectUrl === undefined ? ["client_credentials"] : ["authorization_code", "refresh_token"],
     token_endpoint_auth_method: toAuthMethod(options),
+    application_type: isNative(redirectUrl) ? "native" : "web",
     ...(scope === undefined ? {} : { scope }),
   };
 }
@@ -163,25 +264,51 @@ function toAuthMethod({ clientSecret, privateKey }: OAuthStoreOptions): string {
   return clientSecret === undefined ? "none" : "client_secret_basic";
 }
 
-function toClientCredentials(scope: string): URLSearchParams {
-  const params = new URLSearchParams({ grant_type: "client_credentials" });
-  if (scope !== "") params.set("scope", scope);
-  return params;
+/** A program on the person's own machine is sent back to by a loopback address or a scheme of its own (RFC 8252). */
+function isNative(redirectUrl: string | undefined): boolean {
+  const url = redirectUrl === undefined ? undefined : parseUrl(redirectUrl);
+  if (url === undefined) return false;
+  return !/^https?:$/.test(url.protocol) || LOOPBACK.test(url.hostname);
 }
 
-function toClientAuthentication(
-  options: OAuthStoreOptions,
-  credentials: OAuthCredentials,
-): Pick<OAuthClientProvider, "addClientAuthentication"> {
-  const { clientId, privateKey, signingAlgorithm: alg = "ES256" } = options;
-  if (clientId === undefined || privateKey === undefined) return {};
-  const prove = createPrivateKeyJwtAuth({ issuer: clientId, subject: clientId, privateKey, alg });
-  return {
-    addClientAuthentication: async (headers, params, url, metadata) => {
-      if (!(await credentials.isHome(metadata?.issuer))) throw notHome();
-      await prove(headers, params, url, metadata);
+/** Seconds for which a signed proof is good, for clocks that do not agree. */
+const PROOF_SECONDS = 300;
+
+async function proveByKey(
+  { clientId = "", privateKey = "", signingAlgorithm = "ES256" }: OAuthStoreOptions,
+  to: { readonly headers: Headers; readonly params: URLSearchParams; readonly issuer: string },
+): Promise<void> {
+  const key = await importPKCS8(privateKey, signingAlgorithm);
+  const prove = PrivateKeyJwt(key, {
+    [modifyAssertion]: (_header, payload) => {
+      // Where the other clock is behind, what is not good yet would be refused.
+      delete payload["nbf"];
+      payload["exp"] = Number(payload["iat"]) + PROOF_SECONDS;
     },
-  };
+  });
+  await prove({ issuer: to.issuer }, { client_id: clientId }, to.params, to.headers);
+}
+
+function notHome(): SignInError {
+  return new SignInError("wrong_issuer", "The clientId belongs to another authorization server.");
+}
+
+/** The first that a client is shown to is its own, where nobody says which. */
+async function isHome(
+  { issuer, clientId }: OAuthStoreOptions,
+  kept: KeptCredentials,
+  at: OAuthIssuer | undefined,
+): Promise<boolean> {
+  const known = await kept.get("home");
+  const met = isPlainObject(known) && known["clientId"] === clientId ? known["issuer"] : undefined;
+  const home = issuer ?? met;
+  if (home !== undefined) return withoutSlash(home) === withoutSlash(at?.issuer);
+  if (at !== undefined) await kept.set("home", { clientId, issuer: at.issuer });
+  return true;
+}
+
+function withoutSlash(issuer: unknown): string {
+  return String(issuer).replace(/\/$/, "");
 }
 
 /** Reads the address a person came back on; one with another state was not asked for by this client. */
@@ -189,9 +316,12 @@ function readGrant(back: string, state: string | undefined): OAuthGrant {
   const params = new URL(back, "http://localhost").searchParams;
   const code = params.get("code");
   if (!isSame(params.get("state") ?? "", state ?? "")) {
-    throw new UnauthorizedError("The authorization came back with another state than it was asked with.");
+    throw new SignInError(
+      "consent_needed",
+      "The authorization came back with another state than it was asked with.",
+    );
   }
-  if (code === null) throw new UnauthorizedError("The authorization came back without a code.");
+  if (code === null) throw new SignInError("consent_needed", "The authorization came back without a code.");
   return { code, iss: params.get("iss") ?? undefined };
 }
 

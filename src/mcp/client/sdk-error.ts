@@ -1,7 +1,5 @@
 import {
   InsufficientScopeError,
-  OAuthClientFlowError,
-  OAuthError,
   ProtocolError,
   SdkError,
   SdkErrorCode,
@@ -13,6 +11,7 @@ import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { wordsIn } from "../../core/errors/source-words.ts";
 import { parseJsonTextOrNone } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { SignInError } from "./http-authorizer.ts";
 import { type AskedOfServer, codeOfStatus, fromRpcError, toRpcError } from "./rpc-error.ts";
 
 /** Turns what the SDK or its transport threw into a `CallError` that names the method and the server. */
@@ -37,9 +36,6 @@ export function isSessionGone(error: unknown): boolean {
   return error.status === 400 && /\bsession\b/i.test(text.slice(0, 2_000));
 }
 
-/** The server does not take the token it was sent; the message is what it said of it, cleaned. */
-export class TokenRefused extends UnauthorizedError {}
-
 /** What our own side threw may come wrapped. */
 function callErrorIn(error: unknown): CallError | undefined {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
@@ -62,16 +58,9 @@ const AUTHENTICATE: Described = {
 function describe(error: unknown): Described {
   if (error instanceof InsufficientScopeError)
     return { code: "ACCESS_DENIED", what: "the token's scope is not enough" };
-  if (error instanceof TokenRefused)
-    return { code: "UNAUTHENTICATED", what: "it refused the token; it may be wrong or expired" };
+  if (error instanceof SignInError) return describeSignIn(error);
   if (error instanceof SdkHttpError) return describeStatus(error.status);
-  if (
-    error instanceof UnauthorizedError ||
-    error instanceof OAuthError ||
-    error instanceof OAuthClientFlowError
-  ) {
-    return AUTHENTICATE;
-  }
+  if (error instanceof UnauthorizedError) return AUTHENTICATE;
   if (error instanceof SdkError) return describeSdk(error);
   if (error instanceof SyntaxError || isNamed(error, "ZodError")) {
     return { code: "EXECUTION_ERROR", what: "its answer is no JSON-RPC message" };
@@ -80,6 +69,12 @@ function describe(error: unknown): Described {
     return { code: "VALIDATION_ERROR", what: "the params cannot be written as JSON" };
   }
   return { code: "UNAVAILABLE", what: reasonOf(error) };
+}
+
+function describeSignIn({ reason }: SignInError): Described {
+  if (reason === "token_refused")
+    return { code: "UNAUTHENTICATED", what: "it refused the token; it may be wrong or expired" };
+  return reason === "unavailable" ? { code: "UNAVAILABLE", what: "the connection failed" } : AUTHENTICATE;
 }
 
 /** What to look at first, by HTTP status. */
@@ -144,7 +139,7 @@ function rpcErrorIn(error: unknown): ReturnType<typeof toRpcError> | undefined {
 
 /** What the server said in the body of an HTTP error. */
 function wordsOf(error: unknown): string | undefined {
-  if (error instanceof TokenRefused) return error.message;
+  if (error instanceof SignInError && error.reason === "token_refused") return error.message;
   const text = error instanceof SdkHttpError ? textOf(error) : "";
   return text === "" ? undefined : wordsIn(parseJsonTextOrNone(text) ?? text);
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createKeptCredentials } from "./kept-credentials.ts";
-import { createMemoryTokenStore } from "./token-store.ts";
+import { createKeptCredentials, createMemoryTokenStore } from "./token-store.ts";
 
 const tokens = (name: string) => ({ access_token: name });
 
@@ -49,16 +48,12 @@ describe("credentials of authorization servers", () => {
     }
   });
 
-  it("Mcp: stand beside fields of the flow, which are dropped alone", async () => {
+  it("Mcp: stand beside fields that belong to none of them", async () => {
     const kept = createKeptCredentials(createMemoryTokenStore());
-    await Promise.all([
-      kept.set("verifier", "v"),
-      kept.set("discovery", { d: 1 }),
-      kept.keep({ issuer: "a" }),
-    ]);
-    await kept.drop(["discovery"]);
+    await Promise.all([kept.set("home", "h"), kept.set("discovery", { d: 1 }), kept.keep({ issuer: "a" })]);
+    await kept.set("discovery", undefined);
     expect(await kept.get("discovery")).toBeUndefined();
-    expect(await kept.get("verifier")).toBe("v");
+    expect(await kept.get("home")).toBe("h");
     expect(await kept.of("a")).toEqual({ issuer: "a" });
   });
 });
