@@ -3,7 +3,7 @@ import { isPlainObject } from "../../core/json/json-value.ts";
 import type { OperationContext } from "../../core/operation/operation-context.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { toWire } from "../../core/wire/wire.ts";
-import { digestOf } from "../../openapi/server/caller-digest.ts";
+import { digestOf } from "../../http/caller-digest.ts";
 
 /** Longer texts are told apart by their hash. */
 const LONGEST_PLAIN = 100;

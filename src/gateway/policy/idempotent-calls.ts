@@ -5,8 +5,8 @@ import { LONGEST_DELAY } from "../../core/execution/deadline.ts";
 import type { HookedCall } from "../../core/execution/hooks.ts";
 import { isTurnedDown, turnDown } from "../../core/execution/turned-down.ts";
 import { decodeEnvelope } from "../../core/wire/wire.ts";
+import { digestOf } from "../../http/caller-digest.ts";
 import type { HttpAnswer } from "../../http/exchange.ts";
-import { digestOf } from "../../openapi/server/caller-digest.ts";
 import {
   type Ending,
   type IdempotencyLimits,

@@ -2,7 +2,7 @@ import { CallError } from "../../core/errors/errors.ts";
 import type { Cancellation } from "../../core/execution/cancellation.ts";
 import { monotonicNow } from "../../core/execution/deadline.ts";
 import { turnDown } from "../../core/execution/turned-down.ts";
-import { CallerShares } from "../../openapi/server/caller-shares.ts";
+import { CallerShares } from "../../core/limits/call-slots.ts";
 import { type Gate, PlaceGate, type Rate, RateGate } from "./gates.ts";
 import { Waiter, WaitList } from "./wait-list.ts";
 

@@ -1,4 +1,5 @@
 import { type CallError, isCallError } from "../../core/errors/errors.ts";
+import { CallSlots } from "../../core/limits/call-slots.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { Executor } from "../../core/registry/executor.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
@@ -8,7 +9,6 @@ import { accessRefusal } from "./access-first.ts";
 import type { Admission } from "./admission.ts";
 import { type GenericCall, readGenericCall, runBatch } from "./batch.ts";
 import { CallRunner } from "./call-runner.ts";
-import { CallSlots } from "./call-slots.ts";
 import { type HttpHandlerBounds, readHandlerBounds } from "./check-handler-options.ts";
 import { createDocsPage, pageCredentials } from "./docs-page.ts";
 import type { OpenApiDocument } from "./document/openapi-document.ts";

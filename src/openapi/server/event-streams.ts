@@ -1,10 +1,10 @@
 import type { Identity } from "../../core/access/identity.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import type { Executor, SubscribeOptions } from "../../core/registry/executor.ts";
+import { digestOf } from "../../http/caller-digest.ts";
 import type { AuthenticatedRequest, HttpAnswer } from "../../http/exchange.ts";
 import { EVENTS_TYPE } from "./accept.ts";
 import type { GenericCall } from "./batch.ts";
-import { digestOf } from "./caller-digest.ts";
 import { LiveStream, type StreamLimits } from "./live-stream.ts";
 import { noLongerLetIn } from "./no-longer-let-in.ts";
 import { requestError } from "./problem-answer.ts";

@@ -1,6 +1,6 @@
 import { type Identity, ownerOf } from "../../core/access/identity.ts";
+import type { CallSlots } from "../../core/limits/call-slots.ts";
 import type { AuthenticatedRequest } from "../../http/exchange.ts";
-import type { CallSlots } from "./call-slots.ts";
 import { noLongerLetIn } from "./no-longer-let-in.ts";
 import { type PostedInput, readPosted } from "./read-input.ts";
 

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { Identity } from "../../core/access/identity.ts";
-import { toWire } from "../../core/wire/wire.ts";
+import type { Identity } from "../core/access/identity.ts";
+import { toWire } from "../core/wire/wire.ts";
 
 /** Claims that change with every token of the same caller. */
 const OF_ONE_TOKEN = new Set(["at_hash", "auth_time", "c_hash", "exp", "iat", "jti", "nbf", "nonce", "sid"]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ownerOf } from "../../core/access/identity.ts";
+import { ownerOf } from "../core/access/identity.ts";
 import { digestOf } from "./caller-digest.ts";
 
 const ann = { subject: "ann", scopes: ["a", "b"], tier: "pro", resources: { x: ["1"], y: "*" as const } };
