@@ -36,13 +36,13 @@ const AREAS = {
   },
   idempotency: {
     mutate: [
-      "src/gateway/policy/{idempotent-calls,call-key,shared-runs,result-cache}.ts",
-      "src/openapi/server/{idempotency,replayed-call}.ts",
+      "src/core/idempotency/*.ts",
+      "src/gateway/policy/{keyed-calls,call-key,shared-runs,result-cache}.ts",
     ],
     tests: [
       "src/gateway/policy/policies.test.ts",
-      "src/openapi/server/idempotency.test.ts",
-      "test/openapi-server-idempotency.test.ts",
+      "src/core/idempotency/*.test.ts",
+      "test/{idempotency-store,openapi-server-idempotency}.test.ts",
     ],
   },
   call: {

@@ -4,6 +4,7 @@ import { toolError } from "../src/core/envelope/envelope.ts";
 import { CallError } from "../src/core/errors/errors.ts";
 import { defineOperation } from "../src/core/operation/operation.ts";
 import { toWire } from "../src/core/wire/wire.ts";
+import { createResultFormat } from "../src/formats/index.ts";
 import { OperationRegistry } from "../src/index.ts";
 import type { HttpHandlerOptions } from "../src/openapi/server/http-handler-options.ts";
 import { type Got, type OpenApi, WAYS } from "./http-requests.ts";
@@ -22,6 +23,14 @@ let aborted = 0;
 let failures = 0;
 let keySeen: unknown;
 
+interface Asked {
+  readonly wait?: boolean;
+  readonly fail?: string;
+  readonly no?: boolean;
+  readonly bytes?: boolean;
+  readonly date?: boolean;
+}
+
 const make = defineOperation({
   namespace: "change",
   name: "make",
@@ -34,12 +43,19 @@ const make = defineOperation({
       aborted += 1;
     });
     keySeen = metadata["idempotencyKey"];
-    const { wait, fail, no } = (input ?? {}) as { wait?: boolean; fail?: string; no?: boolean };
+    const { wait, fail, no, bytes, date } = (input ?? {}) as Asked;
     if (wait === true) await new Promise<void>((resolve) => waiting.push(resolve));
     if (fail !== undefined && failures-- > 0) throw new CallError(fail, "It failed.");
-    return no === true ? toolError("no", { code: "NO" }) : { runs };
+    if (no === true) return toolError("no", { code: "NO" });
+    if (bytes === true) return new Uint8Array([0, 255, runs]);
+    return date === true ? { at: new Date(runs), many: 2n ** 64n } : { runs };
   },
 });
+
+const ALL_FORMATS = (["tool-envelope", "tiered-envelope", "status-envelope"] as const).map((name) =>
+  createResultFormat(name),
+);
+const FORMAT_TYPES = ALL_FORMATS.map(({ name }) => `application/vnd.waybill.${name}+json`);
 
 const closed = query("closed.one", () => ++runs, { access: { scopes: { allOf: ["admin"] } } });
 
@@ -269,6 +285,25 @@ describe.each(WAYS)("idempotency keys over %s", (_, openWay) => {
       { "content-type": "application/vnd.waybill.data+json" },
     ];
     for (const headers of forms) expect((await echo("k", headers)).status).toBe(422);
+  });
+
+  it("RE-30 repeats the same status, headers and body, in every form", async () => {
+    // Formats write down when an error was told, which is now.
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const api = await start({ formats: ALL_FORMATS });
+    const bodies = [{ a: 1 }, { no: true }, { fail: "CONFLICT" }, { bytes: true }, { date: true }];
+    const forms = ["application/json", "application/vnd.waybill.envelope+json", ...FORMAT_TYPES];
+    for (const [n, accept] of forms.entries()) {
+      for (const [m, body] of bodies.entries()) {
+        failures = 1;
+        const send = () => post(api, body, `k-${n}-${m}`, { accept });
+        const [first, again] = [await send(), await send()];
+        const { "x-request-id": _, traceparent: __, date: ___, ...headers } = first.headers;
+        expect(again).toMatchObject({ status: first.status, headers, text: first.text });
+        expect(again.headers["idempotency-replayed"]).toBe("true");
+      }
+    }
+    expect(runs).toBe(bodies.length * forms.length);
   });
 
   it("RE-29 repeats an answer only to whoever has the same rights", async () => {

@@ -10,7 +10,7 @@ import type { Telemetry } from "../../gateway/serve/observe/telemetry.ts";
 import type { GatewayBus } from "../../gateway/serve/serve-bus.ts";
 import type { GatewayServer } from "../../gateway/serve/serve-gateway.ts";
 import type { GatewayStdio } from "../../gateway/serve/serve-gateway-stdio.ts";
-import type { ReplayedCall } from "../../openapi/server/replayed-call.ts";
+import type { ReplayedCall } from "../../openapi/server/http-handler-options.ts";
 import type { Io } from "../io.ts";
 import { type Owned, ownerOfAll } from "../owner-identity.ts";
 import { DEFAULT_PORT, listenError, PORTS_TRIED } from "./listen-error.ts";

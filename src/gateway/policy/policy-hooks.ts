@@ -7,11 +7,12 @@ import { Cancellation } from "../../core/execution/cancellation.ts";
 import { monotonicNow } from "../../core/execution/deadline.ts";
 import type { CallHook, HookedCall, Hooks, SubscribeHook } from "../../core/execution/hooks.ts";
 import { turnDown } from "../../core/execution/turned-down.ts";
+import { IdempotentCalls } from "../../core/idempotency/idempotent-calls.ts";
 import { CallSlots } from "../../core/limits/call-slots.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { callKey } from "./call-key.ts";
 import { takeNote } from "./call-notes.ts";
-import { IdempotentCalls, type KeyedCall, keyedCall } from "./idempotent-calls.ts";
+import { type KeyedCall, keyedCall, runKeyed } from "./keyed-calls.ts";
 import type { AppliedPolicy, PolicyBook } from "./policy-book.ts";
 import type { PolicyLimits } from "./policy-limits.ts";
 import { goOn, isRepeatable, type Next, type Run } from "./policy-run.ts";
@@ -147,14 +148,13 @@ export class PolicyHooks implements Hooks {
   /** The first call of a key goes on while anybody waits for it. */
   #executeOnce(run: Run, keyed: KeyedCall): Promise<ResponseEnvelope> {
     const { context, operation } = run.call;
-    const key = JSON.stringify([keyed.key, keyed.fingerprint]);
+    const key = JSON.stringify([keyed.owner, keyed.key, keyed.fingerprint]);
     const start = (signal: AbortSignal): Promise<ResponseEnvelope> =>
-      this.#idempotent.run(
-        keyed,
+      runKeyed(this.#idempotent, keyed, {
         signal,
-        (onStart) => this.#run({ ...run, signal, onStart }, operation as AnyOperation),
-        () => takeNote(context, { repeated: true }),
-      );
+        run: (onStart) => this.#run({ ...run, signal, onStart }, operation as AnyOperation),
+        onRepeat: () => takeNote(context, { repeated: true }),
+      });
     const { joined, result } = this.#keyedRuns.run(key, signalIfAny(context), start);
     if (!joined) return result;
     takeNote(context, { repeated: true });

@@ -71,7 +71,7 @@ export function copyOf(envelope: ResponseEnvelope): ResponseEnvelope {
 }
 
 /** Writes an envelope, or gives nothing where it cannot be read back as it is. */
-export function writtenOrNone(envelope: ResponseEnvelope): string | undefined {
+function writtenOrNone(envelope: ResponseEnvelope): string | undefined {
   try {
     return encodeEnvelope(envelope);
   } catch {

@@ -3,7 +3,7 @@ import { createMemoryStore, createResultFormat, type ResultStore } from "../../f
 import { createMcpEndpoint, type McpEndpoint } from "../../mcp/server/http-handler.ts";
 import type { McpServer } from "../../mcp/server/mcp-server.ts";
 import { createHttpHandler, type HttpHandler } from "../../openapi/server/http-handler.ts";
-import type { ReplayedCall } from "../../openapi/server/replayed-call.ts";
+import type { ReplayedCall } from "../../openapi/server/http-handler-options.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
 import type { Gateway } from "../gateway.ts";
 import { explainMissing, isSourceVisible } from "../missing-operation.ts";

@@ -1,5 +1,5 @@
 import { type HttpListener, listenHttp } from "../../http/listen.ts";
-import type { ReplayedCall } from "../../openapi/server/replayed-call.ts";
+import type { ReplayedCall } from "../../openapi/server/http-handler-options.ts";
 import { ConfigError, type LoadedConfig } from "../config/loaded-config.ts";
 import type { Gateway } from "../gateway.ts";
 import { GatewayAuth, type TokenHolders } from "./gateway-auth.ts";

@@ -1,4 +1,5 @@
 import { type CallError, isCallError } from "../../core/errors/errors.ts";
+import { readIdempotencyKey } from "../../core/idempotency/idempotent-calls.ts";
 import { CallSlots } from "../../core/limits/call-slots.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { Executor } from "../../core/registry/executor.ts";
@@ -8,12 +9,11 @@ import { createNegotiation, type Negotiation, type Representation } from "./acce
 import { accessRefusal } from "./access-first.ts";
 import type { Admission } from "./admission.ts";
 import { type GenericCall, readGenericCall, runBatch } from "./batch.ts";
-import { CallRunner } from "./call-runner.ts";
+import { CallRunner, fingerprint } from "./call-runner.ts";
 import { type HttpHandlerBounds, readHandlerBounds } from "./check-handler-options.ts";
 import { createDocsPage, pageCredentials } from "./docs-page.ts";
 import type { OpenApiDocument } from "./document/openapi-document.ts";
 import type { HttpHandlerOptions } from "./http-handler-options.ts";
-import { fingerprint, readIdempotencyKey } from "./idempotency.ts";
 import { idOfPath, type QueryParameter, readQuery } from "./input-place.ts";
 import { nothingThere } from "./nothing-there.ts";
 import { readPatience } from "./patience.ts";

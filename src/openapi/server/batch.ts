@@ -4,8 +4,7 @@ import { isPlainObject } from "../../core/json/json-value.ts";
 import { toWire } from "../../core/wire/wire.ts";
 import type { AuthenticatedRequest, HttpAnswer } from "../../http/exchange.ts";
 import type { Representation } from "./accept.ts";
-import type { CallRunner } from "./call-runner.ts";
-import { fingerprint } from "./idempotency.ts";
+import { type CallRunner, fingerprint } from "./call-runner.ts";
 import { problemAnswer, requestError } from "./problem-answer.ts";
 
 /** A call by the id of its operation. */

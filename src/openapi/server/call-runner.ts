@@ -1,7 +1,14 @@
+import { createHash } from "node:crypto";
 import { type Identity, ownerOf } from "../../core/access/identity.ts";
+import { isErrorEnvelope } from "../../core/envelope/envelope.ts";
 import { type CallError, isCallError } from "../../core/errors/errors.ts";
 import { addAbortListener, removeAbortListener } from "../../core/execution/abort-listeners.ts";
-import { isTurnedDown } from "../../core/execution/turned-down.ts";
+import {
+  IdempotentCalls,
+  type KeyEnding,
+  keyEndingOf,
+  type RepeatedCall,
+} from "../../core/idempotency/idempotent-calls.ts";
 import type { CallSlots } from "../../core/limits/call-slots.ts";
 import type { Metadata } from "../../core/operation/operation-context.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
@@ -13,11 +20,10 @@ import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer } from "../../http
 import { type Representation, representationName } from "./accept.ts";
 import { accessRefusal } from "./access-first.ts";
 import type { HttpHandlerBounds } from "./check-handler-options.ts";
-import { type Ending, IdempotentAnswers, type Ran } from "./idempotency.ts";
+import type { CallEnding, ReplayedCall } from "./http-handler-options.ts";
 import { problemAnswer, requestError } from "./problem-answer.ts";
-import { type CallEnding, endingOfCall, type ReplayedCall } from "./replayed-call.ts";
 import { type Warn, warnOfUnexpected } from "./warnings.ts";
-import { writeAnswer, writeOutcome } from "./write-answer.ts";
+import { writeAnswer } from "./write-answer.ts";
 
 /** A call somebody wants, and how the answer is to look. */
 export interface WantedCall {
@@ -53,7 +59,7 @@ export interface CallRunnerOptions {
 export class CallRunner {
   readonly #executor: Executor;
   readonly #options: CallRunnerOptions;
-  readonly #answers: IdempotentAnswers;
+  readonly #idempotent: IdempotentCalls;
   readonly #takesAnySignal: boolean;
   /** What ends the calls that go on although their client has left. */
   readonly #detached = new Set<AbortController>();
@@ -62,7 +68,7 @@ export class CallRunner {
     this.#executor = executor;
     this.#options = options;
     this.#takesAnySignal = executor instanceof OperationRegistry;
-    this.#answers = new IdempotentAnswers(options.bounds, options.isShared);
+    this.#idempotent = new IdempotentCalls(options.bounds, options.isShared);
   }
 
   /** Runs a call, or repeats what it came to before; a call that failed is an answer too. */
@@ -82,38 +88,40 @@ export class CallRunner {
     if (refusal !== undefined) {
       return problemAnswer(refusal, requestId, this.errorHeaders(refusal.httpStatus));
     }
-    const owner = ownerOf(identity);
+    const startedAt = performance.now();
     const same = [fingerprint, representationName(representation), nested, digestOf(identity)];
     const call = {
-      owner,
-      key: JSON.stringify([owner, operationId, nested, idempotencyKey]),
+      owner: ownerOf(identity),
+      key: JSON.stringify([operationId, nested, idempotencyKey]),
       fingerprint: JSON.stringify(same),
       signal: request.signal,
       patienceMs: wanted.timeoutMs,
-      onRepeat: this.#teller(wanted, operation),
     };
-    return this.#answers.run(call, () => this.#runDetached(wanted));
+    return this.#idempotent.run<HttpAnswer>(call, {
+      run: () => this.#runDetached(wanted),
+      repeat: async (repeated) => {
+        this.#tellOfReplay(wanted, { ...endingOfCall(repeated), operation, startedAt });
+        const answer = await this.#write({ operationId, operation, identity, ...repeated }, wanted);
+        return { ...answer, headers: { ...answer.headers, "idempotency-replayed": "true" } };
+      },
+    });
   }
 
   /** Tells of a call that it was not run; whoever hears of it badly changes nothing about the answer. */
-  #teller(
-    wanted: WantedCall,
-    operation: AnyOperation,
-  ): ((ended: CallEnding | undefined) => void) | undefined {
+  #tellOfReplay(
+    { input, caller, idempotencyKey }: WantedCall,
+    { startedAt, ...ended }: CallEnding & { readonly operation: AnyOperation; readonly startedAt: number },
+  ): void {
     const { onReplay, warn } = this.#options;
-    if (onReplay === undefined) return undefined;
-    const startedAt = performance.now();
-    const { input, caller, idempotencyKey } = wanted;
+    if (onReplay === undefined) return;
     const { requestId, identity } = caller;
-    return (ended = { outcome: "ok" }) => {
-      const metadata = this.metadata(caller, idempotencyKey);
-      const durationMs = performance.now() - startedAt;
-      try {
-        onReplay({ operation, input, requestId, identity, metadata, durationMs, ...ended });
-      } catch (thrown) {
-        warn("Whoever hears of repeated calls failed.", thrown);
-      }
-    };
+    const metadata = this.metadata(caller, idempotencyKey);
+    const durationMs = performance.now() - startedAt;
+    try {
+      onReplay({ input, requestId, identity, metadata, durationMs, ...ended });
+    } catch (thrown) {
+      warn("Whoever hears of repeated calls failed.", thrown);
+    }
   }
 
   /** Ends the calls whose clients may have left. */
@@ -144,17 +152,18 @@ export class CallRunner {
   }
 
   /** Runs a call to its end although its client may leave: whoever comes back with the same key is told what it came to. */
-  async #runDetached(wanted: WantedCall): Promise<Ran> {
+  async #runDetached(wanted: WantedCall): Promise<{ readonly answer: HttpAnswer; readonly end: KeyEnding }> {
     const controller = new AbortController();
     this.#detached.add(controller);
-    let ending: Ending = "passing";
-    let ended: CallEnding | undefined;
+    let ran: EndedCall | undefined;
     try {
       const answer = await this.#run(wanted, controller.signal, (call) => {
-        ending = endingOf(call);
-        ended = endingOfCall(call);
+        ran = call;
       });
-      return { answer, ending, ended };
+      return {
+        answer,
+        end: ran === undefined ? { ending: "passing" } : keyEndingOf(wanted.operationId, ran),
+      };
     } finally {
       this.#detached.delete(controller);
     }
@@ -165,7 +174,7 @@ export class CallRunner {
     signal: AbortSignal,
     onRan?: (call: EndedCall) => void,
   ): Promise<HttpAnswer> {
-    const { caller, representation, nested = false } = wanted;
+    const { caller } = wanted;
     const { slots } = this.#options;
     const owner = ownerOf(caller.identity);
     try {
@@ -180,16 +189,24 @@ export class CallRunner {
       this.#report(ran);
       const call = endedByUs(ran, signal);
       wanted.onEnd?.(call);
-      const options = { representation, nested, errorHeaders: this.errorHeaders };
-      return representation.kind === "format"
-        ? await writeAnswer(call, options)
-        : writeOutcome(call, options);
-    } catch (thrown) {
-      // The call ran; that its result cannot be written changes nothing about that.
-      if (!isCallError(thrown)) throw thrown;
-      return problemAnswer(thrown, caller.requestId);
+      const answer = this.#write(call, wanted);
+      return answer instanceof Promise ? await answer : answer;
     } finally {
       slots.giveBack(owner);
+    }
+  }
+
+  /** Writes an ended call; that its result cannot be written changes nothing about that it ran. */
+  #write(call: EndedCall, { representation, nested = false }: WantedCall): Promise<HttpAnswer> | HttpAnswer {
+    const fault = (thrown: unknown): HttpAnswer => {
+      if (!isCallError(thrown)) throw thrown;
+      return problemAnswer(thrown, call.requestId);
+    };
+    try {
+      const answer = writeAnswer(call, { representation, nested, errorHeaders: this.errorHeaders });
+      return answer instanceof Promise ? answer.catch(fault) : answer;
+    } catch (thrown) {
+      return fault(thrown);
     }
   }
 
@@ -238,14 +255,16 @@ async function withPlatformSignal<T>(signal: AbortSignal, run: (own: AbortSignal
   }
 }
 
-/** Codes of calls that a registry elsewhere may have turned down: what it says of them does not tell. */
-const MAY_NOT_HAVE_RUN = new Set(["NO_RESPONDER", "OPERATION_NOT_FOUND", "UNAUTHENTICATED"]);
+/** Says how a call ended, without what it came to. */
+function endingOfCall({ outcome }: RepeatedCall): CallEnding {
+  if ("error" in outcome) return { outcome: "call_error", code: outcome.error.code };
+  const { envelope } = outcome;
+  if (!isErrorEnvelope(envelope)) return { outcome: "ok" };
+  const { code } = envelope.meta.waybill ?? {};
+  return { outcome: "tool_error", ...(code !== undefined && { code: String(code).slice(0, 64) }) };
+}
 
-/** What a handler did before it failed is done, whatever it failed with; what the runtime turned down never ran. */
-function endingOf({ operationId, outcome }: EndedCall): Ending {
-  if ("envelope" in outcome) return "final";
-  const { error } = outcome;
-  if (error.code === "TIMEOUT" || error.code === "ABORTED") return "unknown";
-  if (error.code === "OUTPUT_INVALID") return "final";
-  return isTurnedDown(error, operationId) || MAY_NOT_HAVE_RUN.has(error.code) ? "passing" : "final";
+/** Tells one input from another, however long they are. */
+export function fingerprint(bytes: Uint8Array | string): string {
+  return createHash("sha256").update(bytes).digest("base64");
 }

@@ -1,10 +1,11 @@
 import type { Identity } from "../../core/access/identity.ts";
 import type { CallError } from "../../core/errors/errors.ts";
 import type { JsonValue } from "../../core/json/json-value.ts";
+import type { Metadata } from "../../core/operation/operation-context.ts";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import type { BearerAuth } from "../../http/bearer.ts";
 import type { ApiKeyAuth } from "./api-keys.ts";
-import type { ReplayedCall } from "./replayed-call.ts";
 
 /** Who may call. */
 export interface HttpAuthOptions {
@@ -33,11 +34,11 @@ export interface HttpHandlerLimits {
   /** How long a subscription waits for its client to come back, in milliseconds. @default 30_000 */
   readonly resumeMs?: number | undefined;
   /**
-   * Answers kept for idempotency keys, all callers together; where callers are told apart, one has a quarter of it. A new key beyond that
+   * Outcomes kept for idempotency keys, all callers together; where callers are told apart, one has a quarter of it. A new key beyond that
    * is `RESOURCE_EXHAUSTED`: none is forgotten before its time. @default 10_000
    */
   readonly idempotencyKeys?: number | undefined;
-  /** Bytes of those answers, of which one caller among others has a quarter. @default 67_108_864 */
+  /** Bytes of those outcomes as JSON, of which one caller among others has a quarter. @default 67_108_864 */
   readonly idempotencyBytes?: number | undefined;
   /** How long they are kept, in milliseconds. @default 86_400_000 */
   readonly idempotencyMs?: number | undefined;
@@ -76,6 +77,24 @@ export interface ToOpenApiOptions {
   readonly examples?: Readonly<Record<string, JsonValue>> | undefined;
   /** Hears of schemas that are refused, of which the document says nothing. @default console.warn */
   readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
+}
+
+/** How a call ended: it gave a result, ran and said no, or never ran or broke. */
+export interface CallEnding {
+  readonly outcome: "ok" | "tool_error" | "call_error";
+  /** Of an error. */
+  readonly code?: string | undefined;
+}
+
+/** A call that was not run: it repeats another one, and was answered as that one was. */
+export interface ReplayedCall extends CallEnding {
+  readonly operation: AnyOperation;
+  readonly input: unknown;
+  readonly requestId: string;
+  readonly identity: Identity | undefined;
+  readonly metadata: Metadata;
+  /** Waiting for the first one included, where that still ran. */
+  readonly durationMs: number;
 }
 
 /** How an HTTP API is reached, by whom, and within which bounds. */

@@ -30,14 +30,14 @@ const HARMLESS_TYPE =
 const WIRE = { code: "OUTPUT_INVALID", errors: false } as const;
 
 /** Writes a call that has ended as an answer; a result that cannot be written is thrown as a `CallError`. */
-export async function writeAnswer(call: EndedCall, options: WriteOptions): Promise<HttpAnswer> {
+export function writeAnswer(call: EndedCall, options: WriteOptions): Promise<HttpAnswer> | HttpAnswer {
   const { representation } = options;
+  // A format alone has to be waited for.
   if (representation.kind === "format") return writeFormat(call, representation.format, options);
   return writeOutcome(call, options);
 }
 
-/** The same without a format, which alone has to be waited for. */
-export function writeOutcome(call: EndedCall, options: WriteOptions): HttpAnswer {
+function writeOutcome(call: EndedCall, options: WriteOptions): HttpAnswer {
   const { outcome, requestId } = call;
   if ("error" in outcome) {
     const { error } = outcome;

@@ -3,7 +3,7 @@ import { isErrorEnvelope, type ResponseEnvelope } from "../../../core/envelope/e
 import { type CallError, toCallError } from "../../../core/errors/errors.ts";
 import type { CallHook, HookedCall, Hooks, SubscribeHook } from "../../../core/execution/hooks.ts";
 import type { OperationContext } from "../../../core/operation/operation-context.ts";
-import type { ReplayedCall } from "../../../openapi/server/replayed-call.ts";
+import type { ReplayedCall } from "../../../openapi/server/http-handler-options.ts";
 import { type CallNotes, notesOf as notesOfCall, takeNote } from "../../policy/call-notes.ts";
 import type { CallEntry, CallHead, CallRecord } from "./call-record.ts";
 import { entryOf } from "./entry.ts";
