@@ -14,6 +14,7 @@ import { type Exchange, givenRequestId, metadataOf } from "./exchange.ts";
 import { checkParamHeaders } from "./http-params.ts";
 import type { PeerRequest } from "./peer-request.ts";
 import { invalidParams, quoted } from "./protocol-errors.ts";
+import { linkedUri } from "./seen-links.ts";
 import type { ServedTools } from "./served-tools.ts";
 import { endStream } from "./stream-tool.ts";
 import { toFailure, toResult } from "./to-result.ts";
@@ -105,6 +106,7 @@ export async function endOperation(
   const { outcome } = call;
   if ("error" in outcome || outcome.envelope.meta.source !== "mcp") return call;
   const { data, meta } = outcome.envelope;
+  if (!meta.content.some((block) => linkedUri(block) !== undefined)) return call;
   const { identity } = options;
   served.given.note(scope.request.owner, meta.content);
   const signal = toPlatformSignal(run.signal);

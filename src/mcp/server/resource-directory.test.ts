@@ -58,6 +58,26 @@ const urisOf = ({ content }: CallToolResult): string[] =>
 afterEach(closeImported);
 
 describe.each(Object.entries(CLIENTS))("links in results of a gateway, seen by %s", (_, connect) => {
+  it("leave a result without any alone: nobody is asked who has what", async () => {
+    const sources = [await upstream("one", { links: [] }), await upstream("two", { links: ["x://1"] })];
+    const registry = new OperationRegistry([], { onWarning: () => {} });
+    for (const source of sources) registry.registerAll(source);
+    let asked = 0;
+    const providers = {
+      get current() {
+        asked += 1;
+        return sources;
+      },
+      onChange: () => () => {},
+    };
+    const client = await connect(toMcpServer(registry, { providers }));
+    const before = asked;
+    await client.callTool({ name: "one_link", arguments: {} });
+    expect(asked).toBe(before);
+    await client.callTool({ name: "two_link", arguments: {} });
+    expect(asked).toBeGreaterThan(before);
+  });
+
   it.each<[string, Upstream, Upstream, string]>([
     [
       "two servers list",

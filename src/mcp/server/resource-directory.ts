@@ -124,12 +124,12 @@ export class ResourceDirectory {
     content: readonly T[],
     options: McpProviderOptions,
   ): Promise<readonly T[]> {
+    const uris = new Set(content.map(linkedUri).filter((uri) => uri !== undefined));
+    if (uris.size === 0) return content;
     const providers = this.#for(options);
     const owner = providers.find((provider) => provider.namespace === namespace);
     // With one provider there is nobody else to ask.
     if (owner === undefined || providers.length < 2) return content;
-    const uris = new Set(content.map(linkedUri).filter((uri) => uri !== undefined));
-    if (uris.size === 0) return content;
     const shared = await this.#sharedOf(owner, uris, options);
     const qualified = new Set(
       [...uris].filter((uri) => shared.has(uri) || !this.#links.note(namespace, uri)),
