@@ -128,7 +128,7 @@ const STATED: Readonly<Record<string, Limits>> = {
       defaultsOf("src/gateway/config/gateway-config.ts", "McpServerConfig")["connectTimeoutMs"] ?? 0,
     "calls of a source that left": constantOf("src/gateway/gateway.ts", "RELOAD_DRAIN_MS"),
     "calls over a connection that was left": constantOf(
-      "src/gateway/sources/leaving-backings.ts",
+      "src/gateway/sources/retried-source.ts",
       "RECONNECT_DRAIN_MS",
     ),
     "calls of a module that changed": constantOf("src/gateway/sources/local-source.ts", "DRAIN_MS"),

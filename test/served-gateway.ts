@@ -1,3 +1,4 @@
+import { CallError } from "../src/core/errors/errors.ts";
 import type { Hooks } from "../src/core/execution/hooks.ts";
 import type { AnyOperation } from "../src/core/operation/operation-types.ts";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
@@ -6,6 +7,7 @@ import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
 import type { LoadedConfig } from "../src/gateway/config/loaded-config.ts";
 import type { Gateway } from "../src/gateway/gateway.ts";
 import type { Source, SourceState } from "../src/gateway/sources/source.ts";
+import { ProviderSlot, SourceProvider } from "../src/gateway/sources/source-provider.ts";
 import type { McpProvider } from "../src/mcp/index.ts";
 
 /** A config that came from no file. */
@@ -77,7 +79,7 @@ export function handSource(name: string, state: SourceState, provider?: McpProvi
     kind: "mcp",
     state,
     operations: [],
-    ...(provider !== undefined && { provider }),
+    ...(provider !== undefined && { provider: toSourceProvider(provider) }),
     start: async () => {},
     retry: async () => {},
     report: () => ({ name, kind: "mcp", target: "nowhere", state, operations: 3, unusable: [], notes: [] }),
@@ -85,4 +87,12 @@ export function handSource(name: string, state: SourceState, provider?: McpProvi
     onState: () => () => {},
     close: async () => {},
   };
+}
+
+/** What a source that is up offers besides tools. */
+function toSourceProvider(provider: McpProvider): SourceProvider {
+  const slot = new ProviderSlot(provider.namespace, () => new CallError("UNAVAILABLE"));
+  slot.put(provider);
+  slot.setUp(true);
+  return new SourceProvider(slot);
 }

@@ -1,6 +1,6 @@
 import type { McpServerConfig } from "../gateway/config/gateway-config.ts";
 import { toMcpConnection } from "../gateway/sources/mcp-source.ts";
-import { SourceFault } from "../gateway/sources/retried-source.ts";
+import { SourceFault } from "../gateway/sources/source-fault.ts";
 import type { McpConnectionOptions } from "../mcp/client/connection-options.ts";
 import { CommandError } from "./io.ts";
 

@@ -1,7 +1,7 @@
 import type { McpProvider } from "../../mcp/provider.ts";
 import type { LiveMcpProviders } from "../../mcp/server/mcp-server-options.ts";
 import type { Gateway } from "../gateway.ts";
-import { GuardedProvider, type ProviderGuard } from "./guarded-provider.ts";
+import type { ProviderGuard, SourceProvider } from "../sources/source-provider.ts";
 
 /** What the sources of a gateway offer besides tools, as they come and go, under their policies. */
 export function liveProviders(
@@ -9,9 +9,9 @@ export function liveProviders(
   onRead: ProviderGuard["onRead"] = () => {},
 ): LiveMcpProviders {
   const { policies } = gateway;
-  const guarded = new WeakMap<McpProvider, GuardedProvider>();
-  const guard = (provider: McpProvider): GuardedProvider => {
-    const known = guarded.get(provider) ?? new GuardedProvider(provider, { policies, onRead });
+  const guarded = new WeakMap<SourceProvider, SourceProvider>();
+  const guard = (provider: SourceProvider): SourceProvider => {
+    const known = guarded.get(provider) ?? provider.under({ policies, onRead });
     guarded.set(provider, known);
     return known;
   };

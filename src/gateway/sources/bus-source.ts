@@ -3,10 +3,10 @@ import type { NatsBus } from "../../call/nats/nats-bus.ts";
 import type { RemoteRegistry } from "../../call/remote-registry.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { BusConfig } from "../config/gateway-config.ts";
-import type { Backing, BackingFacts, BackingWatcher } from "./backing.ts";
 import { connectBus, createBusSigner, describeBus } from "./bus-connection.ts";
 import { RetriedSource } from "./retried-source.ts";
 import type { Source } from "./source.ts";
+import type { Backing, BackingFacts, BackingWatcher } from "./source-plan.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { unlessAborted } from "./unless-aborted.ts";
 

@@ -1,11 +1,11 @@
 import { relative } from "node:path";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { createPathMatcher, findFiles } from "../glob.ts";
-import type { Backing, BackingFacts, BackingWatcher } from "./backing.ts";
 import { LocalModule } from "./local-module.ts";
 import { RetriedSource } from "./retried-source.ts";
 import type { Source } from "./source.ts";
 import { SourceFault } from "./source-fault.ts";
+import type { Backing, BackingFacts, BackingWatcher } from "./source-plan.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { unlessAborted } from "./unless-aborted.ts";
 

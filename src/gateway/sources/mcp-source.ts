@@ -10,14 +10,14 @@ import type { LoadedConfig } from "../config/loaded-config.ts";
 import { stampOf } from "../file-stamps.ts";
 import { ChangedTools } from "../lock/changed-tools.ts";
 import { sourceError } from "../source-error.ts";
-import type { Backing, BackingFacts, BackingWatcher } from "./backing.ts";
 import { RetriedSource } from "./retried-source.ts";
 import { describeServer } from "./shown-target.ts";
 import { secretsIn } from "./shown-text.ts";
 import type { Source } from "./source.ts";
 import { asFault, SourceFault } from "./source-fault.ts";
+import type { Backing, BackingFacts, BackingWatcher } from "./source-plan.ts";
+import { ProviderSlot, SourceProvider } from "./source-provider.ts";
 import type { Surroundings } from "./surroundings.ts";
-import { SwitchedProvider } from "./switched-provider.ts";
 import { unlessAborted } from "./unless-aborted.ts";
 import { type FileWatch, watchFile } from "./watch-file.ts";
 
@@ -27,7 +27,7 @@ type OAuthConfig = NonNullable<McpServerConfig["oauth"]>;
 /** Makes a source of an MCP server: a process that is started, or an address. */
 export function createMcpSource(name: string, server: McpServerConfig, around: Surroundings): Source {
   const { loaded, reconnect } = around;
-  const provider = new SwitchedProvider(name, () =>
+  const slot = new ProviderSlot(name, () =>
     sourceError(source, "cannot be asked", `it is ${source.state.status}.`),
   );
   const source: Source = new RetriedSource({
@@ -36,12 +36,12 @@ export function createMcpSource(name: string, server: McpServerConfig, around: S
     target: around.shown(describeServer(server)),
     secrets: loaded.secrets,
     reconnect,
-    provider,
+    provider: new SourceProvider(slot),
     isMadeAnew: true,
     warn: around.warnerOf(name),
     open: (signal, watcher) =>
-      openServer({ name, server, around, provider, watcher, lock: readLock(loaded, server) }, signal),
-    onState: ({ status }) => provider.setUp(status === "up"),
+      openServer({ name, server, around, slot, watcher, lock: readLock(loaded, server) }, signal),
+    onState: ({ status }) => slot.setUp(status === "up"),
   });
   return source;
 }
@@ -50,7 +50,7 @@ interface ServerPlan {
   readonly name: string;
   readonly server: McpServerConfig;
   readonly around: Surroundings;
-  readonly provider: SwitchedProvider;
+  readonly slot: ProviderSlot;
   readonly watcher: BackingWatcher;
   /** Where approved tools are kept, if it is locked, with the stamp from before they were read. */
   readonly lock: Pick<FileWatch, "path" | "stamp"> | undefined;
@@ -180,7 +180,7 @@ class McpBacking implements Backing {
     this.#plan = plan;
     this.#changed = new ChangedTools((text) => plan.around.loaded.secrets.mask(text));
     this.#stop = connection.onEvent((event) => event.type === "state" && this.#mirror(event.state));
-    plan.provider.put(source);
+    plan.slot.put(source);
     const warn = plan.around.warnerOf(plan.name);
     // What is approved elsewhere holds here as well.
     const listener = (): void => {
@@ -220,7 +220,7 @@ class McpBacking implements Backing {
   async close(): Promise<void> {
     this.#stop();
     this.#stopWatching?.();
-    this.#plan.provider.remove(this.#source);
+    this.#plan.slot.remove(this.#source);
     await this.#source.close();
   }
 

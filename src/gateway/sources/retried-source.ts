@@ -3,38 +3,48 @@ import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ChangeListener } from "../../core/registry/executor.ts";
 import { maskError } from "../../core/secrets/mask-value.ts";
 import { Backoff } from "../../mcp/client/backoff.ts";
-import type { McpProvider } from "../../mcp/provider.ts";
 import { sourceError } from "../source-error.ts";
-import type { Backing, BackingFacts } from "./backing.ts";
 import { CallsInFlight } from "./calls-in-flight.ts";
-import { LeavingBackings } from "./leaving-backings.ts";
-import { ListenerSet } from "./listener-set.ts";
-import { operationChanges } from "./operation-changes.ts";
 import { rewordError, toReason } from "./shown-text.ts";
-import type { Source, SourceKind, SourceReport, SourceState } from "./source.ts";
+import {
+  operationChanges,
+  type Source,
+  type SourceKind,
+  type SourceReport,
+  type SourceState,
+} from "./source.ts";
 import { SourceFault } from "./source-fault.ts";
-import type { SourcePlan } from "./source-plan.ts";
+import type { Backing, BackingFacts, BackingWatcher, SourcePlan } from "./source-plan.ts";
+import type { SourceProvider } from "./source-provider.ts";
 import { toCause } from "./told-cause.ts";
-import { watchBacking } from "./watch-backing.ts";
-
-export { SourceFault } from "./source-fault.ts";
 
 const NO_FACTS: BackingFacts = Object.freeze({ unusable: [], notes: [] });
 const CLOSED: SourceState = Object.freeze({ status: "closed" });
+/** Milliseconds that calls over a connection have to end when another one takes its place. */
+const RECONNECT_DRAIN_MS = 10_000;
 
-/** A source that is tried again with backoff until it is there; what is there then mends itself. */
+/** What stood behind a source until something newer took its place, while its calls end. */
+interface Leaving {
+  readonly calls: CallsInFlight;
+  readonly done: Promise<void>;
+}
+
+/**
+ * The state of a source: connecting, up, down with a reason, or closed. It is tried again with backoff until it is there for the first time.
+ * What is there then mends itself, as a connection to an MCP server does, and tells when it is down or up.
+ */
 export class RetriedSource implements Source {
   readonly name: string;
   readonly kind: SourceKind;
-  readonly provider?: McpProvider;
+  readonly provider?: SourceProvider;
   readonly #plan: SourcePlan;
   /** Calls of what stands behind it now. */
   #calls = this.#createCalls();
-  readonly #leaving = new LeavingBackings();
+  readonly #leaving = new Set<Leaving>();
   readonly #backoff: Backoff;
   readonly #closing = new AbortController();
-  readonly #changes = new ListenerSet<Parameters<ChangeListener>[0]>((cause) => this.#warnOfListener(cause));
-  readonly #states = new ListenerSet<SourceState>((cause) => this.#warnOfListener(cause));
+  readonly #changes = new Listeners<Parameters<ChangeListener>[0]>((cause) => this.#warnOfListener(cause));
+  readonly #states = new Listeners<SourceState>((cause) => this.#warnOfListener(cause));
   #state: SourceState = { status: "connecting" };
   #backing: Backing | undefined;
   #known: ReadonlyMap<string, AnyOperation> = new Map();
@@ -122,7 +132,7 @@ export class RetriedSource implements Source {
   async #close(timeoutMs: number): Promise<void> {
     clearTimeout(this.#timer);
     this.#closing.abort(new CallError("UNAVAILABLE", `The source "${this.name}" is closed.`));
-    await Promise.all([this.#attempt, this.#calls.idle(timeoutMs), this.#leaving.close(timeoutMs)]);
+    await Promise.all([this.#attempt, this.#calls.idle(timeoutMs), this.#endLeaving(timeoutMs)]);
     const backing = this.#backing;
     this.#backing = undefined;
     await this.#end(backing);
@@ -168,15 +178,34 @@ export class RetriedSource implements Source {
   /** Makes what stands behind it, and puts it in use, after `onMade`. */
   async #make(onMade: () => void = () => {}): Promise<void> {
     const { signal } = this.#closing;
-    const watch = this.#watch();
     const startedAt = performance.now();
     signal.throwIfAborted();
-    const backing = await this.#plan.open(signal, watch.watcher);
+    let made: Backing | undefined;
+    let lost: { readonly reason: unknown; readonly retryAt: number | undefined } | undefined;
+    // What it tells counts from when it is in use until another takes its place.
+    const tell = (): void => {
+      if (made === undefined || this.#backing !== made || signal.aborted) return;
+      if (lost === undefined) this.#setUp();
+      else this.#setDown(lost.reason, lost.retryAt);
+    };
+    const watcher: BackingWatcher = {
+      down: (reason, retryAt) => {
+        lost = { reason, retryAt };
+        tell();
+      },
+      up: () => {
+        lost = undefined;
+        tell();
+      },
+      idle: (timeoutMs) => this.#calls.idle(timeoutMs),
+    };
+    const backing = await this.#plan.open(signal, watcher);
     if (signal.aborted) return await this.#end(backing);
     onMade();
     this.#adopt(backing);
     this.#startMs = Math.round(performance.now() - startedAt);
-    watch.begin(backing);
+    made = backing;
+    tell();
   }
 
   #renew(backing: Backing): Promise<void> {
@@ -190,11 +219,11 @@ export class RetriedSource implements Source {
   /** Makes it once more, and leaves what was there when that works; calls under way end there. */
   async #replace(before: Backing): Promise<void> {
     // However often this is asked for, there are never more than two.
-    await this.#leaving.ended();
+    await this.#leftEnded();
     try {
       await this.#make(() => {
         this.#calls.handOver((id) => this.#known.get(id));
-        this.#leaving.add(this.#calls, () => this.#end(before));
+        this.#leave(this.#calls, before);
         this.#calls = this.#createCalls();
         this.#setState({ status: "up", since: Date.now() });
       });
@@ -204,17 +233,28 @@ export class RetriedSource implements Source {
     }
   }
 
-  async #end(backing: Backing | undefined): Promise<void> {
-    await backing?.close().catch((cause: unknown) => this.#plan.warn("It could not be ended.", cause));
+  /** Ends what stood there once its calls have ended, or their time is up. */
+  #leave(calls: CallsInFlight, before: Backing): void {
+    const done = calls
+      .idle(RECONNECT_DRAIN_MS)
+      .then(() => this.#end(before))
+      .finally(() => this.#leaving.delete(leaving));
+    const leaving: Leaving = { calls, done };
+    this.#leaving.add(leaving);
   }
 
-  #watch(): ReturnType<typeof watchBacking> {
-    return watchBacking({
-      isInUse: (backing) => this.#backing === backing && !this.#closing.signal.aborted,
-      up: () => this.#setUp(),
-      down: (reason, retryAt) => this.#setDown(reason, retryAt),
-      idle: (timeoutMs) => this.#calls.idle(timeoutMs),
-    });
+  async #leftEnded(): Promise<void> {
+    await Promise.all([...this.#leaving].map(({ done }) => done));
+  }
+
+  async #endLeaving(timeoutMs: number): Promise<void> {
+    await Promise.all([...this.#leaving].map(({ calls }) => calls.idle(timeoutMs)));
+    for (const { calls } of this.#leaving) calls.release();
+    await this.#leftEnded();
+  }
+
+  async #end(backing: Backing | undefined): Promise<void> {
+    await backing?.close().catch((cause: unknown) => this.#plan.warn("It could not be ended.", cause));
   }
 
   #adopt(backing: Backing): void {
@@ -286,5 +326,37 @@ export class RetriedSource implements Source {
 
   #warnOfListener(cause: unknown): void {
     this.#plan.warn("A listener threw.", cause);
+  }
+}
+
+/** Those who hear of something; one that throws keeps nobody else from it. */
+class Listeners<T> {
+  readonly #listeners = new Set<(told: T) => void>();
+  readonly #onFault: (cause: unknown) => void;
+
+  /** `onFault` must not throw. */
+  constructor(onFault: (cause: unknown) => void) {
+    this.#onFault = onFault;
+  }
+
+  /** Adds a listener as one of its own, so that one added twice hears twice and leaves once. */
+  add(listener: (told: T) => void): () => void {
+    const own = (told: T): void => listener(told);
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  }
+
+  tell(told: T): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(told);
+      } catch (cause) {
+        this.#onFault(cause);
+      }
+    }
+  }
+
+  clear(): void {
+    this.#listeners.clear();
   }
 }

@@ -1,7 +1,7 @@
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
-import type { ChangeListener } from "../../core/registry/executor.ts";
-import type { McpProvider } from "../../mcp/index.ts";
+import type { ChangeListener, RegistryChange } from "../../core/registry/executor.ts";
 import type { ChangedTool } from "../lock/changed-tools.ts";
+import type { SourceProvider } from "./source-provider.ts";
 
 /** Where operations come from. */
 export type SourceKind = "local" | "mcp" | "openapi" | "bus";
@@ -59,7 +59,7 @@ export interface Source {
   /** Those known now; the last known ones while the source is down. */
   readonly operations: readonly AnyOperation[];
   /** What an MCP server offers besides tools: the same object for as long as the source lives, with nothing in it while down. */
-  readonly provider?: McpProvider;
+  readonly provider?: SourceProvider;
   /** Starts it; resolves when the first attempt has ended, whichever way. */
   start(): Promise<void>;
   /** Tries at once what would be tried later; of what is up, an MCP server is connected to anew, and the rest lists again. Resolves when that has ended. */
@@ -71,4 +71,18 @@ export interface Source {
   onState(listener: (state: SourceState) => void): () => void;
   /** Lets calls under way end, for up to `timeoutMs`, then ends what stands behind it; no process stays behind. */
   close(options?: { /** @default 0 */ readonly timeoutMs?: number }): Promise<void>;
+}
+
+/** What has become other between two sets of operations, by id; the same object is the same operation. */
+export function operationChanges(
+  before: ReadonlyMap<string, AnyOperation>,
+  now: ReadonlyMap<string, AnyOperation>,
+): readonly RegistryChange[] {
+  const changes: RegistryChange[] = [];
+  for (const [id, operation] of before) if (!now.has(id)) changes.push({ type: "removed", operation });
+  for (const [id, operation] of now) {
+    const known = before.get(id);
+    if (known !== operation) changes.push({ type: known === undefined ? "added" : "replaced", operation });
+  }
+  return changes;
 }
