@@ -27,11 +27,9 @@ export interface KeyedCall {
 }
 
 /** Reads the key that a caller gave for a mutation, in its metadata; one that is none fails the call. */
-export function keyedCall({ operationId, context, input }: HookedCall): KeyedCall | undefined {
-  const given = context.metadata["idempotencyKey"];
-  if (given === undefined) return undefined;
+export function keyedCall({ operationId, context, input }: HookedCall): KeyedCall {
   try {
-    const key = readIdempotencyKey(given);
+    const key = readIdempotencyKey(context.metadata["idempotencyKey"]);
     const text = inputText(input);
     if (text === undefined) {
       throw new CallError(

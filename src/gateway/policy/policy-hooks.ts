@@ -124,7 +124,8 @@ export class PolicyHooks implements Hooks {
     this.#enter(call.operationId, owner);
     try {
       // A handler's calls inherit its metadata; the key is for the call it was given for.
-      const keyed = operation.type === "mutation" ? keyedCall(call) : undefined;
+      const hasKey = operation.type === "mutation" && call.context.metadata["idempotencyKey"] !== undefined;
+      const keyed = hasKey ? keyedCall(call) : undefined;
       return await this.#execute(operation, call, next, keyed);
     } finally {
       this.#slots.giveBack(owner);
