@@ -88,6 +88,7 @@ const STATED: Readonly<Record<string, Limits>> = {
     ...within("given", constantsOf("src/mcp/server/stored-results.ts", "GIVEN_RESULTS")),
     "subscribed resources": constantOf("src/mcp/server/resource-subscriptions.ts", "MAX_SUBSCRIPTIONS"),
     "a name of a tool": constantOf("src/mcp/server/tool-name.ts", "MAX_TOOL_NAME"),
+    "depth of page addresses": constantOf("src/mcp/server/provider-uri.ts", "META_DEPTH"),
     "an address of a resource": constantOf("src/mcp/server/uri-template.ts", "MAX_URI"),
   },
   "Using an HTTP API": {

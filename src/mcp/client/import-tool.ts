@@ -107,7 +107,7 @@ function importListed(
   const shown = cleanTexts(tool);
   const plan = toPlan(name, schemas, facts, definition, importing);
   const operation = toImported(tool, { facts, schemas, shown, importing, plan });
-  return { operation, plan, notes: [...schemas.notes, ...shown.notes] };
+  return { operation, plan, notes: [...schemas.notes, ...shown.notes, ...taskNotes(tool["execution"])] };
 }
 
 /** A tool as it was approved. How Waybill serves it is no part of that where ids are not kept, and is taken from what it is now. */
@@ -118,6 +118,12 @@ function asApproved(
 ): Readonly<Record<string, unknown>> {
   const facts = keepIds === true ? operation : isPlainObject(now["_meta"]) && factsOf(now);
   return isPlainObject(facts) ? { ...approved, _meta: { [OPERATION_META_KEY]: facts } } : approved;
+}
+
+/** Tells of a tool whose server wants every call of it to be a task. */
+function taskNotes(execution: unknown): readonly string[] {
+  const isTask = isPlainObject(execution) && execution["taskSupport"] === "required";
+  return isTask ? ["It runs only as a task, which is not supported: its server refuses calls of it."] : [];
 }
 
 function assertSize(tool: Record<string, unknown>, limit: number): void {
@@ -200,7 +206,7 @@ function toImported(tool: Readonly<Record<string, unknown>>, material: Material)
       ...pagerOf(plan.name, options),
       ...(options.outputPolicy !== undefined && { outputPolicy: options.outputPolicy }),
       source: "mcp",
-      _meta: Object.freeze({ [TOOL_META_KEY]: toolMeta(tool, shown) }),
+      _meta: Object.freeze({ [TOOL_META_KEY]: toolMeta(tool, shown, options) }),
       handler: importing.handlerFor(plan),
     });
     // What a server says of declared errors and features is looked at before it is relied on.
@@ -273,11 +279,16 @@ function ownAnnotations(
   return Object.keys(own).length === 0 ? undefined : own;
 }
 
-/** All that an operation has no field for. */
-function toolMeta(tool: Readonly<Record<string, unknown>>, { original, findings }: ToolTexts): object {
+/** All that an operation has no field for, and the namespace of the server, which with `keepIds` is not that of the operation. */
+function toolMeta(
+  tool: Readonly<Record<string, unknown>>,
+  { original, findings }: ToolTexts,
+  { namespace: source = "" }: ImportOptions,
+): object {
   const { title: _t, description: _d, inputSchema: _i, outputSchema: _o, ...rest } = tool;
   return Object.freeze({
     ...rest,
+    source,
     ...(Object.keys(original).length > 0 && { original: Object.freeze(original) }),
     ...(Object.keys(findings).length > 0 && { findings: Object.freeze(findings) }),
   });

@@ -9,7 +9,7 @@ import type { CallToolResult } from "../../core/result/call-tool-result.ts";
 import { type EndedCall, endCall } from "../../core/result/ended-call.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
 import { INPUT_META_KEY, REQUEST_ID_META_KEY } from "../meta-keys.ts";
-import { inputOf } from "./describe-tool.ts";
+import { importedFrom, inputOf } from "./describe-tool.ts";
 import { type Exchange, givenRequestId, metadataOf } from "./exchange.ts";
 import { checkParamHeaders } from "./http-params.ts";
 import type { PeerRequest } from "./peer-request.ts";
@@ -110,11 +110,24 @@ export async function endOperation(
   const { identity } = options;
   served.given.note(scope.request.owner, meta.content);
   const signal = toPlatformSignal(run.signal);
-  const content = await served.ownLinks(operation.namespace, meta.content, { signal, identity });
-  if (content === meta.content) return call;
+  const namespace = importedFrom(operation) ?? operation.namespace;
+  const said = meta.waybill?.said;
+  // What a tool of Waybill's said holds some of the blocks again.
+  const given = [...meta.content, ...(said?.content ?? [])];
+  const own = await served.ownLinks(namespace, given, { signal, identity });
+  const _meta = served.ownMeta(namespace, meta._meta);
+  if (own === given && _meta === meta._meta) return call;
+  const content = own.slice(0, meta.content.length);
+  const shown: MCPResponseMeta = {
+    ...meta,
+    content,
+    ...(_meta !== undefined && { _meta }),
+    ...(said?.content && {
+      waybill: { ...meta.waybill, said: { ...said, content: own.slice(content.length) } },
+    }),
+  };
   // Where a tool gave no data, its content stands for it.
-  const shown: MCPResponseMeta = { ...meta, content: [...content] };
-  const envelope = { data: isEqual(data, meta.content) ? shown.content : data, meta: shown };
+  const envelope = { data: isEqual(data, meta.content) ? content : data, meta: shown };
   return { ...call, outcome: { envelope } };
 }
 

@@ -16,7 +16,13 @@ describe("a tool whose schema is refused", () => {
     (era, _, format) => {
       const operations = refusedOperations();
       const warnings: string[] = [];
-      const table = new ToolTable(new OperationRegistry(operations), {}, (message) => warnings.push(message));
+      const table = new ToolTable(
+        new OperationRegistry(operations),
+        {},
+        {
+          warn: (message) => warnings.push(message),
+        },
+      );
       const tools = JSON.parse(table.jsonOf(operations, era, format)) as DescribedTool[];
       expect(tools.map(({ name }) => name)).toEqual(operations.map((operation) => table.nameOf(operation)));
       const [fine, ...bad] = tools;

@@ -11,6 +11,7 @@ import type { JsonSchema, JsonSchemaObject } from "../../core/schema/json-schema
 import { cleanText } from "../../core/text/clean-text.ts";
 import { OPERATION_META_KEY, TOOL_META_KEY } from "../meta-keys.ts";
 import type { Era } from "../protocol/revisions.ts";
+import { withProviderUi } from "./provider-uri.ts";
 import { type ServedInput, toNaturalOutput, toServedInput, toServedOutput } from "./served-schema.ts";
 import { streamSchema } from "./stream-result.ts";
 
@@ -23,6 +24,7 @@ export interface DescribedTool {
   readonly outputSchema?: JsonSchemaObject;
   readonly annotations?: Readonly<Record<string, unknown>>;
   readonly icons?: unknown;
+  readonly execution?: Readonly<Record<string, unknown>>;
   readonly _meta: Readonly<Record<string, unknown>>;
 }
 
@@ -64,19 +66,25 @@ function usable(
   }
 }
 
+/** What describing tools depends on besides the operations. */
+export interface ToolTableOptions {
+  /** Hears of schemas that are refused, of which a tool says nothing. @default nobody does */
+  readonly warn?: ((message: string, cause: unknown) => void) | undefined;
+  /** Tells whether the resources of an imported server are served too, by its namespace. @default none are */
+  readonly isProvided?: ((namespace: string) => boolean) | undefined;
+}
+
 /** As what an operation is described. */
-interface ToolDescription {
+interface ToolDescription extends ToolTableOptions {
   readonly name: string;
   readonly era: Era;
   readonly format: ResultFormat;
-  /** Hears of schemas that are refused, of which the tool says nothing. */
-  readonly warn: (message: string, cause: unknown) => void;
 }
 
 /** Describes an operation as a tool. */
 export function describeTool(
   operation: AnyOperation,
-  { name, era, format, warn }: ToolDescription,
+  { name, era, format, warn = () => {}, isProvided = () => false }: ToolDescription,
 ): DescribedTool {
   const { title, description } = operation;
   warnOfRefused(operation, warn);
@@ -87,6 +95,11 @@ export function describeTool(
   const imported = importedPartOf(operation);
   const facts = factsOf(operation, { wrapsInput: input.wrapped, wrapsResult });
   const annotations = annotationsOf(operation, imported["annotations"]);
+  const execution = executionOf(imported["execution"]);
+  const source = importedFrom(operation);
+  const foreign = foreignMeta(imported["_meta"]);
+  const meta =
+    source !== undefined && isProvided(source) ? withProviderUi(foreign, { namespace: source }) : foreign;
   return {
     name,
     ...(title !== undefined && { title }),
@@ -95,11 +108,12 @@ export function describeTool(
     ...(outputSchema !== undefined && { outputSchema }),
     ...(annotations !== undefined && { annotations }),
     ...(Array.isArray(imported["icons"]) && { icons: imported["icons"] }),
-    _meta: { ...foreignMeta(imported["_meta"]), [OPERATION_META_KEY]: facts },
+    ...(execution !== undefined && { execution }),
+    _meta: { ...meta, [OPERATION_META_KEY]: facts },
   };
 }
 
-function warnOfRefused(operation: AnyOperation, warn: ToolDescription["warn"]): void {
+function warnOfRefused(operation: AnyOperation, warn: NonNullable<ToolDescription["warn"]>): void {
   const { id } = operation;
   const tell =
     (what: string, instead: string) =>
@@ -136,12 +150,25 @@ function formatSchema(operation: AnyOperation, format: ResultFormat): JsonSchema
   }
 }
 
+/** The namespace of the server that an operation was imported from; nothing for any other operation. */
+export function importedFrom(operation: AnyOperation): string | undefined {
+  const { source } = importedPartOf(operation);
+  return typeof source === "string" && source !== "" ? source : undefined;
+}
+
+/** How an imported tool runs, without `taskSupport`: calls are made here without tasks, and none are served. */
+function executionOf(imported: unknown): Record<string, unknown> | undefined {
+  if (!isPlainObject(imported)) return undefined;
+  const { taskSupport: _, ...rest } = imported;
+  return Object.keys(rest).length === 0 ? undefined : rest;
+}
+
 function importedPartOf(operation: AnyOperation): Readonly<Record<string, unknown>> {
   const part = operation._meta?.[TOOL_META_KEY];
   return isPlainObject(part) ? part : {};
 }
 
-/** An imported tool's other title is for people too. Its `execution` is left out: tasks are not served, so nothing could honour it. */
+/** An imported tool's other title is for people too. */
 function annotationsOf(
   { type, annotations }: AnyOperation,
   imported: unknown,

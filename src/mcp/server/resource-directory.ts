@@ -1,3 +1,4 @@
+import { isPlainObject } from "../../core/json/json-value.ts";
 import type {
   McpPromptMessages,
   McpProvider,
@@ -9,7 +10,7 @@ import type {
 import { compareKeys, type Page, pageOf } from "./page-cursor.ts";
 import { resourceNotFound } from "./protocol-errors.ts";
 import { ProviderLists, type ProviderWarning, providersFor } from "./provider-lists.ts";
-import { readProviderUri, toProviderUri } from "./provider-uri.ts";
+import { isUiUri, readProviderUri, toProviderUri, withProviderUi } from "./provider-uri.ts";
 import { linkedUri, SeenLinks, withLinkedUri } from "./seen-links.ts";
 import { mayMatch } from "./uri-template.ts";
 
@@ -23,7 +24,10 @@ export interface OwnedResource {
 /** Times the links of one result are compared with templates. */
 const MAX_MATCHES = 100_000;
 
-/** The resources of all providers under one roof: the same addresses where they are unique, qualified ones where they are not. */
+/**
+ * The resources of all providers under one roof: the same addresses where they are unique, qualified ones where they are not. Those of
+ * user interfaces are always qualified, because tools name them before anybody has listed resources.
+ */
 export class ResourceDirectory {
   readonly #providers: () => readonly McpProvider[];
   readonly #links = new SeenLinks();
@@ -80,7 +84,12 @@ export class ResourceDirectory {
     const owned = await this.find(uri, options);
     const found = await owned.provider.readResource(owned.uri, options);
     if (owned.uri === uri) return found;
-    const contents = found.contents.map((part) => (part["uri"] === owned.uri ? { ...part, uri } : part));
+    const contents = found.contents.map((part) => {
+      const own = withOwnMeta(part, owned.provider);
+      if (part["uri"] === owned.uri) return { ...own, uri };
+      const isUi = typeof part["uri"] === "string" && isUiUri(part["uri"]);
+      return isUi ? { ...own, uri: toProviderUri(owned.provider, part["uri"] as string) } : own;
+    });
     return { ...found, contents };
   }
 
@@ -117,19 +126,24 @@ export class ResourceDirectory {
 
   /**
    * The blocks of a provider's result with addresses that lead back to it: qualified where the plain one would lead elsewhere, or
-   * nowhere in particular; the others are remembered as its own.
+   * nowhere in particular, and for user interfaces; the others are remembered as its own.
    */
   async ownLinks<T>(
     namespace: string,
-    content: readonly T[],
+    given: readonly T[],
     options: McpProviderOptions,
   ): Promise<readonly T[]> {
-    const uris = new Set(content.map(linkedUri).filter((uri) => uri !== undefined));
-    if (uris.size === 0) return content;
+    // A plain result is told by its blocks alone.
+    if (!given.some(mayNameResource)) return given;
+    const content = this.#withOwnUi(namespace, given);
     const providers = this.#for(options);
     const owner = providers.find((provider) => provider.namespace === namespace);
     // With one provider there is nobody else to ask.
     if (owner === undefined || providers.length < 2) return content;
+    const uris = new Set(
+      content.map(linkedUri).filter((uri) => uri !== undefined && !isUiUri(uri)) as string[],
+    );
+    if (uris.size === 0) return content;
     const shared = await this.#sharedOf(owner, uris, options);
     const qualified = new Set(
       [...uris].filter((uri) => shared.has(uri) || !this.#links.note(namespace, uri)),
@@ -140,6 +154,16 @@ export class ResourceDirectory {
         ? withLinkedUri(block, toProviderUri(owner, linkedUri(block) as string))
         : block,
     );
+  }
+
+  /** The same for a `_meta` of its result. */
+  ownMeta<T>(namespace: string, meta: T): T {
+    return meta !== undefined && this.has(namespace) ? withProviderUi(meta, { namespace }) : meta;
+  }
+
+  /** Whether there is a provider of that name besides this process, whatever it has now. */
+  has(namespace: string): boolean {
+    return namespace !== "" && this.#providers().some((provider) => provider.namespace === namespace);
   }
 
   /** The same for the messages of a provider's prompt. */
@@ -158,6 +182,13 @@ export class ResourceDirectory {
   forget(provider: McpProvider): void {
     this.#resources.forget(provider);
     this.#templates.forget(provider);
+  }
+
+  /** The blocks with the addresses of user interfaces qualified, also of a provider that has no resources and embeds what it shows. */
+  #withOwnUi<T>(namespace: string, content: readonly T[]): readonly T[] {
+    if (!this.has(namespace)) return content;
+    const own = content.map((block) => withOwnUi(block, { namespace }));
+    return own.some((block, index) => block !== content[index]) ? own : content;
   }
 
   /** An address that names a provider is that provider's alone, also where it is not there for who is asking. */
@@ -211,6 +242,29 @@ export class ResourceDirectory {
   }
 }
 
+/** A resource, or what was read of it, with the addresses in its `_meta` qualified. */
+function withOwnMeta<T>(item: T, provider: Pick<McpProvider, "namespace">): T {
+  const { _meta: meta } = item as { readonly _meta?: unknown };
+  const own = meta === undefined ? meta : withProviderUi(meta, provider);
+  return own === meta ? item : { ...item, _meta: own };
+}
+
+function mayNameResource(block: unknown): boolean {
+  if (typeof block !== "object" || block === null) return false;
+  return "_meta" in block || linkedUri(block) !== undefined;
+}
+
+/** The same for a block of content, and for what it links to or embeds. */
+function withOwnUi<T>(block: T, provider: Pick<McpProvider, "namespace">): T {
+  if (typeof block !== "object" || block === null) return block;
+  const uri = linkedUri(block);
+  const own = withOwnMeta(block, provider);
+  const { resource } = own as { readonly resource?: unknown };
+  const inner = isPlainObject(resource) ? withOwnMeta(resource, provider) : resource;
+  const shown = inner === resource ? own : { ...own, resource: inner };
+  return uri !== undefined && isUiUri(uri) ? withLinkedUri(shown, toProviderUri(provider, uri)) : shown;
+}
+
 /** What this process has keeps its plain address. */
 function preferLocal(owners: readonly McpProvider[]): readonly McpProvider[] {
   const local = owners.filter(({ namespace }) => namespace === "");
@@ -229,11 +283,13 @@ function qualify<T>(
   }
   const qualified = owned.flatMap(([provider, items]) =>
     items.map((item) => {
+      if (provider.namespace === "") return item;
       const key = keyOf(item);
-      const isForeign = provider.namespace !== "";
+      const own = withOwnMeta(item, provider);
       // The qualified address of another gateway would be taken for one of this one.
-      const isShared = (counts.get(key) ?? 0) > 1 || readProviderUri(key, providers) !== undefined;
-      return isForeign && isShared ? withKey(item, toProviderUri(provider, key)) : item;
+      const isShared =
+        isUiUri(key) || (counts.get(key) ?? 0) > 1 || readProviderUri(key, providers) !== undefined;
+      return isShared ? withKey(own, toProviderUri(provider, key)) : own;
     }),
   );
   return qualified.toSorted((a, b) => compareKeys(keyOf(a), keyOf(b)));

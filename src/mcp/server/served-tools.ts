@@ -3,6 +3,7 @@ import type { CallError } from "../../core/errors/errors.ts";
 import { checkOptionsObject, describeValue } from "../../core/options/check-options.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import type { McpProviderOptions } from "../provider.ts";
+import type { ToolTableOptions } from "./describe-tool.ts";
 import type { McpServerLimits, McpServerOptions } from "./mcp-server-options.ts";
 import type { PeerRequest } from "./peer-request.ts";
 import { plainFormat } from "./plain-format.ts";
@@ -39,6 +40,8 @@ export interface ServedTools {
   readonly given: GivenResults;
   /** The blocks of an imported tool's result, with links that lead back to its server. */
   ownLinks<T>(namespace: string, content: readonly T[], options: McpProviderOptions): Promise<readonly T[]>;
+  /** The `_meta` of such a result, with addresses of user interfaces that lead back to its server. */
+  ownMeta<T>(namespace: string, meta: T): T;
   /** The format a request asks for, or the usual one of its client; throws -32602 for one nobody offers. */
   formatFor(request: PeerRequest): ResultFormat;
   /** How many characters of a result of this operation are sent whole. */
@@ -48,23 +51,22 @@ export interface ServedTools {
 }
 
 /** What else tools are served with. */
-interface ServedParts extends Pick<ServedTools, "stored" | "given" | "ownLinks"> {
-  /** Hears of schemas that are refused. */
-  readonly warn?: ((message: string, cause: unknown) => void) | undefined;
-}
+interface ServedParts
+  extends Pick<ServedTools, "stored" | "given" | "ownLinks" | "ownMeta">,
+    ToolTableOptions {}
 
 /** Prepares the tools of an executor. */
 export function serveTools(
   executor: ServedExecutor,
   options: McpServerOptions,
-  { warn, ...parts }: ServedParts,
+  { warn, isProvided, ...parts }: ServedParts,
 ): ServedTools {
   const { format: usual = plainFormat, formats = [], formatOf } = options;
   const limits = readLimits(options.limits);
   const namedFormats = nameFormats(usual, typeof formats === "function" ? formats : () => formats);
   return {
     executor,
-    table: new ToolTable(executor, options.names ?? {}, warn),
+    table: new ToolTable(executor, options.names ?? {}, { warn, isProvided }),
     limits,
     running: new RunningCalls(),
     ...parts,

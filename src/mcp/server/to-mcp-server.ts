@@ -89,6 +89,8 @@ class OperationServer implements ServedMcp {
       stored,
       given,
       ownLinks: (namespace, content, asked) => resources.ownLinks(namespace, content, asked),
+      ownMeta: (namespace, meta) => resources.ownMeta(namespace, meta),
+      isProvided: (namespace) => resources.has(namespace),
       warn,
     });
     const { pageSize, waitingCalls, waitingMs } = this.#tools.limits;

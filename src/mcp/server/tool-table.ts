@@ -3,7 +3,7 @@ import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { Executor } from "../../core/registry/executor.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import type { Era } from "../protocol/revisions.ts";
-import { type DescribedTool, describeTool } from "./describe-tool.ts";
+import { type DescribedTool, describeTool, type ToolTableOptions } from "./describe-tool.ts";
 import type { ToolNaming } from "./mcp-server-options.ts";
 import { assignToolNames, nameBesides, type ToolNames } from "./tool-name.ts";
 
@@ -35,22 +35,17 @@ interface Names extends ToolNames {
 export class ToolTable {
   readonly #executor: ServedExecutor;
   readonly #naming: ToolNaming;
-  readonly #warn: (message: string, cause: unknown) => void;
+  readonly #options: ToolTableOptions;
   readonly #prepared = new WeakMap<AnyOperation, Map<ResultFormat, Partial<Record<Era, Prepared>>>>();
   readonly #stop: () => void;
   /** Latest first. */
   readonly #pages: PreparedPage[] = [];
   #names: Names | undefined;
 
-  /** `warn` hears of schemas that are refused. */
-  constructor(
-    executor: ServedExecutor,
-    naming: ToolNaming,
-    warn: (message: string, cause: unknown) => void = () => {},
-  ) {
+  constructor(executor: ServedExecutor, naming: ToolNaming, options: ToolTableOptions = {}) {
     this.#executor = executor;
     this.#naming = naming;
-    this.#warn = warn;
+    this.#options = options;
     this.#stop = executor.onChange(() => {
       this.#names = undefined;
     });
@@ -115,7 +110,7 @@ export class ToolTable {
     const known = byEra[era];
     // A name changes when an operation comes or goes whose name would be the same.
     if (known !== undefined && known.tool.name === name) return known;
-    const tool = describeTool(operation, { name, era, format, warn: this.#warn });
+    const tool = describeTool(operation, { name, era, format, ...this.#options });
     const prepared = { tool, json: undefined };
     byEra[era] = prepared;
     return prepared;
