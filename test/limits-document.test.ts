@@ -9,6 +9,7 @@ import { PARCEL_LIMITS } from "../src/gateway/embedded/parcel.ts";
 import { CHANGED_TOOL_LIMITS } from "../src/gateway/lock/changed-tools.ts";
 import { LOG_LIMITS } from "../src/gateway/serve/observe/log-fields.ts";
 import { MCP_LIMITS } from "../src/mcp/client/mcp-limits.ts";
+import { INSTRUCTION_LIMITS } from "../src/mcp/server/introduction.ts";
 import { ROOT } from "./run-node.ts";
 import { constantOf, constantsOf, defaultsOf } from "./stated-limits.ts";
 
@@ -88,6 +89,8 @@ const STATED: Readonly<Record<string, Limits>> = {
     ...within("given", constantsOf("src/mcp/server/stored-results.ts", "GIVEN_RESULTS")),
     "subscribed resources": constantOf("src/mcp/server/resource-subscriptions.ts", "MAX_SUBSCRIPTIONS"),
     "a name of a tool": constantOf("src/mcp/server/tool-name.ts", "MAX_TOOL_NAME"),
+    ...within("instructions", INSTRUCTION_LIMITS),
+    "settings of an extension": constantOf("src/mcp/extensions.ts", "MAX_SETTINGS"),
     "depth of page addresses": constantOf("src/mcp/server/provider-uri.ts", "META_DEPTH"),
     "an address of a resource": constantOf("src/mcp/server/uri-template.ts", "MAX_URI"),
   },

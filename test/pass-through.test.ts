@@ -4,9 +4,12 @@ import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/server/validators/cf-worker";
 import { describe, expect, it } from "vitest";
 import { OperationRegistry } from "../src/index.ts";
-import { fromMcp } from "../src/mcp/index.ts";
+import { fromMcp, toMcpServer } from "../src/mcp/index.ts";
+import { INSTRUCTION_LIMITS } from "../src/mcp/server/introduction.ts";
 import { atEnd } from "./gateway-sources.ts";
-import { APP, APP_SERVERS, clientOf, PAGE, serveConfig } from "./pass-through.ts";
+import { OtherServer } from "./mcp-server-other.ts";
+import { legacyClient } from "./mcp-server-peers.ts";
+import { APP, APP_SERVERS, clientOf, PAGE, serveConfig, UI } from "./pass-through.ts";
 
 const of = (...sources: readonly string[]): string =>
   `ui://${sources.map((source) => `waybill+${source}/`).join("")}board/view.html`;
@@ -87,6 +90,74 @@ describe.each([2025, 2026] as const)("what passes through to a client of %s", (e
     expect(client.getServerCapabilities()).not.toHaveProperty("tasks");
   });
 
+  it("Mcp: tells what each source tells, under its name, to those who may use it", async () => {
+    const one = await APP_SERVERS["SDK 1"]({
+      label: "one",
+      instructions: "# Boards\n\nAsk\u200b first.\n## b\nsecret-of-the-source-1",
+    });
+    const two = await APP_SERVERS["SDK 2"]({ label: "two", instructions: "Two boards." });
+    const inner = await serveConfig({
+      mcpServers: {
+        a: { url: one.url, headers: { "x-api-key": "secret-of-the-source-1" } },
+        b: { url: two.url, policy: { scopes: ["two"] } },
+        c: { url: two.url, instructions: false },
+        d: { url: two.url },
+      },
+      policies: { "d.*": { scopes: ["two"] } },
+      serve: {
+        mcp: { instructions: "Mind the boards." },
+        auth: {
+          tokens: { some: { token: "s".repeat(32) }, all: { token: "t".repeat(32), scopes: ["two"] } },
+        },
+      },
+    });
+    const ofA = "## a\n\n### Boards\n\nAsk first.\n#### b\n***";
+    const some = await clientOf(inner, era, { token: "s".repeat(32) });
+    expect(some.getInstructions()).toBe(`Mind the boards.\n\n${ofA}`);
+    const all = await clientOf(inner, era, { token: "t".repeat(32) });
+    const everything = `Mind the boards.\n\n${ofA}\n\n## b\n\nTwo boards.\n\n## d\n\nTwo boards.`;
+    expect(all.getInstructions()).toBe(everything);
+    const outer = await serveConfig({ mcpServers: { in: { url: inner, bearer: "t".repeat(32) } } });
+    const far = await clientOf(outer, era);
+    expect(far.getInstructions()).toBe(`## in\n\n${everything.replace(/^#/gm, "###")}`);
+  });
+
+  it("Mcp: announces the extensions that pass through, and no other, both ways", async () => {
+    const extensions = { [UI]: { mimeTypes: [APP] } };
+    const offered = {
+      extensions: { [UI]: {}, "io.modelcontextprotocol/tasks": {}, "com.example/own": {} },
+      tasks: { requests: { tools: { call: {} } } },
+    };
+    const pages = {
+      name: "page-only",
+      inputSchema: { type: "object" },
+      _meta: { ui: { visibility: ["app"] } },
+    };
+    const one = await APP_SERVERS["SDK 1"]({ label: "one", capabilities: offered, tools: [pages] });
+    const two = await APP_SERVERS["SDK 2"]({ label: "two" });
+    const three = await serveConfig({ mcpServers: { b: { url: two.url, protocol: "2026" } } });
+    const url = await serveConfig({ mcpServers: { a: { url: one.url }, three: { url: three } } });
+    const knows = await clientOf(url, era, { extensions });
+    const plain = await clientOf(url, era);
+    for (const client of [knows, plain]) {
+      expect(client.getServerCapabilities()).toMatchObject({ extensions: { [UI]: {} } });
+      expect(Object.keys(client.getServerCapabilities()?.["extensions"] ?? {})).toEqual([UI]);
+      expect(client.getServerCapabilities()).not.toHaveProperty("tasks");
+    }
+    const without = await clientOf(three, era);
+    expect(without.getServerCapabilities()).not.toHaveProperty("extensions");
+    const namesOf = async (client: typeof knows) => (await client.listTools()).tools.map(({ name }) => name);
+    expect(await namesOf(knows)).toContain("a_page-only");
+    expect(await namesOf(plain)).not.toContain("a_page-only");
+    expect(one.told).toMatchObject([{ extensions }]);
+    for (const client of [knows, plain]) {
+      const tool = (await namesOf(client)).find((name) => name.startsWith("three_")) ?? "";
+      await client.callTool({ name: tool, arguments: {} });
+    }
+    expect(two.told).toMatchObject([{ extensions }, {}]);
+    expect(two.told[1]).not.toHaveProperty("extensions");
+  });
+
   it("Mcp: finds a page by its plain address only where one server has it", async () => {
     const { inner } = await serveHops();
     const both = await clientOf(inner, era);
@@ -144,4 +215,21 @@ it("Mcp: calls a tool of a server with tasks as any other, and notes one that ca
   expect(called.data).toEqual([{ type: "text", text: "done" }]);
   const refused = await registry.execute("slow.required", {});
   expect(refused.meta).toMatchObject({ isError: true });
+});
+
+it("Mcp: passes on as many characters of instructions as it says, and no more", async () => {
+  const { source, all } = INSTRUCTION_LIMITS;
+  const provider = (namespace: string, instructions: string) =>
+    Object.assign(new OtherServer(namespace, {}), { instructions });
+  const told = async (...providers: readonly OtherServer[]) => {
+    const client = await legacyClient(toMcpServer(new OperationRegistry([]), { providers }));
+    return client.getInstructions() ?? "";
+  };
+  expect(await told(provider("a", "x".repeat(source)))).toBe(`## a\n\n${"x".repeat(source)}`);
+  expect(await told(provider("a", "x".repeat(source + 1)))).toBe(`## a\n\n${"x".repeat(source - 1)}…`);
+  expect(await told(provider("a", " "), provider("b", "y"))).toBe("## b\n\ny");
+  const full = Array.from({ length: all / source }, (_, i) => provider(`s${i}`, "x".repeat(source)));
+  const whole = await told(...full);
+  expect(whole.length).toBe(all + full.length * "## s0\n\n".length + (full.length - 1) * 2);
+  expect(await told(...full, provider("late", "y"))).toBe(whole);
 });

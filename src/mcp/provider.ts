@@ -1,6 +1,7 @@
 import type { Identity } from "../core/access/identity.ts";
 import type { CallerSide } from "../core/operation/caller-side.ts";
 import type { LogLevel } from "../core/operation/operation-context.ts";
+import type { McpExtensions } from "./extensions.ts";
 
 /** A resource as MCP lists it; fields beyond these are kept. */
 export interface McpResource {
@@ -135,6 +136,10 @@ export interface McpProvider {
   /** Tells its names from those of others; empty for those of this process. */
   readonly namespace: string;
   readonly capabilities: McpProviderCapabilities;
+  /** What it tells models about itself as a whole. @default nothing */
+  readonly instructions?: string | undefined;
+  /** The extensions of MCP it offers that pass through, by name. @default none */
+  readonly extensions?: McpExtensions | undefined;
   /** Whether it is there for this caller; for others it lists nothing and has nothing. @default everybody */
   isFor?(identity: Identity | undefined): boolean;
   /** All pages. */

@@ -53,6 +53,8 @@ export interface AskOptions {
 export interface CallerSide {
   /** Who this is over several calls, compared by `===`: calls of sides with the same one are of one caller. @default each side is a caller of its own */
   readonly party?: object | string | undefined;
+  /** Extensions of MCP that the caller's client knows, by name; a server is told of them as far as they pass through. @default not known */
+  readonly extensions?: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined;
   elicit?(request: ElicitRequest, signal: AbortSignal, key?: string): Promise<ElicitAnswer>;
   sample?(request: SampleRequest, signal: AbortSignal, key?: string): Promise<SampleAnswer>;
   roots?(signal: AbortSignal, key?: string): Promise<readonly Root[]>;

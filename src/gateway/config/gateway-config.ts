@@ -66,6 +66,8 @@ export interface McpServerConfig {
   readonly recoverJson?: boolean | undefined;
   /** Keeps ids that Waybill serves: only for gateways you trust to name them. @default false */
   readonly keepIds?: boolean | undefined;
+  /** Passes on what the server tells models about itself. @default true */
+  readonly instructions?: boolean | undefined;
   /** @default `lock` of the gateway */
   readonly lock?: boolean | undefined;
   /** Passes on what the source said when it failed, in `details.said`. @default true */

@@ -58,6 +58,7 @@ const MCP_SERVER = {
   connectTimeoutMs: whole("Milliseconds to connect, starting the process included. Default: 30000.", 1),
   recoverJson: flag("Takes a single text block that is JSON for the data. Default: false."),
   keepIds: flag("Keeps ids that Waybill serves: only for gateways you trust to name them. Default: false."),
+  instructions: flag("Passes on what the server tells models about itself. Default: true."),
   lock: flag("Refuses tools that are not as approved in the lock file. Default: lock of the gateway."),
   said: flag("Passes on what the source said when it failed, in details.said. Default: true."),
   maskResults: flag(

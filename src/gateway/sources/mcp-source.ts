@@ -88,7 +88,7 @@ async function openServer(plan: ServerPlan, signal: AbortSignal): Promise<Backin
 
 async function toOptions({ name, server, around }: ServerPlan): Promise<FromMcpOptions> {
   const { loaded, reconnect, onServerLog } = around;
-  const { recoverJson, keepIds, said, maskResults } = server;
+  const { recoverJson, keepIds, instructions, said, maskResults } = server;
   const lockFile = lockPath(loaded, server);
   const distrust = lockFile === undefined ? undefined : await findDistrust(lockFile);
   if (distrust !== undefined) throw new SourceFault(`The lock file "${lockFile}" ${distrust}`);
@@ -102,6 +102,7 @@ async function toOptions({ name, server, around }: ServerPlan): Promise<FromMcpO
     ...(reconnect !== undefined && { reconnect }),
     ...(recoverJson !== undefined && { recoverJson }),
     ...(keepIds !== undefined && { keepIds }),
+    ...(instructions !== undefined && { instructions }),
     ...(said !== undefined && { said }),
     ...(maskResults !== undefined && { maskResults }),
     secrets: secretsIn(server, loaded.secrets),

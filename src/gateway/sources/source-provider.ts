@@ -154,6 +154,14 @@ export class SourceProvider implements McpProvider {
     return new SourceProvider(this.#slot, guard);
   }
 
+  get instructions(): McpProvider["instructions"] {
+    return this.#slot.now?.instructions;
+  }
+
+  get extensions(): McpProvider["extensions"] {
+    return this.#slot.now?.extensions;
+  }
+
   get capabilities(): McpProviderCapabilities {
     return this.#slot.capabilities;
   }

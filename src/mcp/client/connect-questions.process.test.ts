@@ -65,7 +65,10 @@ describe("questions of a server", () => {
         code: "EXECUTION_ERROR",
       });
       const meta = textOf(await callScripted(connection, "meta", {}, {})) as Record<string, unknown>;
-      expect(meta["io.modelcontextprotocol/clientCapabilities"]).toEqual({ roots: { listChanged: true } });
+      expect(meta["io.modelcontextprotocol/clientCapabilities"]).toEqual({
+        roots: { listChanged: true },
+        extensions: { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } },
+      });
       const asked = textOf(await callScripted(connection, "meta", {}, { caller })) as Record<string, unknown>;
       expect(asked["io.modelcontextprotocol/clientCapabilities"]).toHaveProperty("elicitation.url");
     });

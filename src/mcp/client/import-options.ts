@@ -43,6 +43,8 @@ export interface ImportOptions {
   readonly namespace?: string | undefined;
   /** Tools that Waybill serves keep their ids, types and declared errors: only for servers you trust to name them. @default false */
   readonly keepIds?: boolean | undefined;
+  /** Passes on, where the source is served as a provider, what the server tells models about itself. @default true */
+  readonly instructions?: boolean | undefined;
   /** Finds data in published envelopes; see `createResultReader`. @default none */
   readonly reader?: ResultReader | undefined;
   /** Takes a single text block that is a JSON object or array for the data. @default false */

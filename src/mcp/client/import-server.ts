@@ -25,7 +25,12 @@ export async function importServer(
   const pin = options.pin === undefined ? undefined : await ToolPin.open(namespace, options.pin);
   const oddities = new Oddities((message) => warn(message));
   const tools = new ToolSet({ connection, options, limits, pin, oddities, warn });
-  const provider = new ImportedProvider(connection, { namespace, limits, warn });
+  const provider = new ImportedProvider(connection, {
+    namespace,
+    limits,
+    passesInstructions: options.instructions ?? true,
+    warn,
+  });
   if (options.onLog !== undefined) {
     const onLog = guardCallback("onLog", options.onLog);
     provider.onEvent((event) => event.type === "log" && onLog(event));
@@ -63,7 +68,7 @@ function checkReading({ outputPolicy, schemas, pagers, reader, ...flags }: Impor
   checkOption("schemas", schemas, "an object of schemas by name of tool", isPlainObject(schemas));
   checkOption("pagers", pagers, "an object of pagers by name of tool", isPlainObject(pagers));
   checkOption("reader", reader, "made by createResultReader()", typeof reader?.read === "function");
-  for (const name of ["keepIds", "recoverJson", "unwrapResult"] as const) {
+  for (const name of ["keepIds", "instructions", "recoverJson", "unwrapResult"] as const) {
     checkOption(name, flags[name], "true or false", typeof flags[name] === "boolean");
   }
 }

@@ -2,6 +2,7 @@ import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { describeFindings } from "../../core/text/clean-text.ts";
 import { findHidden } from "../../core/text/find-hidden.ts";
+import { type McpExtensions, readExtensions } from "../extensions.ts";
 import {
   MCP_LOG_LEVELS,
   type McpCompletion,
@@ -30,6 +31,8 @@ import { warnOfFirst } from "./warn-of-first.ts";
 export interface ImportedProviderOptions {
   readonly namespace: string;
   readonly limits: ImportLimits;
+  /** Whether what the server tells models is passed on. */
+  readonly passesInstructions: boolean;
   warn(message: string): void;
 }
 
@@ -59,10 +62,20 @@ export class ImportedProvider implements McpProvider {
     };
   }
 
-  /** What hides in the server's instructions and in what was last listed, all of which is passed on as it came. */
+  get instructions(): string | undefined {
+    const { instructions } = this.#connection.server;
+    if (instructions === undefined || !this.#options.passesInstructions) return undefined;
+    return this.#secrets.mask(instructions);
+  }
+
+  get extensions(): McpExtensions {
+    return readExtensions(this.#connection.server.capabilities);
+  }
+
+  /** What hides in the server's instructions, which are passed on without it, and in what was last listed, which is passed on as it came. */
   get notes(): readonly ToolNote[] {
     const { instructions } = this.#connection.server;
-    const told = instructions === undefined ? undefined : noteOn("instructions", instructions);
+    const told = noteOn("instructions", instructions, "they are left out");
     return [...(told === undefined ? [] : [told]), ...Array.from(this.#notes.values()).flat()];
   }
 
@@ -200,10 +213,10 @@ export class ImportedProvider implements McpProvider {
   }
 }
 
-function noteOn(what: string, value: unknown): ToolNote | undefined {
+function noteOn(what: string, value: unknown, so = "it is passed on as it came"): ToolNote | undefined {
   const found = findHidden(value);
   if (found.length === 0) return undefined;
-  const note = `It holds hidden characters (${describeFindings(found)}); it is passed on as it came.`;
+  const note = `It holds hidden characters (${describeFindings(found)}); ${so}.`;
   return { tool: toPlainLine(what, 200), note };
 }
 

@@ -1,6 +1,7 @@
 import type { MCPResponseMeta, ResponseEnvelope } from "../../core/envelope/envelope.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ChangeListener, RegistryChange } from "../../core/registry/executor.ts";
+import type { McpExtensions } from "../extensions.ts";
 import { checkRequestOptions } from "../option-checks.ts";
 import type {
   McpCompletion,
@@ -116,6 +117,15 @@ export class McpSource implements McpProvider, Iterable<AnyOperation> {
 
   get capabilities(): McpProviderCapabilities {
     return this.#parts.provider.capabilities;
+  }
+
+  /** What the server tells models about itself, as it is passed on; nothing where that is turned off. */
+  get instructions(): string | undefined {
+    return this.#parts.provider.instructions;
+  }
+
+  get extensions(): McpExtensions {
+    return this.#parts.provider.extensions;
   }
 
   /** Hears of changes of `operations`, and, with no change, that `refused` is other than before; returns how to stop. */

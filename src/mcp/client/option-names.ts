@@ -42,6 +42,7 @@ const OPTION_NAMES = {
   secrets: true,
   namespace: true,
   keepIds: true,
+  instructions: true,
   reader: true,
   recoverJson: true,
   schemas: true,

@@ -1,5 +1,6 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
+import { PASSED_EXTENSIONS } from "../extensions.ts";
 import type { McpLogLevel } from "../provider.ts";
 
 type Params = Readonly<Record<string, unknown>>;
@@ -15,11 +16,12 @@ const RESERVED: ReadonlySet<string> = new Set([
   `${PREFIX}logLevel`,
 ]);
 
-/** What this client can do on behalf of those who can be asked everything. */
+/** What this client can do on behalf of those who can be asked everything, and whose clients know all that passes through. */
 export const CLIENT_CAPABILITIES = {
   elicitation: { form: {}, url: {} },
   sampling: {},
   roots: { listChanged: true },
+  extensions: PASSED_EXTENSIONS as Record<string, Record<string, never>>,
 } as const;
 
 /** What this client calls itself. */
@@ -52,6 +54,7 @@ export function toOutgoingParams(params: Params | undefined, modern: RequestFact
 
 function metaOf({ protocolVersion, clientInfo, caller, logLevel }: RequestFacts): Params {
   const { elicitation, sampling, roots } = CLIENT_CAPABILITIES;
+  const extensions = caller?.extensions ?? PASSED_EXTENSIONS;
   return {
     [`${PREFIX}protocolVersion`]: protocolVersion,
     [`${PREFIX}clientInfo`]: clientInfo,
@@ -59,6 +62,7 @@ function metaOf({ protocolVersion, clientInfo, caller, logLevel }: RequestFacts)
       ...(caller?.elicit === undefined ? {} : { elicitation }),
       ...(caller?.sample === undefined ? {} : { sampling }),
       roots,
+      ...(Object.keys(extensions).length > 0 && { extensions }),
     },
     ...(logLevel === undefined ? {} : { [`${PREFIX}logLevel`]: logLevel }),
   };

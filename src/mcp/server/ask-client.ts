@@ -22,7 +22,7 @@ export function toCallerSide(request: PeerRequest, { party, timeoutMs }: AskClie
   const can = request.capabilities;
   const ask = (method: string, params: object, signal: AbortSignal): Promise<unknown> =>
     send(request, method, params, { signal, timeoutMs });
-  const caller: CallerSide = { party };
+  const caller: CallerSide = { party, extensions: request.extensions };
   if (can.form || can.url) {
     caller.elicit = async (question, signal) => {
       assertAskable(question.mode ?? "form", can);

@@ -156,6 +156,14 @@ export function importedFrom(operation: AnyOperation): string | undefined {
   return typeof source === "string" && source !== "" ? source : undefined;
 }
 
+/** Tells whether an imported tool is for the pages of its server alone, and not for models (`_meta.ui.visibility`). */
+export function isForPagesAlone(operation: AnyOperation): boolean {
+  const { _meta: meta } = importedPartOf(operation);
+  const ui = isPlainObject(meta) ? meta["ui"] : undefined;
+  const visibility = isPlainObject(ui) ? ui["visibility"] : undefined;
+  return Array.isArray(visibility) && visibility.includes("app") && !visibility.includes("model");
+}
+
 /** How an imported tool runs, without `taskSupport`: calls are made here without tasks, and none are served. */
 function executionOf(imported: unknown): Record<string, unknown> | undefined {
   if (!isPlainObject(imported)) return undefined;

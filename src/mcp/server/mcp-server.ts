@@ -62,4 +62,5 @@ export interface ServerCapabilities {
   readonly resources?: { readonly listChanged?: boolean; readonly subscribe?: boolean };
   readonly prompts?: { readonly listChanged?: boolean };
   readonly completions?: object;
+  readonly extensions?: Readonly<Record<string, object>>;
 }

@@ -1,6 +1,7 @@
 import { type Identity, ownerOf } from "../../core/access/identity.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
+import { type McpExtensions, readExtensions } from "../extensions.ts";
 import { metaOf, type Params, ProtocolError, type RequestId, RPC_CODES } from "../protocol/messages.ts";
 import type { AskOptions } from "../protocol/peer.ts";
 import { claimedRevision, META_KEYS } from "../protocol/revisions.ts";
@@ -39,6 +40,7 @@ const CANNOT = { form: false, url: false, sampling: false, roots: false };
 
 /** What a 2026-07-28 client that declares nothing can be asked: each question fails, and says what was not declared. */
 const NOBODY: CallerSide = {
+  extensions: {},
   elicit: async ({ mode = "form" }) => refuse(mode),
   sample: async () => refuse("sampling"),
   roots: async () => refuse("roots"),
@@ -80,10 +82,12 @@ export class PeerRequest {
 
   /** What the client says it can be asked. */
   get capabilities(): AskableCapabilities {
-    const { peer, meta } = this;
-    return readCapabilities(
-      peer.era === "modern" ? meta?.[META_KEYS.clientCapabilities] : peer.client["capabilities"],
-    );
+    return readCapabilities(this.#declared);
+  }
+
+  /** The extensions the client says it knows, of those that pass through. */
+  get extensions(): McpExtensions {
+    return readExtensions(this.#declared);
   }
 
   /** What a 2026-07-28 client sends back to go on with a call that waits; nothing for a new call. */
@@ -168,7 +172,7 @@ export class PeerRequest {
     }
     const exchange = new Exchange();
     exchange.attach(this);
-    const caller = peer.era === "legacy" ? this.#legacyCaller() : NOBODY;
+    const caller = peer.era === "legacy" ? this.#legacyCaller() : this.#silentCaller();
     return await start({ signal, caller }, exchange);
   }
 
@@ -186,6 +190,16 @@ export class PeerRequest {
    */
   #legacyCaller(): CallerSide {
     return toCallerSide(this, { party: this.peer, timeoutMs: this.#waitingMs });
+  }
+
+  #silentCaller(): CallerSide {
+    const { extensions } = this;
+    return Object.keys(extensions).length === 0 ? NOBODY : { ...NOBODY, extensions };
+  }
+
+  get #declared(): unknown {
+    const { peer, meta } = this;
+    return peer.era === "modern" ? meta?.[META_KEYS.clientCapabilities] : peer.client["capabilities"];
   }
 
   /** A client that can be asked nothing, and answers nothing, needs no more than a plain call. */

@@ -33,7 +33,7 @@ describe("addresses that name their provider", () => {
           expect(at).toBe(one);
         },
       ),
-      { numRuns: runs(500) },
+      runs(500),
     );
   });
 

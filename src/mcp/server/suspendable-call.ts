@@ -2,6 +2,7 @@ import { CallError } from "../../core/errors/errors.ts";
 import { addAbortListener, removeAbortListener } from "../../core/execution/abort-listeners.ts";
 import { monotonicNow } from "../../core/execution/deadline.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
+import type { McpExtensions } from "../extensions.ts";
 import {
   type AskableCapabilities,
   assertAskable,
@@ -30,6 +31,7 @@ interface Question {
 export class SuspendableCall<T> {
   readonly #exchange: Exchange;
   readonly #can: AskableCapabilities;
+  readonly #extensions: McpExtensions;
   readonly #assertRoom: () => void;
   readonly #controller = new AbortController();
   readonly #questions = new Map<string, Question>();
@@ -43,6 +45,7 @@ export class SuspendableCall<T> {
   constructor(exchange: Exchange, request: PeerRequest, assertRoom: () => void) {
     this.#exchange = exchange;
     this.#can = request.capabilities;
+    this.#extensions = request.extensions;
     this.#assertRoom = assertRoom;
     this.#given = new Map(Object.entries(request.inputResponses));
   }
@@ -121,6 +124,7 @@ export class SuspendableCall<T> {
 
   #caller(): CallerSide {
     return {
+      extensions: this.#extensions,
       elicit: async (request, signal, key) => {
         assertAskable(request.mode ?? "form", this.#can);
         const params = { ...request, mode: request.mode ?? "form" };

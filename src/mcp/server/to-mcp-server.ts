@@ -14,6 +14,7 @@ import { callTool } from "./call-tool.ts";
 import { callCatalogue, listCatalogue } from "./catalogue.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { checkExecutor, checkServerOptions } from "./check-server-options.ts";
+import { introduce } from "./introduction.ts";
 import { listTools } from "./list-tools.ts";
 import type {
   AskingIdentity,
@@ -64,6 +65,8 @@ class OperationServer implements ServedMcp {
   readonly #feed: ChangeFeed;
   readonly #subscriptions: ResourceSubscriptions;
   readonly #answers: ReadonlyMap<string, Answer>;
+  /** What it says of itself to a caller. */
+  readonly #introduce: (identity: Identity | undefined) => object;
   readonly #warned = new Set<string>();
   /** Peers that stay, and requests of those that do not. */
   readonly #peers = new Set<Peer>();
@@ -76,6 +79,14 @@ class OperationServer implements ServedMcp {
     const { name = "waybill", title, version = PACKAGE_VERSION } = options;
     this.info = { name, version, ...(title !== undefined && { title }) };
     const providers = new ProviderSet(options);
+    this.#introduce = (identity) =>
+      introduce({
+        executor,
+        providers: providers.current,
+        capabilities: this.capabilities,
+        instructions: options.instructions,
+        identity,
+      });
     const current = (): readonly McpProvider[] => providers.current;
     const warn = (message: string, cause?: unknown): void => this.#warn(message, cause);
     const resources = new ResourceDirectory(current, warn);
@@ -188,7 +199,10 @@ class OperationServer implements ServedMcp {
     const { catalogue = false } = this.#options;
     return {
       initialize: (params, { peer }) => this.#initialize(peer, params),
-      "server/discover": () => ({ supportedVersions: MODERN_REVISIONS, ...this.#introduction() }),
+      "server/discover": (_, { identity }) => ({
+        supportedVersions: MODERN_REVISIONS,
+        ...this.#introduce(identity),
+      }),
       ping: () => ({}),
       "tools/list": ({ cursor }, request) =>
         (catalogue ? listCatalogue : listTools)(this.#tools, request, cursor),
@@ -210,12 +224,7 @@ class OperationServer implements ServedMcp {
     if (fault !== undefined) throw fault;
     peer.client = params;
     peer.revision = negotiateRevision(params["protocolVersion"]);
-    return { protocolVersion: peer.revision, serverInfo: this.info, ...this.#introduction() };
-  }
-
-  #introduction(): object {
-    const { instructions } = this.#options;
-    return { capabilities: this.capabilities, ...(instructions !== undefined && { instructions }) };
+    return { protocolVersion: peer.revision, serverInfo: this.info, ...this.#introduce(peer.identity) };
   }
 
   async #setLevel(peer: Peer, value: unknown): Promise<object> {
