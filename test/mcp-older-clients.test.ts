@@ -23,6 +23,7 @@ type ClientClass = new (info: object, options: object) => OldClient;
 const SDKS: Readonly<Record<string, string>> = {
   "SDK 1.0": "sdk-1-0/client/index.js",
   "SDK 1.10": "sdk-1-10/client/index.js",
+  "SDK 1.20": "sdk-1-20/client/index.js",
   "SDK 1.32": "@modelcontextprotocol/sdk/client/index.js",
 };
 
@@ -91,7 +92,7 @@ const typesOf = (called: unknown) =>
 const textOf = (called: unknown) => JSON.stringify((called as { content: unknown }).content);
 
 describe.each(Object.keys(SDKS))("a client of %s", (sdk) => {
-  const isOld = sdk !== "SDK 1.32";
+  const isOld = sdk === "SDK 1.0" || sdk === "SDK 1.10";
 
   it("RE-30 takes a result of every kind of block", async () => {
     const client = await connected(sdk);

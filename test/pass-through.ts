@@ -37,7 +37,7 @@ export interface AppServer extends Listening {
 }
 
 /** What a server with a page answers: a tool that shows the page in every way there is, and the page. */
-export function appAnswers({ label, tools = [] }: AppServerOptions) {
+function appAnswers({ label, tools = [] }: AppServerOptions) {
   return {
     tools: () => ({
       tools: [

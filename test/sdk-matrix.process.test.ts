@@ -1,0 +1,3 @@
+import { MATRIX, tryCells } from "./sdk-matrix.ts";
+
+tryCells(MATRIX.filter(({ way }) => way === "stdio"));
