@@ -1,23 +1,27 @@
 // @ts-check
-import { execFile, fork, spawn } from "node:child_process";
-import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { runBench } from "./bench.js";
+import { openHttpLoad, writeRequest } from "./clients/http-load.js";
+import { openLineLoad } from "./clients/line-load.js";
+import { writeToolCalls } from "./clients/mcp-requests.js";
+import { startMeasured, startServer } from "./clients/measured-process.js";
 import { CLI, writeConfig } from "./gateway/config.js";
 import { createComparison, interleave } from "./interleave.js";
-import { openStdio } from "./mcp/raw-client.js";
 import { PETSTORE } from "./openapi/petstore.js";
-import { openLoad } from "./openapi/raw-load.js";
 import { timing } from "./options.js";
-import { judgeExtra, printTable } from "./report.js";
+import { judgeExtra, judgeWithin, perCall, printTable } from "./report.js";
 import { createRandom, shuffled } from "./statistics.js";
 import "./waybill.js";
 
 const run = promisify(execFile);
 const IN_FLIGHT = 32;
+/** So often every request is sent in one step: connections wait for each other only at its end. */
+const TIMES = 4;
 
 /** @type {import("./bench.js").Case} */
 async function starting(name, { quick }) {
@@ -50,61 +54,59 @@ async function starting(name, { quick }) {
   ];
 }
 
-/** @param {string} file */
-async function start(file) {
-  const child = fork(new URL(file, import.meta.url));
-  process.once("exit", () => child.kill());
-  const [{ port }] = await once(child, "message");
-  return { child, port };
-}
+const file = (/** @type {string} */ path) => new URL(path, import.meta.url);
 
-/** @param {number} apiPort */
+/** Starts `waybill serve` as it is without a `log` in its config; its log goes to a file. @param {number} apiPort */
 async function startGateway(apiPort) {
-  const server = fileURLToPath(new URL("./mcp/sdk-server.js", import.meta.url));
+  const server = fileURLToPath(file("./mcp/sdk-server.js"));
   const { folder, remove } = writeConfig({
     openapi: { pets: { document: "petstore.json", baseUrl: `http://127.0.0.1:${apiPort}` } },
     mcpServers: { tools: { command: process.execPath, args: [server, "stdio"] } },
     serve: { port: 0 },
-    log: { level: "error", format: "text" },
   });
   writeFileSync(join(folder, "petstore.json"), JSON.stringify(PETSTORE));
-  const child = spawn(process.execPath, [CLI, "serve", "--lame-duck", "0"], {
-    cwd: folder,
-    stdio: ["ignore", "ignore", "pipe"],
-  });
-  process.once("exit", () => child.kill());
-  let said = "";
-  child.stderr.setEncoding("utf8");
-  const port = await new Promise((resolve, reject) => {
-    child.stderr.on("data", (chunk) => {
-      said += chunk;
-      const found = /http:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1];
-      if (found !== undefined && /tools/.test(said)) resolve(Number(found));
-    });
-    child.once("exit", () => reject(new Error(`The gateway ended: ${said}`)));
-  });
-  return { child, port, remove };
+  const logFile = join(folder, "log");
+  const log = openSync(logFile, "w");
+  const args = ["serve", "--lame-duck", "0"];
+  const started = startMeasured(CLI, args, { cwd: folder, stdio: ["ignore", "ignore", log, "ipc"] });
+  closeSync(log);
+  const until = performance.now() + 60_000;
+  for (;;) {
+    const said = readFileSync(logFile, "utf8");
+    const port = /http:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1];
+    const isReady = port !== undefined && (await fetch(`http://127.0.0.1:${port}/ready`)).ok;
+    if (isReady && /tools/.test(said)) {
+      const lines = () => readFileSync(logFile, "utf8").split("\n").length - 1;
+      return { ...started, port: Number(port), lines, remove };
+    }
+    if (started.child.exitCode !== null || performance.now() > until)
+      throw new Error(`The gateway did not start: ${said}`);
+    await setTimeout(50);
+  }
 }
 
 /** @param {number} port @param {string} path @param {string} wanted @param {string} [body] */
 async function load(port, path, wanted, body) {
-  const posted =
-    body === undefined ? [] : ["content-type: application/json", `content-length: ${body.length}`];
-  const head = [`${body === undefined ? "GET" : "POST"} ${path} HTTP/1.1`, `host: 127.0.0.1:${port}`];
-  const request = [...head, "accept: application/json", ...posted, "", body ?? ""].join("\r\n");
-  const opened = await openLoad(port, request, IN_FLIGHT, { varies: true });
+  const [method, type] = body === undefined ? ["GET", {}] : ["POST", { "content-type": "application/json" }];
+  const request = writeRequest(`${method} ${path}`, { accept: "application/json", ...type }, body);
+  const opened = await openHttpLoad(port, Array(IN_FLIGHT).fill(request));
   if (!opened.first.includes(wanted)) throw new Error(`${path} answers ${opened.first}`);
   return opened;
 }
 
+/** What goes through `waybill serve`, what goes past it, and how many times as long the first may take. */
+const SOURCES = /** @type {const} */ ([
+  ["local", "by hand", 2.5],
+  ["HTTP API", "direct", 4],
+  ["MCP server", "direct", 2.5],
+]);
+
 /** @type {import("./bench.js").Case} */
 async function sources(name, options) {
-  const [api, hand] = [
-    await start("./openapi/json-server.js"),
-    await start("./gateway/hand-written-server.js"),
-  ];
+  const api = await startServer(file("./openapi/json-server.js"));
+  const hand = await startServer(file("./gateway/hand-written-server.js"));
   const gateway = await startGateway(api.port);
-  const tool = await openStdio("./sdk-server.js", ["stdio"]);
+  const tool = await openLineLoad(file("./mcp/sdk-server.js"), ["stdio"], IN_FLIGHT);
   const pet = "/stores/north/pets/7?fields=id&fields=name&verbose=true";
   const through = "store=north&pet=7&fields=id&fields=name&verbose=true";
   const loads = {
@@ -112,36 +114,87 @@ async function sources(name, options) {
     "local: gateway": await load(gateway.port, "/api/bench/add?a=1&b=2", '"sum":3'),
     "HTTP API: direct": await load(api.port, pet, "Rex"),
     "HTTP API: gateway": await load(gateway.port, `/api/pets/getPet?${through}`, "Rex"),
+    "MCP server: direct": tool,
     "MCP server: gateway": await load(gateway.port, "/api/tools/bench_add", '"sum":3', '{"a":1,"b":2}'),
   };
-  const direct = () => Promise.all(Array.from({ length: IN_FLIGHT }, () => tool.call({ a: 1, b: 2 })));
-  const sides = {
-    ...Object.fromEntries(Object.entries(loads).map(([side, opened]) => [side, opened.round])),
-    "MCP server: direct": direct,
+  const cpu = {
+    "local: by hand": hand.cpu,
+    "local: gateway": gateway.cpu,
+    "HTTP API: direct": api.cpu,
+    "HTTP API: gateway": gateway.cpu,
+    "MCP server: direct": tool.cpu,
+    "MCP server: gateway": gateway.cpu,
   };
-  const comparison = await interleave(sides, { ...timing(options), sliceMs: options.quick ? 30 : 100 });
+  const before = gateway.lines();
+  const sides = Object.entries(loads).map(([side, { run }]) => [side, () => run(TIMES)]);
+  const slices = { ...timing(options), sliceMs: options.quick ? 40 : 100 };
+  const comparison = await interleave(Object.fromEntries(sides), { ...slices, cpu });
+  const calls = IN_FLIGHT * TIMES;
+  const title = `${name}: ${IN_FLIGHT} calls in flight, through waybill serve and past it`;
+  printTable(`${title}: a call`, perCall(comparison, calls), "local: by hand");
   printTable(
-    `${name}: ${IN_FLIGHT} calls in flight, through waybill serve and past it`,
-    comparison,
+    `${name}: processor time of that server, a call`,
+    perCall(comparison.cpu, calls),
     "local: by hand",
   );
-  for (const [source, base] of [
-    ["local", "by hand"],
-    ["HTTP API", "direct"],
-    ["MCP server", "direct"],
-  ]) {
-    const { median } = comparison.extra(`${source}: gateway`, `${source}: ${base}`);
-    const ratio = comparison.ratio(`${source}: gateway`, `${source}: ${base}`).median;
-    const perSecond = (IN_FLIGHT * 1e9) / comparison.time(`${source}: gateway`).median;
-    console.log(
-      `  ${source}: ${Math.round(perSecond)} calls/s; ${(median / IN_FLIGHT / 1e3).toFixed(0)} µs more a call, ${ratio.toFixed(2)}× ${base}`,
-    );
-  }
-  for (const opened of Object.values(loads)) opened.close();
-  tool.close();
-  for (const { child } of [api, hand, gateway]) child.kill();
+  console.log(`  ${gateway.lines() - before} lines of log were written meanwhile.`);
+  for (const { close } of [...Object.values(loads), gateway, hand, api]) await close();
   gateway.remove();
-  return [];
+  return SOURCES.map(([source, base, times]) =>
+    judgeWithin(name, comparison, { side: `${source}: gateway`, base: `${source}: ${base}`, times }),
+  );
 }
 
-await runBench("gateway", { start: starting, sources }, { apart: true });
+/**
+ * Compares the processor time of a process between a client and an MCP server over stdio with that of the two ends of the SDK.
+ * @param {"stdio" | "http"} entrance @returns {import("./bench.js").Case}
+ */
+const middle = (entrance) => async (name, options) => {
+  const programs = { waybill: "./mcp/waybill-gateway.js", "two SDK ends": "./mcp/sdk-gateway.js" };
+  const verdicts = [];
+  for (const inFlight of [IN_FLIGHT, 1]) {
+    const open = [];
+    for (const [side, path] of Object.entries(programs))
+      open.push({ side, ...(await openEntrance(entrance, file(path), inFlight)) });
+    const comparison = await interleave(
+      Object.fromEntries(open.map(({ side, run }) => [side, () => run(TIMES)])),
+      {
+        ...timing(options),
+        sliceMs: options.quick ? 40 : 100,
+        cpu: Object.fromEntries(open.map(({ side, cpu }) => [side, cpu])),
+      },
+    );
+    for (const { close } of open) await close();
+    const title = `${name}, ${inFlight === 1 ? "one at a time" : `${inFlight} in flight`}`;
+    const measured = perCall(comparison.cpu, inFlight * TIMES);
+    printTable(`${title}: processor time of the process in the middle, a call`, measured, "two SDK ends");
+    verdicts.push(judgeWithin(title, measured, { side: "waybill", base: "two SDK ends", times: 0.5 }));
+  }
+  return verdicts;
+};
+
+/** @param {"stdio" | "http"} entrance @param {URL} path @param {number} inFlight */
+async function openEntrance(entrance, path, inFlight) {
+  if (entrance === "stdio") {
+    const lines = await openLineLoad(path, ["stdio"], inFlight);
+    if (lines.first.structuredContent?.sum !== 3) throw new Error(`${path} answers ${lines.first}`);
+    return lines;
+  }
+  const server = await startServer(path, ["http"]);
+  const opened = await openHttpLoad(server.port, await writeToolCalls(server.port, "2025", inFlight));
+  if (!/"sum":3/.test(opened.first)) throw new Error(`${path} answers ${opened.first}`);
+  return {
+    run: opened.run,
+    cpu: server.cpu,
+    close: async () => {
+      opened.close();
+      await server.close();
+    },
+  };
+}
+
+await runBench(
+  "gateway",
+  { start: starting, sources, "stdio-in": middle("stdio"), "http-in": middle("http") },
+  { apart: true },
+);

@@ -14,6 +14,7 @@ import { createRandom, shuffled, spreadOf } from "./statistics.js";
  * @property {number} warmUpMs how long each side runs before anything counts
  * @property {readonly unknown[]} [values] what the sides are called with, in turn
  * @property {boolean} [sync] call without awaiting; for sides far faster than a turn of the promise queue
+ * @property {Readonly<Record<string, () => Promise<number>>>} [cpu] asks a side that is another process for its processor time so far, in nanoseconds
  */
 
 setFlagsFromString("--expose-gc");
@@ -76,16 +77,24 @@ export async function interleave(sides, options) {
     loop: createLoop(side, options),
     calls: 0,
     samples: /** @type {number[]} */ ([]),
+    cpu: options.cpu?.[name] ?? (async () => Number.NaN),
+    cpuSamples: /** @type {number[]} */ ([]),
   }));
   for (const runner of runners) await warmUp(runner.loop, options);
   for (const runner of runners)
     runner.calls = await warmUp(runner.loop, { ...options, warmUpMs: options.sliceMs * 3 });
   for (let round = 0; round < options.rounds; round++) {
     for (const runner of shuffled(runners, random)) {
+      const before = await runner.cpu();
       runner.samples.push(await timeSlice(runner.loop, runner.calls));
+      runner.cpuSamples.push(((await runner.cpu()) - before) / runner.calls);
     }
   }
-  return createComparison(new Map(runners.map(({ name, samples }) => [name, samples])));
+  return {
+    ...createComparison(new Map(runners.map(({ name, samples }) => [name, samples]))),
+    /** The same of the processor time of sides that are other processes. */
+    cpu: createComparison(new Map(runners.map(({ name, cpuSamples }) => [name, cpuSamples]))),
+  };
 }
 
 /** @typedef {ReturnType<typeof createComparison>} Comparison */

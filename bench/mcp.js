@@ -1,95 +1,149 @@
 // @ts-check
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { runBench } from "./bench.js";
-import { createComparison, interleave } from "./interleave.js";
+import { openHttpLoad } from "./clients/http-load.js";
+import { openLineLoad } from "./clients/line-load.js";
+import { writeToolCalls } from "./clients/mcp-requests.js";
+import { startServer } from "./clients/measured-process.js";
+import { interleave } from "./interleave.js";
 import { createBenchRegistry } from "./mcp/operations.js";
-import { openHttp, openStdio } from "./mcp/raw-client.js";
 import { timing } from "./options.js";
-import { judgeFaster, judgeWithin, printTable } from "./report.js";
+import { judgeFaster, judgeWithin, perCall, printTable } from "./report.js";
 import { createMcpHandler, toMcpServer } from "./waybill.js";
 
-/** @typedef {import("./mcp/raw-client.js").Call} Call */
+/** @typedef {import("./options.js").BenchOptions} BenchOptions */
+/** @typedef {readonly [file: string, size: string]} Program */
+/**
+ * @typedef {object} Load
+ * @property {(times: number) => Promise<unknown>} run
+ * @property {() => Promise<number>} cpu
+ * @property {() => Promise<void>} close
+ */
 
-const INPUT = { a: 1, b: 2 };
-const IN_FLIGHT = 32;
+/** So often every request is sent in one step: connections wait for each other only at its end. */
+const TIMES = 4;
+const SDK_2 = "SDK 2.4";
+const SDK_1 = "SDK 1.32";
+const BARE = "bare handler";
 
-/** @param {import("./options.js").BenchOptions} options */
-const slices = (options) => ({ ...timing(options), sliceMs: options.quick ? 30 : 100 });
+/** @param {BenchOptions} options */
+const slices = (options) => ({ ...timing(options), sliceMs: options.quick ? 40 : 100 });
 
-/** @param {Call} call */
-const crowd = (call) => () => Promise.all(Array.from({ length: IN_FLIGHT }, () => call(INPUT)));
+/** @param {string} file */
+const program = (file) => new URL(`./mcp/${file}.js`, import.meta.url);
 
-/** @param {Readonly<Record<string, Call>>} calls */
-async function assertAllAnswer(calls) {
-  for (const [name, call] of Object.entries(calls)) {
-    const { structuredContent } = await call(INPUT);
-    if (structuredContent?.sum !== 3)
-      throw new Error(`${name} answers ${JSON.stringify(structuredContent)}.`);
-  }
+/** @param {string} side @param {string} first */
+function assertAnswers(side, first) {
+  if (!/"sum"\s*:\s*3/.test(first)) throw new Error(`${side} answers ${first}`);
 }
 
-/** @param {Readonly<Record<string, Call>>} calls @param {(call: Call) => () => unknown} step */
-const sidesOf = (calls, step) =>
-  Object.fromEntries(Object.entries(calls).map(([name, call]) => [name, step(call)]));
-
-/** @param {string} name @param {Readonly<Record<string, Call>>} calls @param {import("./options.js").BenchOptions} options */
-async function compareServers(name, calls, options) {
-  await assertAllAnswer(calls);
-  const verdicts = [];
-  for (const [title, step] of /** @type {const} */ ([
-    [`${name}, one at a time`, (/** @type {Call} */ call) => () => call(INPUT)],
-    [`${name}, ${IN_FLIGHT} in flight`, crowd],
-  ])) {
-    const comparison = await interleave(sidesOf(calls, step), slices(options));
-    printTable(title, comparison, "SDK McpServer, 1 tool");
-    verdicts.push(
-      judgeFaster(title, comparison, { slow: "SDK McpServer, 1 tool", fast: "waybill, 1", times: 1 }),
-    );
-    for (const size of ["1,000", "10,000"]) {
-      verdicts.push(
-        judgeWithin(title, comparison, { side: `waybill, ${size}`, base: "waybill, 1", times: 1.2 }),
-      );
-    }
-  }
-  return verdicts;
+/** @param {Program} program_ @param {number} inFlight @param {string} side @returns {Promise<Load>} */
+async function openLines([file, size], inFlight, side) {
+  const load = await openLineLoad(program(file), ["stdio", size], inFlight);
+  assertAnswers(side, JSON.stringify(load.first.structuredContent));
+  return load;
 }
 
-const SIDES = /** @type {const} */ ({
-  "SDK McpServer, 1 tool": ["./mcp/sdk-server.js", "1"],
-  "waybill, 1": ["./mcp/waybill-server.js", "1"],
-  "waybill, 1,000": ["./mcp/waybill-server.js", "1000"],
-  "waybill, 10,000": ["./mcp/waybill-server.js", "10000"],
-});
+/** @param {"2025" | "2026"} revision @returns {typeof openLines} */
+const openHttp =
+  (revision) =>
+  async ([file, size], inFlight, side) => {
+    const { port, cpu, close } = await startServer(program(file), ["http", size]);
+    const load = await openHttpLoad(port, await writeToolCalls(port, revision, inFlight));
+    assertAnswers(side, load.first);
+    return {
+      run: load.run,
+      cpu,
+      close: async () => {
+        load.close();
+        await close();
+      },
+    };
+  };
 
-/** @type {import("./bench.js").Case} */
-async function stdio(name, options) {
-  /** @type {Record<string, Awaited<ReturnType<typeof openStdio>>>} */
-  const open = {};
-  for (const [side, [file, size]] of Object.entries(SIDES)) {
-    open[side] = await openStdio(file.replace("./mcp/", "./"), ["stdio", size]);
-  }
-  const calls = Object.fromEntries(Object.entries(open).map(([side, { call }]) => [side, call]));
-  const verdicts = await compareServers(name, calls, options);
-  for (const { close } of Object.values(open)) close();
-  return verdicts;
+/**
+ * Loads all programs with so many calls in flight, in turn, and prints the time and the processor time of a call.
+ * @param {string} title @param {Readonly<Record<string, Program>>} programs
+ * @param {{ open: typeof openLines, inFlight: number, base: string, options: BenchOptions }} settings
+ */
+async function compare(title, programs, { open, inFlight, base, options }) {
+  /** @type {Record<string, Load>} */
+  const loads = {};
+  for (const [side, each] of Object.entries(programs)) loads[side] = await open(each, inFlight, side);
+  const entries = Object.entries(loads);
+  const comparison = await interleave(
+    Object.fromEntries(entries.map(([side, { run }]) => [side, () => run(TIMES)])),
+    { ...slices(options), cpu: Object.fromEntries(entries.map(([side, { cpu }]) => [side, cpu])) },
+  );
+  for (const { close } of Object.values(loads)) await close();
+  const calls = inFlight * TIMES;
+  printTable(`${title}: a call`, perCall(comparison, calls), base);
+  printTable(`${title}: processor time of the server, a call`, perCall(comparison.cpu, calls), base);
+  return comparison;
 }
 
 /** @param {"2025" | "2026"} revision @returns {import("./bench.js").Case} */
 const http = (revision) => async (name, options) => {
-  /** @type {Record<string, Call>} */
-  const calls = {};
-  const children = [];
-  for (const [side, [file, size]] of Object.entries(SIDES)) {
-    const child = fork(new URL(file, import.meta.url), ["http", size]);
-    children.push(child);
-    const [{ port }] = await once(child, "message");
-    calls[side] = (await openHttp(port, revision)).call;
+  /** @type {Readonly<Record<string, Program>>} */
+  const programs = {
+    [SDK_2]: ["sdk-server", "1"],
+    waybill: ["waybill-server", "1"],
+    [BARE]: ["bare-server", "1"],
+  };
+  const verdicts = [];
+  for (const [inFlight, times] of /** @type {const} */ ([
+    [32, 6],
+    [1, 3],
+  ])) {
+    const title = `${name}, ${inFlight === 1 ? "one at a time" : `${inFlight} in flight`}`;
+    const settings = { open: openHttp(revision), inFlight, base: SDK_2, options };
+    const comparison = await compare(title, programs, settings);
+    verdicts.push(judgeFaster(title, comparison, { slow: SDK_2, fast: "waybill", times }));
+    if (inFlight > 1)
+      verdicts.push(judgeFaster(title, comparison, { slow: BARE, fast: "waybill", times: 0.35 }));
   }
-  const verdicts = await compareServers(name, calls, options);
-  for (const child of children) child.kill();
   return verdicts;
 };
+
+/** @type {import("./bench.js").Case} */
+async function stdio(name, options) {
+  /** @type {Readonly<Record<string, Program>>} */
+  const programs = {
+    [SDK_1]: ["sdk-1-server", "1"],
+    [SDK_2]: ["sdk-server", "1"],
+    waybill: ["waybill-server", "1"],
+    "bare lines": ["bare-server", "1"],
+  };
+  const verdicts = [];
+  for (const [inFlight, times] of /** @type {const} */ ([
+    [256, 3],
+    [1, 1],
+  ])) {
+    const title = `${name}, ${inFlight === 1 ? "one at a time" : `${inFlight} in flight`}`;
+    const comparison = await compare(title, programs, { open: openLines, inFlight, base: SDK_2, options });
+    for (const slow of [SDK_1, SDK_2])
+      verdicts.push(judgeFaster(title, comparison, { slow, fast: "waybill", times }));
+  }
+  return verdicts;
+}
+
+/** @type {import("./bench.js").Case} */
+async function sizes(name, options) {
+  /** @type {Readonly<Record<string, Program>>} */
+  const programs = {
+    "1 operation": ["waybill-server", "1"],
+    "1,000 operations": ["waybill-server", "1000"],
+    "10,000 operations": ["waybill-server", "10000"],
+  };
+  const verdicts = [];
+  for (const [channel, open] of Object.entries({ stdio: openLines, HTTP: openHttp("2026") })) {
+    const title = `${name} over ${channel}, 32 in flight`;
+    const settings = { open, inFlight: 32, base: "1 operation", options };
+    const comparison = await compare(title, programs, settings);
+    for (const side of ["1,000 operations", "10,000 operations"])
+      verdicts.push(judgeWithin(title, comparison, { side, base: "1 operation", times: 1.2 }));
+  }
+  return verdicts;
+}
 
 /** @type {import("./bench.js").Case} */
 async function list(name, options) {
@@ -132,31 +186,8 @@ async function list(name, options) {
   return [judgeWithin(name, comparison, { side: "tools/list", base: "joined cached JSON", times: 2 })];
 }
 
-/** @type {import("./bench.js").Case} */
-async function gateway(name, { quick }) {
-  const [rounds, calls] = quick ? [10, 200] : [40, 1_000];
-  const sides = {
-    waybill: await openStdio("./waybill-gateway.js", []),
-    "two SDK ends": await openStdio("./sdk-gateway.js", []),
-  };
-  await assertAllAnswer({ waybill: sides.waybill.call, "two SDK ends": sides["two SDK ends"].call });
-  /** @type {Map<string, number[]>} */
-  const samples = new Map(Object.keys(sides).map((side) => [side, []]));
-  for (let round = -3; round < rounds; round++) {
-    for (const [side, { call, cpu }] of Object.entries(sides)) {
-      const before = await cpu();
-      for (let i = 0; i < calls; i++) await call(INPUT);
-      if (round >= 0) samples.get(side)?.push((((await cpu()) - before) * 1_000) / calls);
-    }
-  }
-  const comparison = createComparison(samples);
-  printTable(`${name}, CPU of the process in the middle per call`, comparison, "two SDK ends");
-  for (const { close } of Object.values(sides)) close();
-  return [judgeWithin(name, comparison, { side: "waybill", base: "two SDK ends", times: 1.3 })];
-}
-
 await runBench(
   "mcp",
-  { stdio, "http-2025": http("2025"), "http-2026": http("2026"), list, gateway },
+  { stdio, "http-2025": http("2025"), "http-2026": http("2026"), sizes, list },
   { apart: true },
 );

@@ -49,6 +49,20 @@ export function printTable(title, comparison, base) {
   }
 }
 
+/** The same comparison with all its times divided by how many calls a step makes. @param {Comparison} comparison @param {number} calls @returns {Comparison} */
+export function perCall(comparison, calls) {
+  const divided = (/** @type {Spread} */ { low, median, high }) => ({
+    low: low / calls,
+    median: median / calls,
+    high: high / calls,
+  });
+  return {
+    ...comparison,
+    time: (name) => divided(comparison.time(name)),
+    extra: (a, b) => divided(comparison.extra(a, b)),
+  };
+}
+
 /**
  * Prints whether a target was met and returns the verdict.
  * @param {string} bench

@@ -29,5 +29,4 @@ else {
   server.listen(0, "127.0.0.1", () => {
     process.send?.({ port: /** @type {import("node:net").AddressInfo} */ (server.address()).port });
   });
-  process.once("disconnect", () => process.exit());
 }

@@ -1,6 +1,5 @@
 // @ts-check
-import { fromMcp, OperationRegistry, serveStdio, toMcpServer } from "../waybill.js";
-import { answerCpu } from "./cpu.js";
+import { fromMcp, OperationRegistry, serveMcpHttp, serveStdio, toMcpServer } from "../waybill.js";
 
 const source = await fromMcp({
   namespace: "up",
@@ -9,5 +8,6 @@ const source = await fromMcp({
 });
 const registry = new OperationRegistry();
 registry.registerAll(source);
-serveStdio(toMcpServer(registry, { names: { prefix: false } }));
-answerCpu();
+const server = toMcpServer(registry, { names: { prefix: false } });
+if (process.argv[2] === "stdio") serveStdio(server);
+else process.send?.({ port: (await serveMcpHttp(server)).port });
