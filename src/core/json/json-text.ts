@@ -153,8 +153,31 @@ function notJson(what: string, cause?: unknown): JsonTextError {
   return new JsonTextError("not_json", `The value cannot be written as JSON: ${what}.`, { cause });
 }
 
+/** Visits and levels within which a value is looked at without noting where one has been. */
+const QUICK_VISITS = 10_000;
+const QUICK_LEVELS = 32;
+
 /** Tells whether a value is made of what `JSON.parse` makes, all the way down, however deep, and without a circle. */
 export function isPlainJson(value: unknown): boolean {
+  return isPlainTree(value, 0, { visits: QUICK_VISITS }) ?? isPlainGraph(value);
+}
+
+/** The same for what is small and shallow, as nearly all values are, without allocating; nothing where it cannot tell. */
+function isPlainTree(value: unknown, level: number, left: { visits: number }): boolean | undefined {
+  if (typeof value !== "object" || value === null) return isScalar(value);
+  const isArray = Array.isArray(value);
+  if (!isArray && !isPlainObject(value)) return false;
+  const members: readonly unknown[] = isArray ? value : Object.values(value);
+  left.visits -= members.length;
+  if (level >= QUICK_LEVELS || left.visits < 0) return undefined;
+  for (let at = 0; at < members.length; at++) {
+    const isPlain = isPlainTree(members[at], level + 1, left);
+    if (isPlain !== true) return isPlain;
+  }
+  return true;
+}
+
+function isPlainGraph(value: unknown): boolean {
   const left: unknown[] = [value];
   const inside = new Set<object>();
   const done = new Set<object>();

@@ -32,22 +32,14 @@ export async function endCall(
 ): Promise<EndedCall> {
   const { requestId, identity } = options;
   const startedAt = monotonicNow();
-  const outcome = await settle(executor, operationId, input, options);
+  let outcome: EndedCall["outcome"];
+  try {
+    outcome = { envelope: await executor.execute(operationId, input, options) };
+  } catch (thrown) {
+    outcome = { error: toCallError(thrown) };
+  }
   const durationMs = Math.max(0, monotonicNow() - startedAt);
   const isMissing = "error" in outcome && outcome.error.code === "OPERATION_NOT_FOUND";
   const operation = isMissing ? undefined : executor.get(operationId);
   return { operationId, operation, requestId, identity, durationMs, outcome };
-}
-
-async function settle(
-  executor: Executor,
-  operationId: string,
-  input: unknown,
-  options: ExecuteOptions,
-): Promise<EndedCall["outcome"]> {
-  try {
-    return { envelope: await executor.execute(operationId, input, options) };
-  } catch (thrown) {
-    return { error: toCallError(thrown) };
-  }
 }

@@ -17,15 +17,16 @@ import { invalidParams, quoted } from "./protocol-errors.ts";
 import { linkedUri } from "./seen-links.ts";
 import type { ServedTools } from "./served-tools.ts";
 import { endStream } from "./stream-tool.ts";
-import { toFailure, toResult } from "./to-result.ts";
+import { toFailure, toPlainJson, toResult } from "./to-result.ts";
 import type { InputRequiredResult, MayGoOn, SuspendableRun } from "./waiting-calls.ts";
+import { JsonResult } from "./write-answer.ts";
 
 /** Answers `tools/call`. */
 export async function callTool(
   served: ServedTools,
   request: PeerRequest,
   params: Readonly<Record<string, unknown>>,
-): Promise<CallToolResult | InputRequiredResult> {
+): Promise<CallToolResult | InputRequiredResult | JsonResult> {
   const { name } = params;
   if (typeof name !== "string") throw invalidParams("A call needs the name of a tool.");
   const format = served.formatFor(request);
@@ -33,24 +34,29 @@ export async function callTool(
   if (operation === undefined || operation.visibility === "internal")
     return missingTool(served, request, name);
   const input = readInput({ served, request, operation, name, args: params["arguments"] });
-  return await request.run(
-    "tools/call",
-    name,
-    async (run, exchange) => {
+  const start = async (
+    run: SuspendableRun,
+    exchange: Exchange,
+  ): Promise<CallToolResult | InputRequiredResult | JsonResult> => {
+    let call: EndedCall;
+    try {
       const ending = endOperation({ served, request, run, exchange }, operation, input);
-      const call = await served.running.orGivenUp(ending).catch((thrown: unknown) => {
-        const givenUp = toGivenUp(thrown);
-        request.abort(thrown);
-        return givenUp;
-      });
-      if ("content" in call) return call;
-      if (isHidden(served, call)) throw unknownTool(name);
-      if ("error" in call.outcome) request.assertCapable(call.outcome.error);
-      const result = await toResult({ ...call, calledAs: name }, { served, request, operation, format });
-      return withRequestId(result, request);
-    },
-    mayCall(served, [operation.id]),
-  );
+      call = await served.running.orGivenUp(ending);
+    } catch (thrown) {
+      const givenUp = toGivenUp(thrown);
+      request.abort(thrown);
+      return givenUp;
+    }
+    if (isHidden(served, call)) throw unknownTool(name);
+    if ("error" in call.outcome) request.assertCapable(call.outcome.error);
+    const options = { served, request, operation, format };
+    const requestId = givenRequestId(request);
+    const json = requestId === undefined ? toPlainJson(call, options) : undefined;
+    if (json !== undefined) return new JsonResult(json);
+    const result = await toResult({ ...call, calledAs: name }, options);
+    return requestId === undefined ? result : withRequestId(result, requestId);
+  };
+  return await request.run("tools/call", name, start, mayCall(served, [operation.id]));
 }
 
 /** Whether a caller may still call operations, when they answer what one of them asked. */
@@ -137,22 +143,23 @@ function toExecuteOptions(
   operationId: string,
 ): ExecuteOptions & { readonly requestId: string } {
   const { identity } = request;
-  const metadata = metadataOf(request);
-  return {
+  const options: Mutable<ExecuteOptions> & { readonly requestId: string } = {
     requestId: givenRequestId(request) ?? randomId(),
     signal: run.signal,
     onProgress: (value) => exchange.progress(value),
     onLog: (line) => exchange.log(line, operationId),
-    ...(identity !== undefined && { identity }),
-    ...(run.caller !== undefined && { caller: run.caller }),
-    ...(metadata !== undefined && { metadata }),
   };
+  if (identity !== undefined) options.identity = identity;
+  if (run.caller !== undefined) options.caller = run.caller;
+  const metadata = metadataOf(request);
+  if (metadata !== undefined) options.metadata = metadata;
+  return options;
 }
 
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+
 /** A caller who gave a request id gets it back, whatever the format. */
-function withRequestId(result: CallToolResult, request: PeerRequest): CallToolResult {
-  const requestId = givenRequestId(request);
-  if (requestId === undefined) return result;
+function withRequestId(result: CallToolResult, requestId: string): CallToolResult {
   return { ...result, _meta: { ...result._meta, [REQUEST_ID_META_KEY]: requestId } };
 }
 

@@ -85,12 +85,14 @@ export function isHeard(level: McpLogLevel, least: McpLogLevel | "off" | undefin
 export function metadataOf({ meta }: Pick<PeerRequest, "meta">): Metadata | undefined {
   if (meta === undefined) return undefined;
   const idempotencyKey = readIdempotencyKey(meta);
-  const entries = TRACE_KEYS.flatMap((key) => {
+  let metadata: Record<string, string> | undefined;
+  for (const key of TRACE_KEYS) {
     const value = Object.hasOwn(meta, key) ? meta[key] : undefined;
-    return typeof value === "string" && value.length <= MAX_TRACE ? [[key, value] as const] : [];
-  });
-  if (idempotencyKey !== undefined) return { ...Object.fromEntries(entries), idempotencyKey };
-  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+    if (typeof value !== "string" || value.length > MAX_TRACE) continue;
+    metadata ??= {};
+    metadata[key] = value;
+  }
+  return idempotencyKey === undefined ? metadata : { ...metadata, idempotencyKey };
 }
 
 /** The keys of `_meta` under which callers give a request id, the first one that holds one counts. */
@@ -99,8 +101,11 @@ const REQUEST_ID_KEYS = [REQUEST_ID_META_KEY, "requestId", "request_id", "correl
 /** The request id a caller gave; one that is not short and printable is as good as none. */
 export function givenRequestId({ meta }: Pick<PeerRequest, "meta">): string | undefined {
   if (meta === undefined) return undefined;
-  const key = REQUEST_ID_KEYS.find((name) => Object.hasOwn(meta, name) && isRequestId(meta[name]));
-  return key === undefined ? undefined : (meta[key] as string);
+  for (const name of REQUEST_ID_KEYS) {
+    const value = Object.hasOwn(meta, name) ? meta[name] : undefined;
+    if (isRequestId(value)) return value;
+  }
+  return undefined;
 }
 
 /** A key that cannot be used is refused: its client counts on it. */

@@ -119,7 +119,7 @@ class HttpHandler implements McpEndpoint {
     if (this.#closing !== undefined || this.#server.isClosed) {
       return refuse(503, "The server is closing.", { headers: { connection: "close" } });
     }
-    const head = headOf(request);
+    const head = new RequestView(request);
     const refusal = this.#guard.check(head);
     if (refusal !== undefined) return await toAnswer(refusal);
     this.#running += 1;
@@ -139,31 +139,36 @@ class HttpHandler implements McpEndpoint {
     return this.#closing;
   }
 
-  async #admit(request: HttpRequest, head: RequestHead, info: McpRequestInfo): Promise<HttpAnswer> {
+  #admit(request: HttpRequest, head: RequestHead, info: McpRequestInfo): Promise<HttpAnswer> | HttpAnswer {
     const preflight = request.method === "OPTIONS" ? this.#guard.preflight(head) : undefined;
-    if (preflight !== undefined) return await toAnswer(preflight);
+    if (preflight !== undefined) return toAnswer(preflight);
     if (request.path.startsWith("/.well-known/")) {
       const described = this.#authentication.describe(request.toRequest());
-      if (described !== undefined) return await toAnswer(described);
+      if (described !== undefined) return toAnswer(described);
     }
     // Nobody can be asked about a method that requests of the platform do not have.
     if (FORBIDDEN.includes(request.method)) return refuseMethod(METHODS);
-    const who = await this.#identify(request, info);
-    if ("refusal" in who) return await toAnswer(who.refusal);
-    if (!METHODS.includes(request.method)) return refuseMethod(METHODS);
-    const identity = this.#server.identify(who.asking);
-    if (request.method !== "POST") return await this.#session({ request, identity });
-    return await this.#post(request, identity, info);
+    if (info.identity !== undefined) return this.#admitted(request, info.identity, info);
+    if (this.#authentication.decides) return this.#authenticate(request, info);
+    return this.#admitted(request, "identity" in info ? "anonymous" : undefined, info);
   }
 
-  async #identify(
-    request: HttpRequest,
-    info: McpRequestInfo,
-  ): Promise<{ readonly asking: AskingIdentity } | { readonly refusal: Response }> {
-    if (info.identity !== undefined) return { asking: info.identity };
-    if (!this.#authentication.decides) return { asking: "identity" in info ? "anonymous" : undefined };
+  async #authenticate(request: HttpRequest, info: McpRequestInfo): Promise<HttpAnswer> {
     const who = await this.#authentication.identify(request.toRequest());
-    return "refusal" in who ? who : { asking: who.identity ?? "anonymous" };
+    if ("refusal" in who) return await toAnswer(who.refusal);
+    return await this.#admitted(request, who.identity ?? "anonymous", info);
+  }
+
+  #admitted(
+    request: HttpRequest,
+    asking: AskingIdentity,
+    info: McpRequestInfo,
+  ): Promise<HttpAnswer> | HttpAnswer {
+    if (!METHODS.includes(request.method)) return refuseMethod(METHODS);
+    const identity = this.#server.identify(asking);
+    return request.method === "POST"
+      ? this.#post(request, identity, info)
+      : this.#session({ request, identity });
   }
 
   async #post(
@@ -174,14 +179,22 @@ class HttpHandler implements McpEndpoint {
     if (!isJsonType(request.header("content-type"))) {
       return refuse(415, "The body must be JSON, and the Content-Type application/json.");
     }
-    const read = await readBody(request, this.#bounds.bodyBytes);
-    if ("refusal" in read) return read.refusal;
+    let bytes: Uint8Array;
+    try {
+      bytes = await request.body(this.#bounds.bodyBytes);
+    } catch (thrown) {
+      return refuseUnread(thrown, this.#bounds.bodyBytes);
+    }
+    const body = parseBody(bytes);
+    if (body === undefined) {
+      const message = "The body of the request is not JSON, or it is nested too deeply.";
+      return refuse(400, message, { code: RPC_CODES.parseError });
+    }
     if (info.isCurrent?.() === false) {
       return refuse(401, "Who may call has changed meanwhile; ask again.", {
         headers: { "www-authenticate": "Bearer" },
       });
     }
-    const { body } = read;
     const found = classify(body, request);
     switch (found.kind) {
       case "legacy":
@@ -331,40 +344,47 @@ function isJsonType(type: string | undefined): boolean {
   return essence.trim().toLowerCase() === "application/json" && !rest.some((part) => part.includes(","));
 }
 
-/** Reads a posted body as JSON; one that is too long is refused before it has been read, or as soon as that shows. */
-async function readBody(
-  request: HttpRequest,
-  maxBytes: number,
-): Promise<{ readonly body: unknown } | { readonly refusal: HttpAnswer }> {
-  const code = RPC_CODES.parseError;
-  let bytes: Uint8Array;
-  try {
-    bytes = await request.body(maxBytes);
-  } catch (thrown) {
-    const isLong = isCallError(thrown) && thrown.code === "TOO_LARGE";
-    if (isLong) return { refusal: refuse(413, `The body of the request is longer than ${maxBytes} bytes.`) };
-    return { refusal: refuse(400, "The body of the request could not be read.", { code }) };
-  }
+/** Says why a body was not read: one that is too long is refused before it has been read, or as soon as that shows. */
+function refuseUnread(thrown: unknown, maxBytes: number): HttpAnswer {
+  const isLong = isCallError(thrown) && thrown.code === "TOO_LARGE";
+  if (isLong) return refuse(413, `The body of the request is longer than ${maxBytes} bytes.`);
+  return refuse(400, "The body of the request could not be read.", { code: RPC_CODES.parseError });
+}
+
+/** A posted body as JSON; nothing where it is none, or nested too deeply. */
+function parseBody(bytes: Uint8Array): unknown {
   try {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
-    if (bytes.length >= LARGE_BYTES && isTextTooDeep(text)) throw new Error("too deep");
-    return { body: parseJsonText(text.charCodeAt(0) === BOM ? text.slice(1) : text) };
+    if (bytes.length >= LARGE_BYTES && isTextTooDeep(text)) return undefined;
+    return parseJsonText(text.charCodeAt(0) === BOM ? text.slice(1) : text);
   } catch {
-    return {
-      refusal: refuse(400, "The body of the request is not JSON, or it is nested too deeply.", { code }),
-    };
+    return undefined;
   }
 }
 
 /** What the guard sees of a request. */
-function headOf(request: HttpRequest): RequestHead {
-  return {
-    method: request.method,
-    get url() {
-      return request.origin + request.path;
-    },
-    headers: { get: (name) => request.header(name) ?? null },
-  };
+class RequestView implements RequestHead {
+  readonly #request: HttpRequest;
+
+  constructor(request: HttpRequest) {
+    this.#request = request;
+  }
+
+  get method(): string {
+    return this.#request.method;
+  }
+
+  get url(): string {
+    return this.#request.origin + this.#request.path;
+  }
+
+  get headers(): this {
+    return this;
+  }
+
+  get(name: string): string | null {
+    return this.#request.header(name) ?? null;
+  }
 }
 
 async function toAnswer(response: Response): Promise<HttpAnswer> {

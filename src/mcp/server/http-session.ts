@@ -71,7 +71,8 @@ interface Post {
   readonly isPrimed: boolean;
   /** Requests without an answer yet. */
   readonly open: Set<RequestId>;
-  readonly timer: NodeJS.Timeout;
+  /** Of `performance.now()`. */
+  readonly startedAt: number;
   /** Gives the HTTP answer; nothing once that is done. */
   settle: ((answer: HttpAnswer) => void) | undefined;
   /** The name of its stream, once there is one. */
@@ -97,6 +98,8 @@ export class HttpSession {
   /** Whether the client has ever opened the stream for what belongs to no request. */
   #hasStandingStream = false;
   #exchanges = 0;
+  /** Looks for posts that take long; there while there may be one, as a timer for each would cost more than the look-up of its tool. */
+  #timer: NodeJS.Timeout | undefined;
   #isEnded = false;
   /** Who makes the request that is being read right now: a renewed token may have other scopes. */
   #asking: Identity | undefined;
@@ -139,10 +142,14 @@ export class HttpSession {
   }
 
   /** Serves one request of the client; `body` is what it posted. */
-  async serve(request: HttpRequest, body: unknown, identity: Identity | undefined): Promise<HttpAnswer> {
+  serve(
+    request: HttpRequest,
+    body: unknown,
+    identity: Identity | undefined,
+  ): Promise<HttpAnswer> | HttpAnswer {
     const refusal = this.#admit(request);
     if (refusal !== undefined) return refusal;
-    if (request.method === "POST") return await this.#post(request, body, identity);
+    if (request.method === "POST") return this.#post(request, body, identity);
     if (request.method === "GET") return this.#read(request);
     this.end();
     return { status: 200, headers: {}, body: undefined };
@@ -157,6 +164,7 @@ export class HttpSession {
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
+    clearTimeout(this.#timer);
     this.#rpc.close();
     for (const id of [...this.#posts.keys()]) this.#finish(id);
     for (const reader of [...this.#readers.keys()]) reader.end();
@@ -190,13 +198,10 @@ export class HttpSession {
     const refusal = this.#admitRequests(requests, body);
     if (refusal !== undefined) return refusal;
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#stream(post), STREAM_AFTER_MS);
-      timer.unref();
       const listener = { onAbort: () => settle(undefined) };
       const settle = (answer: HttpAnswer | undefined): void => {
         if (post.settle === undefined) return;
         post.settle = undefined;
-        clearTimeout(timer);
         removeAbortListener(request.signal, listener);
         // A client that has left reads nothing; its calls go on.
         resolve(answer ?? { status: 202, headers: {}, body: undefined });
@@ -207,18 +212,38 @@ export class HttpSession {
         isBatch: Array.isArray(body),
         isPrimed: (request.header("mcp-protocol-version") ?? this.#peer.revision ?? "") >= PRIMED_SINCE,
         open,
-        timer,
+        startedAt: performance.now(),
         settle,
         stream: undefined,
         reader: undefined,
       };
       for (const id of open) this.#posts.set(id, post);
+      this.#timer ??= this.#streamAfter(STREAM_AFTER_MS);
       this.#exchanges += 1;
       if (request.signal.aborted) settle(undefined);
       else addAbortListener(request.signal, listener);
       if (post.isBatch) this.#stream(post);
       for (const message of read) this.#rpc.receive(message);
     });
+  }
+
+  /** Gives clients whose calls take long a stream to come back to, once the oldest of them has taken that long. */
+  #streamAfter(ms: number): NodeJS.Timeout {
+    const timer = setTimeout(() => {
+      this.#timer = undefined;
+      const now = performance.now();
+      for (const post of [...this.#posts.values()]) {
+        const left = post.startedAt + STREAM_AFTER_MS - now;
+        // They are in the order in which they began; a timer may be early by a fraction of a millisecond.
+        if (left >= 1) {
+          this.#timer = this.#streamAfter(left);
+          return;
+        }
+        // A client that has left gets none.
+        if (post.settle !== undefined) this.#stream(post);
+      }
+    }, ms);
+    return timer.unref();
   }
 
   #readMessages(body: unknown): readonly RpcMessage[] | HttpAnswer {
@@ -258,11 +283,11 @@ export class HttpSession {
     return refuse(429, message, { id, headers: { "retry-after": "1" } });
   }
 
-  async #answer(request: RpcRequest, signal: AbortSignal): Promise<string> {
+  #answer(request: RpcRequest, signal: AbortSignal): Promise<string> {
     const { id, method, params = {} } = request;
     const fault = requestFault(request) ?? (method === "initialize" ? initializeFault(params) : undefined);
     if (fault !== undefined) throw fault;
-    return await this.#server.answer(this.#peer, {
+    return this.#server.answer(this.#peer, {
       id,
       method,
       params,

@@ -54,25 +54,25 @@ export class HttpSessions {
   }
 
   /** Serves one request: `initialize` opens a session, everything else names one. */
-  async serve(asked: SessionRequest): Promise<HttpAnswer> {
+  serve(asked: SessionRequest): Promise<HttpAnswer> | HttpAnswer {
     const { request, body, identity } = asked;
-    const id = requestIdOf(body);
     if (isInitialize(body)) {
       const fault = initializeFault((body as { readonly params?: never }).params);
-      return fault === undefined
-        ? await this.#open(asked)
-        : refuse(400, fault.message, { code: fault.code, id });
+      if (fault === undefined) return this.#open(asked);
+      return refuse(400, fault.message, { code: fault.code, id: requestIdOf(body) });
     }
     const name = request.header("mcp-session-id");
     if (name === undefined) {
+      const id = requestIdOf(body);
       return refuse(400, "The Mcp-Session-Id header is missing; initialize gives one.", { id });
     }
     const kept = this.#kept.get(name);
     if (kept === undefined || kept.session.owner !== ownerOf(identity)) {
-      return refuse(404, "There is no such session; initialize again.", { code: -32_001, id });
+      const message = "There is no such session; initialize again.";
+      return refuse(404, message, { code: -32_001, id: requestIdOf(body) });
     }
     this.#touch(kept);
-    return await kept.session.serve(request, body, identity);
+    return kept.session.serve(request, body, identity);
   }
 
   /** Ends the streams that carry what nobody asked for; requests go on. */

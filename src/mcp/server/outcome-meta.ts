@@ -61,6 +61,15 @@ function keepsWordsBack({ structuredContent }: CallToolResult): boolean {
   return saidIn(error["error_details"]) === undefined;
 }
 
+/** Tells whether data crosses as it is: nothing in it is changed by JSON, or looks like what stands for something that is. */
+export function isItsWire(data: unknown): boolean {
+  try {
+    return Object.is(toWire(data, { errors: false }), data);
+  } catch {
+    return false;
+  }
+}
+
 /** The wire form of data: where JSON alone would change it, or where it is nowhere else to be seen. */
 function wireFacts(data: unknown, isHidden: boolean): { readonly wire: unknown } | undefined {
   try {

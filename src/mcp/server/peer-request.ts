@@ -158,7 +158,7 @@ export class PeerRequest {
    * Runs what may ask the client something on the way, in whichever way this client can be asked. `mayGoOn` is asked about whoever brings
    * the answer in another request.
    */
-  async run<T>(
+  run<T>(
     method: string,
     name: string,
     start: (run: SuspendableRun, exchange: Exchange) => Promise<T>,
@@ -168,12 +168,12 @@ export class PeerRequest {
     if (peer.era === "modern" && this.#maySuspend()) {
       const { identity } = this;
       const binding = { method, name, owner: ownerOf(identity), identity };
-      return await this.#waiting.run(this, binding, { start, mayGoOn });
+      return this.#waiting.run(this, binding, { start, mayGoOn });
     }
     const exchange = new Exchange();
     exchange.attach(this);
     const caller = peer.era === "legacy" ? this.#legacyCaller() : this.#silentCaller();
-    return await start({ signal, caller }, exchange);
+    return start({ signal, caller }, exchange);
   }
 
   /** Throws what the 2026-07-28 revision wants to hear where a call failed for want of a capability of its client. */

@@ -8,7 +8,16 @@ export class RunningCalls {
   orGivenUp<T>(call: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#giveUps.add(reject);
-      call.then(resolve, reject).finally(() => this.#giveUps.delete(reject));
+      call.then(
+        (ended) => {
+          this.#giveUps.delete(reject);
+          resolve(ended);
+        },
+        (thrown) => {
+          this.#giveUps.delete(reject);
+          reject(thrown);
+        },
+      );
     });
   }
 

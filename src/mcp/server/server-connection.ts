@@ -101,7 +101,7 @@ export class ServerConnection {
     for (const known of Object.values(this.#peers)) known.leave();
   }
 
-  async #answer(request: RpcRequest, signal: AbortSignal): Promise<string> {
+  #answer(request: RpcRequest, signal: AbortSignal): Promise<string> {
     const era = this.#eraOf(request);
     const { method, params = {}, id } = request;
     const { identity } = this.#options;
@@ -115,7 +115,7 @@ export class ServerConnection {
       notify: (name, given) => this.#rpc.notify(name, given, id),
       ask: (name, given, options) => this.#rpc.ask(name, given, { ...options, during: id }),
     };
-    return await this.#server.answer(this.#peerOf(era), incoming);
+    return this.#server.answer(this.#peerOf(era), incoming);
   }
 
   /** A stream of changes is answered when it ends, so that it is none of the requests that run. */

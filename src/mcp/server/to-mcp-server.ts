@@ -138,7 +138,8 @@ class OperationServer implements ServedMcp {
     try {
       const request = new PeerRequest(peer, incoming, this.#waiting, this.#tools.limits.waitingMs);
       const result = await answer(params, request);
-      return writeAnswer(result, { method, era: peer.era, serverInfo: this.info });
+      const shown = method === "tools/call" ? forRevision(result, request.revision) : result;
+      return writeAnswer(shown, { method, era: peer.era, serverInfo: this.info });
     } catch (thrown) {
       throw this.#toError(thrown, method);
     } finally {
@@ -206,11 +207,7 @@ class OperationServer implements ServedMcp {
       ping: () => ({}),
       "tools/list": ({ cursor }, request) =>
         (catalogue ? listCatalogue : listTools)(this.#tools, request, cursor),
-      "tools/call": async (params, request) =>
-        forRevision(
-          await (catalogue ? callCatalogue : callTool)(this.#tools, request, params),
-          request.revision,
-        ),
+      "tools/call": (params, request) => (catalogue ? callCatalogue : callTool)(this.#tools, request, params),
       "logging/setLevel": ({ level }, { peer }) => this.#setLevel(peer, level),
       ...(resources && resourceAnswers(served)),
       ...(resources?.subscribe && subscriptionAnswers(served)),

@@ -15,6 +15,15 @@ export class JsonList {
   }
 }
 
+/** A whole result whose JSON is at hand; since 2026-07-28 it still lacks what `complete` adds. */
+export class JsonResult {
+  readonly json: string;
+
+  constructor(json: string) {
+    this.json = json;
+  }
+}
+
 /** What a result is written with. */
 export interface WriteAnswerOptions {
   readonly method: string;
@@ -22,8 +31,23 @@ export interface WriteAnswerOptions {
   readonly serverInfo: object;
 }
 
+/** What `complete` adds to a `JsonResult`, by the server it is said of. */
+const ends = new WeakMap<object, string>();
+
+function endOf(serverInfo: object): string {
+  const known = ends.get(serverInfo);
+  if (known !== undefined) return known;
+  const meta = JSON.stringify({ [META_KEYS.serverInfo]: serverInfo });
+  const end = `,"resultType":"complete","_meta":${meta}}`;
+  ends.set(serverInfo, end);
+  return end;
+}
+
 /** Writes a result as JSON, as the revision in use wants it. */
 export function writeAnswer(result: unknown, { method, era, serverInfo }: WriteAnswerOptions): string {
+  if (result instanceof JsonResult) {
+    return era === "modern" ? result.json.slice(0, -1) + endOf(serverInfo) : result.json;
+  }
   const isList = result instanceof JsonList;
   const value = (isList ? result.rest : result) as Readonly<Record<string, unknown>>;
   const text = JSON.stringify(era === "modern" ? complete(value, method, serverInfo) : value);
