@@ -1,4 +1,5 @@
 import { isCallError } from "../../../core/errors/errors.ts";
+import { setOwn } from "../../../core/json/json-value.ts";
 import { cleanText } from "../../../core/text/clean-text.ts";
 import type { LogFields } from "./logger.ts";
 
@@ -19,11 +20,7 @@ const TAKEN = new Set(["level", "time", "__proto__"]);
 
 /** A copy of fields that is fit to be written: no secret, nothing a terminal acts on, nothing without end. */
 export function toLogFields(fields: LogFields, mask: (text: string) => string): LogFields {
-  const left = { values: LOG_LIMITS.values };
-  const copy = copyMembers(fields, 0, mask, left);
-  return Object.fromEntries(
-    Object.entries(copy).map(([name, value]) => [TAKEN.has(name) ? `${name}_` : name, value]),
-  );
+  return copyMembers(fields, 0, mask, { values: LOG_LIMITS.values });
 }
 
 type Left = { values: number };
@@ -33,7 +30,7 @@ function copyValue(value: unknown, depth: number, mask: (text: string) => string
   if (left.values < 0) return "…";
   switch (typeof value) {
     case "string":
-      return copyText(value, mask);
+      return toLogText(value, mask);
     case "number":
       return Number.isFinite(value) ? value : String(value);
     case "boolean":
@@ -69,14 +66,23 @@ function copyMembers(
   mask: (text: string) => string,
   left: Left,
 ): Record<string, unknown> {
-  const names = Object.keys(fields).slice(0, LOG_LIMITS.members);
-  return Object.fromEntries(
-    names.map((name) => [copyText(name, mask), copyValue(fields[name], depth, mask, left)]),
-  );
+  const copy: Record<string, unknown> = {};
+  let members = 0;
+  for (const name of Object.keys(fields)) {
+    if (members++ === LOG_LIMITS.members) break;
+    const shown = toLogText(name, mask);
+    const value = copyValue(fields[name], depth, mask, left);
+    setOwn(copy, depth === 0 && TAKEN.has(shown) ? `${shown}_` : shown, value);
+  }
+  return copy;
 }
 
-/** Cut after masking, so that no part of a secret is left at the end. */
-function copyText(text: string, mask: (text: string) => string): string {
+/** Text that is shown as it is, which nearly all is: finding out costs a tenth of cleaning it. */
+const PRINTABLE = /^[\x20-\x7e]*$/;
+
+/** A text that is fit to be written; cut after masking, so that no part of a secret is left at the end. */
+export function toLogText(text: string, mask: (text: string) => string): string {
+  if (text.length <= LOG_LIMITS.characters && PRINTABLE.test(text)) return mask(text);
   const masked = mask(text.slice(0, 8 * LOG_LIMITS.characters));
   // A secret may have been spelt with characters that nobody sees.
   const clean = mask(cleanText(masked).text);

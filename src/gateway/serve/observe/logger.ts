@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 import type { SecretMask } from "../../../core/secrets/secret-mask.ts";
 import type { LogConfig } from "../../config/gateway-config.ts";
-import { toLogFields } from "./log-fields.ts";
+import { toLogFields, toLogText } from "./log-fields.ts";
 import { writeTextLine } from "./log-text.ts";
 import { wantsColours } from "./wants-colours.ts";
 
@@ -49,22 +49,67 @@ const MOST_MASKS = 16;
 
 type Write = (level: GatewayLogLevel, message: string, fields: LogFields) => void;
 
-/** Creates the log of a gateway: lines for people, or JSON by pino, which is loaded only then. */
+/** Creates the log of a gateway: lines for people, or JSON. */
 export async function createLogger(options: LoggerOptions): Promise<GatewayLogger> {
   const { config = {}, env = process.env, isTerminal = process.stderr.isTTY === true } = options;
   const isText = (config.format ?? (isTerminal ? "text" : "json")) === "text";
   const { stream = process.stderr } = options;
   // A reader that has left is no reason to end.
   if (options.write === undefined && !stream.listeners("error").includes(ignore)) stream.on("error", ignore);
-  const writeLine = options.write ?? ((line: string): void => void stream.write(line));
+  const batch = new LineBatch(stream);
+  const writeLine: WriteLine = options.write ?? ((line, mayWait) => batch.add(line, mayWait));
   const write = isText
     ? await createTextWrite(writeLine, wantsColours(env, isTerminal))
-    : await createJsonWrite(writeLine);
-  const isFull = (): boolean => options.write === undefined && stream.writableLength > MOST_WAITING;
+    : toJsonWrite(writeLine);
+  const isFull = (): boolean =>
+    options.write === undefined && stream.writableLength + batch.length > MOST_WAITING;
   return new MaskingLogger(dropping(write, isFull), options.secrets, config.level);
 }
 
 function ignore(): void {}
+
+/** Writes one line; one that may wait is written with others, at the end of this turn. */
+type WriteLine = (line: string, mayWait: boolean) => void;
+
+/** Characters from which on lines do not wait for the end of the turn. */
+const BATCH_CHARACTERS = 65_536;
+
+/** Lines that are written in one piece: a write to a file or a pipe costs as much as making several of them. */
+class LineBatch {
+  readonly #stream: Pick<Writable, "write">;
+  #lines = "";
+
+  constructor(stream: Pick<Writable, "write">) {
+    this.#stream = stream;
+  }
+
+  get length(): number {
+    return this.#lines.length;
+  }
+
+  add(line: string, mayWait: boolean): void {
+    const isFirst = this.#lines === "";
+    this.#lines += line;
+    if (!mayWait || this.#lines.length > BATCH_CHARACTERS) this.#flush();
+    else if (isFirst) {
+      setImmediate(this.#flush);
+      // A process that ends in this turn has written all it had to say.
+      process.once("exit", this.#flush);
+    }
+  }
+
+  readonly #flush = (): void => {
+    process.off("exit", this.#flush);
+    const lines = this.#lines;
+    this.#lines = "";
+    if (lines !== "") this.#stream.write(lines);
+  };
+}
+
+/** Calls are told of often, and nobody reads along word by word; all else is written at once, after them. */
+function isOften({ event }: LogFields): boolean {
+  return event === "call";
+}
 
 /** Drops lines while nobody reads those before them: a log must not hold up what it tells of. How many were is told when there is room again. */
 function dropping(write: Write, isFull: () => boolean): Write {
@@ -104,37 +149,34 @@ class MaskingLogger implements GatewayLogger {
     this.#masks = [secrets, ...this.#masks.filter((mask) => mask !== secrets)].slice(0, MOST_MASKS);
   };
 
-  readonly mask = (text: string): string => this.#masks.reduce((masked, each) => each.mask(masked), text);
+  readonly mask = (text: string): string => {
+    let masked = text;
+    for (const each of this.#masks) masked = each.mask(masked);
+    return masked;
+  };
 
   #log(level: GatewayLogLevel, message: string, fields: LogFields = {}): void {
     if (LOG_LEVELS.indexOf(level) < this.#least) return;
-    const { msg, ...rest } = toLogFields({ ...fields, msg: message }, this.mask);
+    const shown = toLogFields(fields, this.mask);
     try {
-      this.#write(level, String(msg), rest);
+      this.#write(level, toLogText(message, this.mask), shown);
     } catch {
       // Nobody reads the log any more; that ends no call.
     }
   }
 }
 
-async function createTextWrite(write: (line: string) => void, isColoured: boolean): Promise<Write> {
+async function createTextWrite(write: WriteLine, isColoured: boolean): Promise<Write> {
   const { default: picocolors } = await import("picocolors");
   const colours = picocolors.createColors(isColoured);
   return (level, message, fields) =>
-    write(writeTextLine({ level, message, fields, colours, now: new Date() }));
+    write(writeTextLine({ level, message, fields, colours, now: new Date() }), isOften(fields));
 }
 
-async function createJsonWrite(write: (line: string) => void): Promise<Write> {
-  const { pino } = await import("pino");
-  const logger = pino(
-    {
-      level: "debug",
-      base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      serializers: {},
-    },
-    { write },
-  );
-  return (level, message, fields) => logger[level](fields, message);
+/** One object a line, as the fields were copied: level and time first, the message last. */
+function toJsonWrite(write: WriteLine): Write {
+  return (level, message, fields) => {
+    const line = { level, time: new Date().toISOString(), ...fields, msg: message };
+    write(`${JSON.stringify(line)}\n`, isOften(fields));
+  };
 }

@@ -94,14 +94,19 @@ export class Metrics {
   }
 
   #count({ operation, source = "", isKnown, outcome, code: said = "" }: CallRecord): void {
-    const { series = 10_000 } = this.#options;
     const code = countedCode(said);
-    const known = isKnown
-      ? { operation, source, outcome, code }
-      : { operation: OTHER, source: OTHER, outcome, code };
-    const key = keyOf(known);
-    const isFull = this.#calls.size >= series && !this.#calls.has(key);
-    addTo(this.#calls, isFull ? { operation: OTHER, source: OTHER, outcome, code } : known, 1);
+    // The key that `keyOf` would give: labels are made once for each series.
+    const counted = isKnown
+      ? this.#calls.get(`${operation}\u0000${source}\u0000${outcome}\u0000${code}`)
+      : undefined;
+    if (counted !== undefined) {
+      counted.value += 1;
+      return;
+    }
+    const { series = 10_000 } = this.#options;
+    const others = { operation: OTHER, source: OTHER, outcome, code };
+    const isFull = this.#calls.size >= series || !isKnown;
+    addTo(this.#calls, isFull ? others : { operation, source, outcome, code }, 1);
   }
 
   #time({ source = OTHER, outcome, durationMs }: CallRecord): void {
@@ -204,8 +209,11 @@ function addTo(counts: Map<string, Counted>, labels: Counted["labels"], amount: 
 
 function timeInto(all: Map<string, Durations>, labels: Durations["labels"], durationMs: number): void {
   const key = keyOf(labels);
-  const durations = all.get(key) ?? { labels, buckets: BUCKETS.map(() => 0), sum: 0, count: 0 };
-  all.set(key, durations);
+  let durations = all.get(key);
+  if (durations === undefined) {
+    durations = { labels, buckets: BUCKETS.map(() => 0), sum: 0, count: 0 };
+    all.set(key, durations);
+  }
   const seconds = durationMs / 1_000;
   durations.sum += seconds;
   durations.count += 1;
