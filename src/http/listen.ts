@@ -1,6 +1,7 @@
 import {
   createServer,
-  type IncomingMessage,
+  type OutgoingHttpHeader,
+  type OutgoingHttpHeaders,
   type RequestListener,
   type Server,
   type ServerOptions,
@@ -93,11 +94,19 @@ export async function listenHttp(listened: Listened, options: ListenOptions = {}
 
 /** An answer whose type no browser guesses, whoever writes it: some are Node's own. */
 class PlainResponse extends ServerResponse {
-  constructor(request: IncomingMessage) {
-    super(request);
-    this.setHeader(...NO_SNIFFING);
+  // Node writes the headers that are given here as they are, but sets them one by one where one was set before: 4 µs an answer.
+  override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
+    const given = typeof reason === "string" ? headers : reason;
+    if (given === undefined || Array.isArray(given)) {
+      this.setHeader(...NO_SNIFFING);
+      return super.writeHead(status, reason as string, headers);
+    }
+    const all = NO_SNIFFING[0] in given ? given : { ...given, [NO_SNIFFING[0]]: NO_SNIFFING[1] };
+    return typeof reason === "string" ? super.writeHead(status, reason, all) : super.writeHead(status, all);
   }
 }
+
+type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
 /** The header that keeps browsers from taking an answer for something else than it says it is. */
 export const NO_SNIFFING = ["x-content-type-options", "nosniff"] as const;
