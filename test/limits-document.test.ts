@@ -70,7 +70,7 @@ const STATED: Readonly<Record<string, Limits>> = {
     ...constantsOf("src/mcp/client/import-options.ts", "IMPORT_LIMITS"),
     ...defaultsOf("src/mcp/client/connection-options.ts", "ConnectionSettings"),
     ...within("reconnect", defaultsOf("src/mcp/client/connection-options.ts", "ReconnectOptions")),
-    ...within("process", defaultsOf("src/mcp/client/stdio-options.ts", "StdioLimits")),
+    ...within("process", defaultsOf("src/mcp/channels/stdio-transport.ts", "StdioLimits")),
     ...within("givenUp", constantsOf("src/mcp/client/callers-in-flight.ts", "GIVEN_UP_LIMITS")),
     "a log line": constantOf("src/mcp/client/mcp-session.ts", "LOG_LINGER_MS"),
     ...within("diff", constantsOf("src/mcp/client/lock/definition-diff.ts", "DIFF_LIMITS")),

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
-import type { StdioOptions } from "../src/mcp/client/stdio-options.ts";
-import { createStdioTransport, type StdioTransport } from "../src/mcp/client/stdio-transport.ts";
+import type { StdioOptions } from "../src/mcp/channels/stdio-transport.ts";
+import { createStdioTransport, type StdioTransport } from "../src/mcp/channels/stdio-transport.ts";
 
 /** The path of a script in `test/mcp-children`. */
 export function childScript(name: string): string {

@@ -1,5 +1,6 @@
 export { type CleanText, cleanText, type HiddenKind, type TextFinding } from "../core/text/clean-text.ts";
 export type { BearerAuth, ResourceMetadata } from "../http/bearer.ts";
+export type { McpTransport } from "./channels/transport-channel.ts";
 export type {
   ConnectionSettings,
   CustomConnectionOptions,
@@ -57,7 +58,7 @@ export {
   type McpRequestInfo,
 } from "./server/http-handler.ts";
 export type { McpHandlerLimits, McpHandlerOptions } from "./server/http-handler-options.ts";
-export type { ConnectOptions, McpServer, McpTransport } from "./server/mcp-server.ts";
+export type { ConnectOptions, McpServer } from "./server/mcp-server.ts";
 export type {
   Completer,
   LiveMcpProviders,

@@ -1,4 +1,4 @@
-import { createStdioTransport } from "../../src/mcp/client/stdio-transport.ts";
+import { createStdioTransport } from "../../src/mcp/channels/stdio-transport.ts";
 
 /** Starts a server through the transport, tells the number of its process, and ends without closing it: `<script> <how>`. */
 const transport = createStdioTransport({

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { rejection } from "../../../test/make-operation.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
 import { answerQuestion } from "./caller-questions.ts";
@@ -151,14 +152,7 @@ describe("the callers in flight", () => {
 
 describe("questions that are open", () => {
   it("Mcp: are as many as allowed, and one more is refused", async () => {
-    const sent: Readonly<Record<string, unknown>>[] = [];
-    const questions = new ServerQuestions({
-      roots: [],
-      limits: { ...MCP_LIMITS, openQuestions: 2 },
-      send: async (message) => {
-        sent.push(message);
-      },
-    });
+    const questions = new ServerQuestions({ roots: [], limits: { ...MCP_LIMITS, openQuestions: 2 } });
     const heard: AbortSignal[] = [];
     const waits: CallerSide = {
       elicit: (_request, stop) => {
@@ -167,45 +161,40 @@ describe("questions that are open", () => {
       },
     };
     const leave = questions.enter("tools/call", waits);
-    for (const id of [1, 2, 3]) expect(questions.take(id, "elicitation/create", form)).toBe(true);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(sent).toMatchObject([{ id: 3, error: { code: -32603 } }]);
-    questions.cancel(1);
+    const withdrawn = new AbortController();
+    const first = rejection(questions.answer("elicitation/create", form, withdrawn.signal));
+    const second = questions.answer("elicitation/create", form, signal);
+    await expect(questions.answer("elicitation/create", form, signal)).rejects.toMatchObject({
+      code: -32603,
+    });
+    withdrawn.abort();
     expect(heard.map((each) => each.aborted)).toEqual([true, false]);
     leave();
     expect(heard.map((each) => each.aborted)).toEqual([true, true]);
-    await new Promise((resolve) => setTimeout(resolve, 10));
     // The server withdrew the first; whoever was to answer the second has left.
-    expect(sent.slice(1)).toEqual([{ jsonrpc: "2.0", id: 2, result: { action: "cancel" } }]);
-    expect(questions.take(4, "ping", undefined)).toBe(false);
+    expect(await first).toBeInstanceOf(Error);
+    expect(await second).toEqual({ action: "cancel" });
   });
 
   it("Mcp: are ended for the server when their caller leaves, though others still wait", async () => {
-    const sent: Readonly<Record<string, unknown>>[] = [];
-    const questions = new ServerQuestions({
-      roots: [],
-      limits: MCP_LIMITS,
-      send: async (message) => {
-        sent.push(message);
-      },
-    });
+    const questions = new ServerQuestions({ roots: [], limits: MCP_LIMITS });
     const never = () => new Promise<never>(() => {});
     const leave = questions.enter("tools/call", { elicit: never, sample: never });
-    questions.take(1, "elicitation/create", form);
-    questions.take(2, "sampling/createMessage", sampling);
+    const answers = [
+      questions.answer("elicitation/create", form, signal),
+      questions.answer("sampling/createMessage", sampling, signal),
+    ];
     const leaveToo = questions.enter("tools/call", { elicit: never });
-    questions.take(3, "roots/list", undefined);
+    answers.push(questions.answer("roots/list", undefined, signal));
     leave(7);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(sent).toHaveLength(3);
-    expect(sent).toContainEqual({ jsonrpc: "2.0", id: 1, result: { action: "cancel" } });
-    expect(sent).toContainEqual({ jsonrpc: "2.0", id: 2, error: { code: -1, message: expect.any(String) } });
-    expect(sent).toContainEqual({ jsonrpc: "2.0", id: 3, result: { roots: [] } });
+    expect(await Promise.allSettled(answers)).toMatchObject([
+      { value: { action: "cancel" } },
+      { reason: { code: -1 } },
+      { value: { roots: [] } },
+    ]);
     questions.answered(7);
-    questions.take(4, "elicitation/create", form);
-    questions.cancelAll();
+    const last = questions.answer("elicitation/create", form, signal);
     leaveToo();
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(sent).toHaveLength(3);
+    expect(await last).toEqual({ action: "cancel" });
   });
 });

@@ -1,6 +1,5 @@
-import type { Client } from "@modelcontextprotocol/client";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import type { McpSession } from "./mcp-session.ts";
+import type { McpSession, Subscription } from "./mcp-session.ts";
 
 /** What is listened to over one connection of the 2026-07-28 revision. */
 export interface ListenedTo {
@@ -12,8 +11,6 @@ export interface ListenedTo {
 
 /** Told that lists may have changed while nobody listened. */
 export type OnGap = (method: string) => void;
-
-type Subscription = Awaited<ReturnType<Client["listen"]>>;
 
 const LISTS = {
   tools: "toolsListChanged",
@@ -78,7 +75,7 @@ export class ChangeListener {
     this.#stopped = true;
     clearTimeout(this.#timer);
     this.#opening?.stop.abort();
-    void this.#open?.close().catch(() => {});
+    this.#open?.close();
     this.#open = undefined;
   }
 
@@ -94,11 +91,11 @@ export class ChangeListener {
     const old = this.#open;
     const opened = await this.#subscribe(uris, isAwaited);
     if (this.#stopped) {
-      void opened?.close().catch(() => {});
+      opened?.close();
       return;
     }
     this.#open = opened;
-    void old?.close().catch(() => {});
+    old?.close();
     void opened?.closed.then(() => this.#again(opened, uris));
     if (this.#isBehind) this.#tellGap();
   }
@@ -109,7 +106,7 @@ export class ChangeListener {
     const stop = new AbortController();
     this.#opening = { stop, isAwaited };
     try {
-      return await this.#session.client.listen(filter, { timeout: ACKNOWLEDGE_MS, signal: stop.signal });
+      return await this.#session.subscribe(filter, ACKNOWLEDGE_MS, stop.signal);
     } finally {
       this.#opening = undefined;
     }

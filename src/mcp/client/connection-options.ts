@@ -1,6 +1,5 @@
 import { homedir } from "node:os";
 import { dirname, isAbsolute, resolve, sep } from "node:path";
-import type { Transport } from "@modelcontextprotocol/client";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { checkDelay, checkOption } from "../../core/options/check-options.ts";
 import { collectOptionSecrets } from "../../core/secrets/collect-secrets.ts";
@@ -8,8 +7,9 @@ import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import { isSecretName } from "../../core/secrets/secret-names.ts";
 import { checkPassedOn, type PassedOn, SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
+import { childEnv } from "../channels/child-env.ts";
+import type { McpTransport } from "../channels/transport-channel.ts";
 import { MCP_LOG_LEVELS, type McpLogLevel } from "../provider.ts";
-import { childEnv } from "./child-env.ts";
 import { checkHttpOptions, type HttpConnectionOptions } from "./http-options.ts";
 import { type McpLimits, toMcpLimits } from "./mcp-limits.ts";
 import { toPlainLine } from "./plain-line.ts";
@@ -27,7 +27,7 @@ export interface StdioConnectionOptions {
 
 /** A server behind a transport of the caller's own making; it is called anew for every connection. */
 export interface CustomConnectionOptions {
-  readonly transport: () => Transport;
+  readonly transport: () => McpTransport;
 }
 
 /** Times between attempts to make a lost connection again; each is shortened at random by up to a quarter. */

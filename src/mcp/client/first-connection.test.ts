@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
+import { lastWordsIn } from "../channels/stderr-tail.ts";
 import { type FromMcpOptions, fromMcp } from "./from-mcp.ts";
-import { lastWordsIn } from "./stderr-tail.ts";
 
 const servers: Server[] = [];
 afterEach(() => {

@@ -6,9 +6,11 @@ import type { OAuthStore } from "./oauth-store.ts";
 /** A value, or how to get one each time it is needed. */
 export type Given<T> = T | (() => T | Promise<T>);
 
-/** A server behind streamable HTTP. */
+/** A server behind an address. */
 export interface HttpConnectionOptions {
   readonly url: string | URL;
+  /** The transport to use: streamable HTTP, or the old HTTP+SSE of 2024-11-05. @default streamable HTTP, and the old one where a server does not take it */
+  readonly type?: "streamable-http" | "sse" | undefined;
   /** Sent with every request to the server, and to nobody else. @default none */
   readonly headers?: Given<Readonly<Record<string, string>>> | undefined;
   /** A token for `Authorization: Bearer`. @default none */
@@ -30,8 +32,10 @@ const RESERVED =
 
 /** Refuses options that cannot work with a `TypeError`, which shows no secret. */
 export function checkHttpOptions(options: HttpConnectionOptions): void {
-  const { headers, bearer, auth, fetch } = options;
+  const { headers, bearer, auth, fetch, type } = options;
   toServerUrl(options);
+  const isType = type === "streamable-http" || type === "sse";
+  checkOption("type", type, '"streamable-http" or "sse"', isType);
   const isHeaders = isPlainObject(headers) || typeof headers === "function";
   checkOption("headers", headers, "an object of strings, or a function that gives one", isHeaders);
   if (isPlainObject(headers)) toSafeHeaders(headers);

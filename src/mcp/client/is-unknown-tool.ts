@@ -1,5 +1,5 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
-import type { RpcError } from "./rpc-error.ts";
+import type { RpcError } from "../protocol/messages.ts";
 
 const BEFORE = ["unknown tool", "no such tool", "tool not found", "tool does not exist", "invalid tool name"];
 const AFTER = [

@@ -1,24 +1,22 @@
-import type { Client } from "@modelcontextprotocol/client";
 import { CallError } from "../../core/errors/errors.ts";
-import { LONGEST_DELAY } from "../../core/execution/deadline.ts";
+import { isValueTooDeep } from "../../core/json/json-depth.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { SourceSecrets } from "../../core/secrets/source-secrets.ts";
+import type { Channel, Loss } from "../channels/channel.ts";
+import { metaOf, type Params, ProtocolError, writeCall } from "../protocol/messages.ts";
+import type { RequestEnd, RequestWaiter, RpcPeer } from "../protocol/peer.ts";
+import { META_KEYS } from "../protocol/revisions.ts";
 import type { McpLogLevel, ServerLog } from "../provider.ts";
 import { CallersInFlight } from "./callers-in-flight.ts";
+import { fromChannelFailure, isSessionGone } from "./channel-failure.ts";
+import type { Handshake, KnownServer } from "./handshake.ts";
 import { answerRound, type InputSide, wantsInput } from "./input-rounds.ts";
 import type { McpRequestOptions, McpServerFacts } from "./mcp-connection.ts";
 import type { McpLimits } from "./mcp-limits.ts";
-import type { Channel, Loss } from "./open-channel.ts";
-import { type ClientInfo, hasMirroredParams, toOutgoingParams } from "./outgoing-params.ts";
-import { RAW_REQUEST } from "./raw-mark.ts";
-import { RawRequest } from "./raw-request.ts";
-import type { RawTransport } from "./raw-transport.ts";
+import { type ClientInfo, toOutgoingParams } from "./outgoing-params.ts";
 import { RequestStop } from "./request-stop.ts";
 import { type AskedOfServer, fromRpcError } from "./rpc-error.ts";
-import { fromSdkError, isSessionGone } from "./sdk-error.ts";
 import type { ServerQuestions } from "./server-questions.ts";
-
-type Params = Readonly<Record<string, unknown>>;
 
 /** The server no longer knows the session: what was sent has not run, and a new session can be made. */
 export class SessionGone extends Error {
@@ -27,9 +25,9 @@ export class SessionGone extends Error {
 
 /** What a session is made of. */
 export interface SessionParts {
-  readonly client: Client;
-  readonly raw: RawTransport;
+  readonly peer: RpcPeer;
   readonly channel: Channel;
+  readonly handshake: Handshake;
   readonly questions: ServerQuestions;
   readonly limits: McpLimits;
   readonly roots: readonly { readonly uri: string; readonly name?: string }[];
@@ -52,16 +50,26 @@ const LOG_LINGER_MS = 2_000;
 /** What is asked for everybody, and says nothing of anybody. */
 const OF_NOBODY = /\/list$|^ping$|^logging\//;
 
-/** Takes every result: what counts is kept elsewhere. */
-const ANY_RESULT = {
-  "~standard": { version: 1, vendor: "waybill", validate: (value: unknown) => ({ value }) },
-} as const;
+/** A request under way: its id, and how it is given up, which tells whether it had no answer yet. */
+interface Exchange {
+  readonly id: number;
+  giveUp(): boolean;
+}
+
+/** A stream of changes of a 2026-07-28 server. */
+export interface Subscription {
+  /** Resolves when it has ended, whoever ended it. */
+  readonly closed: Promise<void>;
+  close(): void;
+}
 
 /** One connection from handshake to loss. */
 export class McpSession {
   readonly facts: McpServerFacts;
   /** Whether the 2026-07-28 revision or a later one is spoken. */
   readonly isModern: boolean;
+  /** What it taught of the server, for the next connection. */
+  readonly known: KnownServer | undefined;
   readonly startedAt = Date.now();
   readonly #parts: SessionParts;
   /** Whose requests the server may be logging about: all there are, as it does not say which one it means. */
@@ -69,6 +77,10 @@ export class McpSession {
     counts: (method) => !OF_NOBODY.test(method),
     lingerMs: LOG_LINGER_MS,
   });
+  /** Streams of changes that wait to be acknowledged or are open, by the id of their request. */
+  readonly #subscriptions = new Map<number, { acknowledge(): void; end(failure: unknown): void }>();
+  /** The subscription that was acknowledged last. */
+  #acknowledged: number | undefined;
   #lost: Loss | undefined;
   #closed: Promise<void> | undefined;
   #running = 0;
@@ -76,20 +88,21 @@ export class McpSession {
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
-    this.isModern = parts.raw.handshake?.method === "server/discover";
-    this.facts = toFacts(parts, this.isModern);
-    parts.raw.onLateAnswer = (id) => {
-      parts.questions.answered(id);
-      this.#logged.answered(id);
-    };
-    parts.raw.onLateProgress = (id) => {
-      parts.questions.progressed(id);
-      this.#logged.progressed(id);
-    };
+    this.isModern = parts.handshake.era === "modern";
+    this.known = parts.handshake.known;
+    this.facts = toFacts(parts.handshake);
   }
 
-  get client(): Client {
-    return this.#parts.client;
+  /** An answer came to a request that was given up. */
+  noteLateAnswer(id: number): void {
+    this.#parts.questions.answered(id);
+    this.#logged.answered(id);
+  }
+
+  /** A request that was given up goes on. */
+  noteLateProgress(id: number): void {
+    this.#parts.questions.progressed(id);
+    this.#logged.progressed(id);
   }
 
   /** Rejects with a `CallError`, or with `SessionGone` when the request may be sent again over a new session. */
@@ -118,8 +131,61 @@ export class McpSession {
     if (found.kind === "one") found.caller?.onServerLog?.(log);
   }
 
-  notify(method: string, params: Params | undefined): Promise<void> {
-    return this.#parts.client.notification({ method, ...(params === undefined ? {} : { params }) });
+  async notify(method: string, params: Params | undefined): Promise<void> {
+    await this.#parts.channel.send(writeCall(method, params));
+  }
+
+  /** Asks a 2026-07-28 server for its changes; resolves when it has said that it will tell them. */
+  subscribe(notifications: object, timeoutMs: number, signal: AbortSignal): Promise<Subscription> {
+    let tellClosed = (): void => {};
+    const closed = new Promise<void>((resolve) => {
+      tellClosed = resolve;
+    });
+    return new Promise((resolve, reject) => {
+      let exchange: Exchange | undefined;
+      const end = (failure: unknown): void => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", onAbort);
+        if (exchange !== undefined) this.#subscriptions.delete(exchange.id);
+        reject(failure ?? new CallError("UNAVAILABLE", "The server ended the subscription."));
+        tellClosed();
+      };
+      const close = (failure?: unknown): void => {
+        exchange?.giveUp();
+        end(failure);
+      };
+      const onAbort = (): void => close(signal.reason);
+      const late = (): void =>
+        close(new CallError("TIMEOUT", "The subscription was not acknowledged in time."));
+      const timer = setTimeout(late, timeoutMs);
+      const acknowledge = (): void => {
+        clearTimeout(timer);
+        resolve({ closed, close });
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      try {
+        const params = toOutgoingParams({ notifications }, this.#requestFacts({}));
+        exchange = this.#start("subscriptions/listen", params, { onEnd: (ended) => end(failureIn(ended)) });
+      } catch (failure) {
+        end(failure);
+        return;
+      }
+      // A server in this process may have answered already.
+      if (this.#acknowledged === exchange.id) acknowledge();
+      this.#subscriptions.set(exchange.id, { acknowledge, end });
+    });
+  }
+
+  /** Hears what the server says of a stream of changes; false where it is about something else. */
+  hearSubscription(method: string, params: Params): boolean {
+    if (method === "notifications/cancelled") {
+      this.#subscriptions.get(Number(params["requestId"]))?.end(undefined);
+      return true;
+    }
+    if (method !== "notifications/subscriptions/acknowledged") return false;
+    this.#acknowledged = Number(metaOf(params)?.[META_KEYS.subscriptionId]);
+    this.#subscriptions.get(this.#acknowledged)?.acknowledge();
+    return true;
   }
 
   /** Resolves once no request is under way; for a session that gets no more of them. */
@@ -133,7 +199,7 @@ export class McpSession {
   /** The channel is gone; whoever waits is told why. */
   lose(loss: Loss): void {
     this.#lost ??= loss;
-    this.#parts.questions.cancelAll();
+    this.#parts.peer.close();
   }
 
   /** Resolves when all of it is gone, however often it is asked to. */
@@ -145,15 +211,12 @@ export class McpSession {
   async #close(): Promise<void> {
     this.lose({ reason: "the connection was closed" });
     await this.#parts.channel.close().catch(() => {});
-    await this.#parts.client.close().catch(() => {});
   }
 
   async #run(request: SessionRequest, asked: AskedOfServer, stop: RequestStop): Promise<Params> {
-    const { caller, logLevel } = request;
-    const { limits, roots, clientInfo } = this.#parts;
-    const { protocolVersion } = this.facts;
-    const modern = this.isModern ? { protocolVersion, clientInfo, caller, logLevel } : undefined;
-    const first = toOutgoingParams(request.params, modern);
+    const { caller } = request;
+    const { limits, roots } = this.#parts;
+    const first = toOutgoingParams(request.params, this.isModern ? this.#requestFacts(request) : undefined);
     let params = first;
     for (let round = 0; ; round++) {
       const result = await this.#send(request, params, asked, stop);
@@ -172,55 +235,85 @@ export class McpSession {
     }
   }
 
-  async #send(
+  #requestFacts({ caller, logLevel }: Partial<Pick<SessionRequest, "caller" | "logLevel">>) {
+    const { clientInfo } = this.#parts;
+    return { protocolVersion: this.facts.protocolVersion, clientInfo, caller, logLevel };
+  }
+
+  #send(
     { method, onProgress, inputSchema }: SessionRequest,
     params: Params,
     asked: AskedOfServer,
     stop: RequestStop,
   ): Promise<Params> {
-    const request = new RawRequest(method, onProgress);
-    stop.watch(request);
     stop.throwIfStopped();
-    let thrown: unknown;
-    try {
-      await this.#hand(request, params, inputSchema);
-    } catch (error) {
-      thrown = error;
-    } finally {
-      this.#parts.raw.forget(request);
-    }
-    const { outcome } = request;
-    if (outcome === undefined) throw this.#toFailure(thrown, asked);
-    switch (outcome.kind) {
-      case "result":
-        return outcome.result;
-      case "error":
-        throw fromRpcError(outcome.error, asked);
-      case "failure":
-        throw outcome.failure;
-    }
+    return new Promise((resolve, reject) => {
+      const onEnd = (end: RequestEnd): void => {
+        const outcome = this.#toResult(end, asked);
+        if (outcome instanceof Error) reject(outcome);
+        else resolve(outcome);
+      };
+      try {
+        const exchange = this.#start(method, params, { onEnd, onProgress, inputSchema });
+        stop.watch((failure) => {
+          if (exchange.giveUp()) stop.givenUpAs = exchange.id;
+          reject(failure);
+        });
+      } catch (error) {
+        reject(this.#toFailure(error, asked));
+      }
+    });
   }
 
-  /** `callTool` knows how to mirror arguments in headers; everything else takes a shorter way. */
-  #hand(request: RawRequest, given: Params, inputSchema: Params | undefined): Promise<unknown> {
-    const { client, raw } = this.#parts;
-    if (!raw.hasPerRequestStream && !raw.isClosed) return raw.ask(request, given);
-    const params: Params = { ...given, [RAW_REQUEST]: request };
-    const options = { signal: request.signal, timeout: LONGEST_DELAY };
-    if (this.isModern && request.method === "tools/call" && hasMirroredParams(inputSchema)) {
-      const toolDefinition = { name: String(params["name"]), inputSchema };
-      return client.callTool(params as never, { ...options, toolDefinition } as never);
+  /** Sends a request; where each has an exchange of its own, that ends with the request. */
+  #start(method: string, given: Params, waiter: RequestWaiter): Exchange {
+    const { peer, channel } = this.#parts;
+    const stop = channel.isShared ? undefined : new AbortController();
+    const params = Object.keys(given).length === 0 ? undefined : given;
+    const id = peer.request(method, params, stop === undefined ? waiter : { ...waiter, signal: stop.signal });
+    return {
+      id,
+      giveUp: () => {
+        const isUnanswered = peer.drop(id);
+        if (isUnanswered && (channel.isShared || !this.isModern)) this.#cancel(id, metaOf(given));
+        stop?.abort();
+        return isUnanswered;
+      },
+    };
+  }
+
+  #cancel(requestId: number, meta: Params | undefined): void {
+    const params = {
+      requestId,
+      reason: "Nobody waits for it any more.",
+      ...(meta !== undefined && { _meta: meta }),
+    };
+    this.notify("notifications/cancelled", params).catch(() => {});
+  }
+
+  #toResult(end: RequestEnd, asked: AskedOfServer): Params | Error {
+    switch (end.kind) {
+      case "error":
+        return fromRpcError(end.error, asked);
+      case "failure":
+        return this.#toFailure(end.failure, asked);
+      case "result": {
+        const { result } = end;
+        // A pipe has looked at the depth already; what the platform's own reader took may be of any.
+        const isDeep = !this.#parts.channel.isShared && isValueTooDeep(result, Number.MAX_VALUE);
+        if (isPlainObject(result) && !isDeep) return result;
+        const what = isDeep ? "a result that is nested too deeply" : "a result that is no object";
+        return new CallError("EXECUTION_ERROR", `The MCP server answered ${asked.method} with ${what}.`);
+      }
     }
-    return client.request({ method: request.method, params }, ANY_RESULT, options);
   }
 
   #toFailure(error: unknown, asked: AskedOfServer): Error {
     if (this.#lost !== undefined) return toUnavailable(this.#lost, asked);
-    const { raw } = this.#parts;
-    if (raw.sessionId !== undefined && !this.isModern && isSessionGone(error)) {
+    if (this.#parts.channel.hasSession && !this.isModern && isSessionGone(error)) {
       return new SessionGone("The server does not know the session.", { cause: error });
     }
-    return fromSdkError(error, asked);
+    return fromChannelFailure(error, asked);
   }
 }
 
@@ -233,15 +326,18 @@ export function toUnavailable({ reason, said, cause }: Loss, { method, server }:
   });
 }
 
-function toFacts({ client, raw }: SessionParts, isModern: boolean): McpServerFacts {
-  const result = raw.handshake?.result ?? {};
-  const meta = isPlainObject(result["_meta"]) ? result["_meta"] : {};
-  const info = isModern ? meta["io.modelcontextprotocol/serverInfo"] : result["serverInfo"];
+function toFacts({ era, revision, result }: Handshake): McpServerFacts {
+  const info = era === "modern" ? metaOf(result)?.[META_KEYS.serverInfo] : result["serverInfo"];
   const { capabilities, instructions } = result;
   return {
-    protocolVersion: client.getNegotiatedProtocolVersion() ?? "unknown",
+    protocolVersion: revision,
     capabilities: isPlainObject(capabilities) ? capabilities : {},
     serverInfo: isPlainObject(info) ? info : undefined,
     instructions: typeof instructions === "string" ? instructions : undefined,
   };
+}
+
+function failureIn(end: RequestEnd): unknown {
+  if (end.kind === "failure") return end.failure;
+  return end.kind === "error" ? new ProtocolError(end.error.code, end.error.message) : undefined;
 }

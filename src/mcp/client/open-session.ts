@@ -1,20 +1,27 @@
-import { Client, type JSONRPCMessage, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
-import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
 import { CallError } from "../../core/errors/errors.ts";
 import { LONGEST_DELAY } from "../../core/execution/deadline.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { PACKAGE_VERSION } from "../../core/package-version.ts";
 import type { SourceSecrets } from "../../core/secrets/source-secrets.ts";
+import type { Channel, ChannelListener, Loss } from "../channels/channel.ts";
+import { HttpSseChannel } from "../channels/http-sse.ts";
+import { StartError } from "../channels/spawn-child.ts";
+import { toProcessChannel } from "../channels/stdio-transport.ts";
+import { StreamableHttpChannel } from "../channels/streamable-http.ts";
+import { toTransportChannel } from "../channels/transport-channel.ts";
+import { type Params, type RpcError, toRpcError } from "../protocol/messages.ts";
+import { RpcPeer } from "../protocol/peer.ts";
+import { type Era, methodNotFound } from "../protocol/revisions.ts";
 import { readServerLog } from "../provider.ts";
+import { isQuestion, QuestionRefused } from "./caller-questions.ts";
+import { fromChannelFailure, isFault } from "./channel-failure.ts";
 import type { McpConnectionOptions } from "./connection-options.ts";
+import { type KnownServer, shakeHands } from "./handshake.ts";
+import { type HttpConnectionOptions, toServerUrl } from "./http-options.ts";
 import type { McpLimits } from "./mcp-limits.ts";
 import { McpSession } from "./mcp-session.ts";
-import { type Channel, createChannel, type Loss } from "./open-channel.ts";
 import type { ClientInfo } from "./outgoing-params.ts";
-import { CLIENT_CAPABILITIES } from "./outgoing-params.ts";
 import { toPlainLine } from "./plain-line.ts";
-import { RawTransport } from "./raw-transport.ts";
-import { fromSdkError } from "./sdk-error.ts";
 import { ServerQuestions } from "./server-questions.ts";
 
 /** What opening a session needs. */
@@ -23,8 +30,8 @@ export interface SessionPlan {
   readonly serverName: string;
   readonly secrets: SourceSecrets;
   readonly limits: McpLimits;
-  /** Asks for the 2025 revisions at once, as the server is known not to speak a later one. */
-  readonly legacy: boolean;
+  /** What an earlier connection taught of the server. */
+  readonly known: KnownServer | undefined;
   /** Nobody uses the connection yet: whoever makes it may hear what a process said last. */
   readonly isFirst: boolean;
   readonly signal: AbortSignal;
@@ -33,7 +40,7 @@ export interface SessionPlan {
 
 /** Who hears what a session tells on its own account. */
 export interface SessionWatcher {
-  onNotification(method: string, params: Readonly<Record<string, unknown>>): void;
+  onNotification(method: string, params: Params): void;
   onOddity(message: string): void;
   /** The session that was open is lost. */
   onLost(session: McpSession, loss: Loss): void;
@@ -41,134 +48,198 @@ export interface SessionWatcher {
   onStale(session: McpSession): void;
 }
 
-/** How long a process may leave the probe for a newer revision unanswered before it is taken for an older one. */
-const PROBE_MS = 5_000;
+/** The process ended when it was asked for what it does not know: some older servers do. */
+class EndedOnDiscover extends Error {}
 
-/** The process ended when it was probed: some older servers do. */
-class EndedOnProbe extends Error {}
+/** Statuses with which a server of the old HTTP+SSE transport answers a POST to where its events are. */
+const OLD_SSE_STATUSES: ReadonlySet<number> = new Set([400, 404, 405]);
 
 /** Opens a session, and leaves nothing behind where that fails; rejects with a `CallError`. */
 export async function openSession(plan: SessionPlan): Promise<McpSession> {
-  const endsAt = Date.now() + Math.min(plan.options.connectTimeoutMs ?? 30_000, LONGEST_DELAY);
+  const { options } = plan;
+  const endsAt = Date.now() + Math.min(options.connectTimeoutMs ?? 30_000, LONGEST_DELAY);
   try {
-    return await openOnce(plan, plan.legacy, endsAt);
+    return await new Opening(plan, createChannel(plan)).open(endsAt);
   } catch (error) {
-    if (!(error instanceof EndedOnProbe)) throw error;
-    return await openOnce(plan, true, endsAt);
-  }
-}
-
-interface Opening {
-  session: McpSession | undefined;
-  raw: RawTransport | undefined;
-}
-
-async function openOnce(plan: SessionPlan, legacy: boolean, endsAt: number): Promise<McpSession> {
-  const { options, limits, serverName } = plan;
-  const opening: Opening = { session: undefined, raw: undefined };
-  const channel = createChannel(options, limits, {
-    onCredential: (name, value) => plan.secrets.obtainedHeader(name, value),
-    onOddity: (message) => plan.watcher.onOddity(message),
-    onTooLarge: (id, failure) => {
-      if (id === undefined || opening.raw?.fail(id, failure) !== true) plan.watcher.onOddity(failure.message);
-    },
-  });
-  const questions = new ServerQuestions({
-    roots: options.roots ?? [],
-    limits,
-    send: async (message) => opening.raw?.send(message as unknown as JSONRPCMessage),
-  });
-  const raw = createRawTransport(plan, channel, questions, opening);
-  opening.raw = raw;
-  const client = createClient(plan, channel, legacy);
-  client.onerror = (error) => noteError(plan, opening, error);
-  await connect(client, raw, channel, plan, endsAt);
-  if (raw.isClosed) throw toConnectError(new Error("it closed at once"), true, channel.loss(), plan);
-  const roots = options.roots ?? [];
-  opening.session = new McpSession({
-    client,
-    raw,
-    channel,
-    questions,
-    limits,
-    roots,
-    serverName,
-    secrets: plan.secrets,
-    clientInfo: clientInfoOf(options),
-  });
-  return opening.session;
-}
-
-function createRawTransport(
-  { watcher, secrets }: SessionPlan,
-  channel: Channel,
-  questions: ServerQuestions,
-  opening: Opening,
-): RawTransport {
-  const raw: RawTransport = new RawTransport(channel.transport, {
-    onNotification: (method, given) => {
-      const isLog = method === "notifications/message";
-      const params = isLog ? secrets.maskAll(given) : given;
-      const log = isLog ? readServerLog(params) : undefined;
-      if (log !== undefined) opening.session?.hear(log);
-      watcher.onNotification(method, params);
-    },
-    onOddity: (message) => watcher.onOddity(message),
-    onServerRequest: (id, method, params) =>
-      raw.handshake?.method === "initialize" && questions.take(id, method, secrets.maskResult(params)),
-    onServerCancelled: (id) => questions.cancel(id),
-    onClose: () => {
-      const { session } = opening;
-      const loss = channel.loss();
-      session?.lose(loss);
-      if (session !== undefined) watcher.onLost(session, loss);
-    },
-  });
-  return raw;
-}
-
-function createClient({ options }: SessionPlan, { isPipe }: Channel, legacy: boolean): Client {
-  const { protocol = "auto", connectTimeoutMs = 30_000 } = options;
-  const probe = { timeoutMs: isPipe ? PROBE_MS : Math.min(connectTimeoutMs, LONGEST_DELAY) };
-  const mode =
-    protocol === "2026" ? { pin: "2026-07-28" } : legacy || protocol === "2025" ? "legacy" : "auto";
-  return new Client(clientInfoOf(options), {
-    capabilities: CLIENT_CAPABILITIES,
-    versionNegotiation: { mode, probe },
-    // Never asked to check anything; the default one would be built on code made from strings.
-    jsonSchemaValidator: new CfWorkerJsonSchemaValidator(),
-  });
-}
-
-function noteError({ watcher }: SessionPlan, { session }: Opening, error: Error): void {
-  if (session !== undefined && error.message.startsWith("Maximum reconnection attempts"))
-    watcher.onStale(session);
-  watcher.onOddity(toPlainLine(error.message, 300));
-}
-
-async function connect(
-  client: Client,
-  raw: RawTransport,
-  channel: Channel,
-  plan: SessionPlan,
-  endsAt: number,
-): Promise<void> {
-  const { options, serverName, signal } = plan;
-  const ended = whenEnded(signal, endsAt, serverName);
-  try {
-    const connected = client.connect(raw, { timeout: Math.max(1, endsAt - Date.now()) });
-    connected.catch(() => {});
-    await Promise.race([connected, ended.promise]);
-  } catch (error) {
-    const loss = raw.isClosed ? channel.loss() : undefined;
-    await channel.close().catch(() => {});
-    if (raw.closedOnProbe && ended.failure === undefined && (options.protocol ?? "auto") === "auto") {
-      throw new EndedOnProbe();
+    if (error instanceof EndedOnDiscover) {
+      return await new Opening({ ...plan, known: "plain" }, createChannel(plan)).open(endsAt);
     }
-    throw ended.failure ?? toConnectError(error, channel.isPipe, loss, plan);
-  } finally {
-    ended.stop();
+    if (!("url" in options) || !mayBeOldSse(options, error)) throw error;
+    return await openOldSse(plan, endsAt, error);
   }
+}
+
+/** A server that takes no POST may be one of 2024-11-05, which begins with a GET; where it is none, the first failure counts. */
+async function openOldSse(plan: SessionPlan, endsAt: number, first: unknown): Promise<McpSession> {
+  try {
+    return await new Opening(plan, createHttpChannel(plan, "sse")).open(endsAt);
+  } catch (error) {
+    throw plan.signal.aborted ? error : first;
+  }
+}
+
+function mayBeOldSse(
+  { type, protocol }: McpConnectionOptions & HttpConnectionOptions,
+  error: unknown,
+): boolean {
+  if (type !== undefined || protocol === "2026" || !(error instanceof CallError)) return false;
+  return isFault(error.cause, "status") && OLD_SSE_STATUSES.has(error.cause.status ?? 0);
+}
+
+/** One attempt to open a session over one channel. */
+class Opening implements ChannelListener {
+  readonly #plan: SessionPlan;
+  readonly #channel: Channel;
+  readonly #questions: ServerQuestions;
+  readonly #peer: RpcPeer;
+  #era: Era | undefined;
+  #session: McpSession | undefined;
+  #isClosed = false;
+  #isDiscovering = false;
+
+  constructor(plan: SessionPlan, channel: Channel) {
+    this.#plan = plan;
+    this.#channel = channel;
+    this.#questions = new ServerQuestions({ roots: plan.options.roots ?? [], limits: plan.limits });
+    this.#peer = new RpcPeer({
+      answer: (request, signal) => this.#answer(request.method, request.params, signal),
+      toError: toRefusal,
+      onNotification: ({ method, params = {} }) => this.#hear(method, params),
+      send: (text, { asks }) => {
+        channel.send(text, asks).catch((failure: unknown) => asks && this.#peer.fail(asks.id, failure));
+      },
+      onFault: (message, said) => this.onOddity(withWords(message, said)),
+      onLateAnswer: (id) => this.#session?.noteLateAnswer(id),
+      onLateProgress: (id) => this.#session?.noteLateProgress(id),
+    });
+  }
+
+  async open(endsAt: number): Promise<McpSession> {
+    const { options, limits, serverName, secrets, signal } = this.#plan;
+    const roots = options.roots ?? [];
+    const clientInfo = clientInfoOf(options);
+    const [peer, channel, questions] = [this.#peer, this.#channel, this.#questions];
+    const ended = whenEnded(signal, endsAt, serverName);
+    try {
+      const opening = this.#shakeHands(clientInfo);
+      opening.catch(() => {});
+      const handshake = await Promise.race([opening, ended.promise]);
+      if (this.#isClosed) throw new Error("It closed at once.");
+      this.#session = new McpSession({
+        peer,
+        channel,
+        handshake,
+        questions,
+        limits,
+        roots,
+        serverName,
+        secrets,
+        clientInfo,
+      });
+      return this.#session;
+    } catch (error) {
+      const isOnDiscover = this.#isDiscovering && this.#isClosed && options.protocol !== "2026";
+      const loss = this.#isClosed ? channel.loss() : undefined;
+      peer.close();
+      await channel.close().catch(() => {});
+      if (ended.failure === undefined && isOnDiscover) throw new EndedOnDiscover();
+      throw ended.failure ?? toConnectError(error, loss, this.#plan);
+    } finally {
+      ended.stop();
+    }
+  }
+
+  onMessage(message: unknown): void {
+    this.#peer.receive(message);
+  }
+
+  onOddity(message: string): void {
+    this.#plan.watcher.onOddity(message);
+  }
+
+  onStale(): void {
+    if (this.#session !== undefined) this.#plan.watcher.onStale(this.#session);
+  }
+
+  onClose(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    const loss = this.#channel.loss();
+    this.#session?.lose(loss);
+    this.#peer.close();
+    if (this.#session !== undefined) this.#plan.watcher.onLost(this.#session, loss);
+  }
+
+  async #shakeHands(clientInfo: ClientInfo) {
+    const { options, known } = this.#plan;
+    await this.#channel.start(this);
+    const handshake = await shakeHands({
+      peer: this.#peer,
+      channel: this.#channel,
+      // The old transport is older than any revision that could be asked for.
+      protocol: this.#channel instanceof HttpSseChannel ? "2025" : (options.protocol ?? "auto"),
+      clientInfo,
+      known,
+      onDiscover: (isAsked) => {
+        this.#isDiscovering = isAsked || this.#isClosed;
+      },
+      onAgreed: (era) => {
+        this.#era = era;
+      },
+    });
+    return handshake;
+  }
+
+  async #answer(method: string, params: Params | undefined, signal: AbortSignal): Promise<string> {
+    if (this.#era === "legacy" && isQuestion(method)) {
+      const { secrets } = this.#plan;
+      return JSON.stringify(await this.#questions.answer(method, secrets.maskResult(params), signal));
+    }
+    if (method === "ping" && this.#era !== "modern") return "{}";
+    throw methodNotFound();
+  }
+
+  #hear(method: string, given: Params): void {
+    const { secrets, watcher } = this.#plan;
+    if (this.#session?.hearSubscription(method, given) === true || method === "notifications/cancelled")
+      return;
+    const isLog = method === "notifications/message";
+    const params = isLog ? secrets.maskAll(given) : given;
+    const log = isLog ? readServerLog(params) : undefined;
+    if (log !== undefined) this.#session?.hear(log);
+    watcher.onNotification(method, params);
+  }
+}
+
+/** Makes the channel that the options ask for; nothing is started yet. */
+function createChannel(plan: SessionPlan): Channel {
+  const { options, limits } = plan;
+  if ("command" in options) {
+    const { command, args, env, cwd, inheritEnv } = options;
+    const lineBytes = limits.messageBytes;
+    return toProcessChannel({ command, args, env, cwd, inheritEnv, limits: { lineBytes } });
+  }
+  if ("url" in options) return createHttpChannel(plan, options.type);
+  return toTransportChannel(options.transport());
+}
+
+function createHttpChannel(plan: SessionPlan, type: HttpConnectionOptions["type"]): Channel {
+  const options = plan.options as McpConnectionOptions & HttpConnectionOptions;
+  const url = toServerUrl(options);
+  const { secrets, limits } = plan;
+  const onCredential = (name: string, value: string): void => secrets.obtainedHeader(name, value);
+  const given = { options, url, maxBytes: limits.messageBytes, onCredential };
+  return type === "sse" ? new HttpSseChannel(given) : new StreamableHttpChannel(given);
+}
+
+function withWords(message: string, said: unknown): string {
+  const words = toPlainLine(said, 200);
+  return words === "" ? message : `${message.slice(0, -1)}: ${words}`;
+}
+
+function toRefusal(thrown: unknown): RpcError {
+  if (thrown instanceof QuestionRefused) return { code: thrown.code, message: thrown.message };
+  return toRpcError(thrown);
 }
 
 /** Rejects when the time is up, or when nobody wants the connection any more. */
@@ -198,21 +269,20 @@ function whenEnded(signal: AbortSignal, endsAt: number, server: string) {
 }
 
 /** A first failure names what it is about: a command that is missing, a process that ended, a host that does not answer. */
-function toConnectError(
-  error: unknown,
-  isPipe: boolean,
-  loss: Loss | undefined,
-  plan: SessionPlan,
-): CallError {
-  const { serverName: server, secrets, isFirst } = plan;
-  const isTooOld = isOlderServer(error, plan);
+function toConnectError(error: unknown, loss: Loss | undefined, plan: SessionPlan): CallError {
+  const { serverName: server, secrets, isFirst, options } = plan;
+  const isTooOld = isFault(error, "too-old");
   const asked = { method: "for a connection", server, secrets };
-  if (!isPipe && !isTooOld) return fromSdkError(error, asked);
+  if ("url" in options && !isTooOld) {
+    if (loss === undefined) return fromChannelFailure(error, asked);
+    const message = `${server} could not be asked for a connection: ${loss.reason}.`;
+    return new CallError("UNAVAILABLE", message, { cause: loss.cause ?? error });
+  }
   const cause = loss?.cause === undefined ? error : new AggregateError([error, loss.cause], loss.reason);
   const known = isTooOld
     ? 'it does not speak 2026-07-28; leave protocol out, or set it to "2025"'
-    : (startFailureIn(error, plan) ?? loss?.reason);
-  const answered = known === undefined ? fromSdkError(error, asked) : undefined;
+    : (startFailureIn(error, options) ?? loss?.reason);
+  const answered = known === undefined ? fromChannelFailure(error, asked) : undefined;
   const why = known ?? whyOf(answered);
   const lastWords = secrets.mask(loss?.lastWords ?? "").replace(/\.$/, "");
   const last = isFirst && lastWords !== "" ? `; it last said: ${lastWords}` : "";
@@ -222,21 +292,12 @@ function toConnectError(
   });
 }
 
-/** The server answered, but not that it speaks the one revision that was asked for. */
-function isOlderServer(error: unknown, { options }: SessionPlan): boolean {
-  if (options.protocol !== "2026" || !(error instanceof SdkError)) return false;
-  return error.code === SdkErrorCode.EraNegotiationFailed && error.message.includes("did not offer pinned");
-}
-
-/** What `spawnChild` says of a program that cannot be run; the SDK may have wrapped it. */
-function startFailureIn(error: unknown, { options }: SessionPlan): string | undefined {
-  for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
-    if (!at.message.startsWith("Cannot start ")) continue;
-    const said = reasonIn(at);
-    const isLine = "command" in options && /\s/.test(options.command) && said.endsWith("(ENOENT)");
-    return isLine ? `${said}; command is the program alone, what follows it goes into args` : said;
-  }
-  return undefined;
+/** What is said of a program that cannot be run. */
+function startFailureIn(error: unknown, options: McpConnectionOptions): string | undefined {
+  if (!(error instanceof StartError)) return undefined;
+  const said = toPlainLine(error.message, 300).replace(/\.$/, "");
+  const isLine = "command" in options && /\s/.test(options.command) && error.isMissing;
+  return isLine ? `${said}; command is the program alone, what follows it goes into args` : said;
 }
 
 /** Says in our own words what a server answered to the handshake. */
@@ -244,10 +305,6 @@ function whyOf(error: CallError | undefined): string {
   const rpcCode = isPlainObject(error?.details) ? error.details["rpcCode"] : undefined;
   if (typeof rpcCode === "number") return `it answered the handshake with an error (${rpcCode})`;
   return error?.code === "TIMEOUT" ? "it did not answer in time" : "the connection failed";
-}
-
-function reasonIn(error: unknown): string {
-  return toPlainLine(error instanceof Error ? error.message : String(error), 300).replace(/\.$/, "");
 }
 
 function clientInfoOf({ clientInfo }: McpConnectionOptions): ClientInfo {

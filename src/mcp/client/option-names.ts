@@ -23,6 +23,7 @@ const OPTION_NAMES = {
   cwd: true,
   inheritEnv: true,
   url: true,
+  type: true,
   headers: true,
   bearer: true,
   auth: true,

@@ -1,19 +1,18 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
 import { PASSED_EXTENSIONS } from "../extensions.ts";
+import { META_KEYS } from "../protocol/revisions.ts";
 import type { McpLogLevel } from "../provider.ts";
 
 type Params = Readonly<Record<string, unknown>>;
 
-const PREFIX = "io.modelcontextprotocol/";
-
 /** Keys of `_meta` that speak for the connection, and not for whoever made the request. */
 const RESERVED: ReadonlySet<string> = new Set([
   "progressToken",
-  `${PREFIX}protocolVersion`,
-  `${PREFIX}clientInfo`,
-  `${PREFIX}clientCapabilities`,
-  `${PREFIX}logLevel`,
+  META_KEYS.revision,
+  META_KEYS.clientInfo,
+  META_KEYS.clientCapabilities,
+  META_KEYS.logLevel,
 ]);
 
 /** What this client can do on behalf of those who can be asked everything, and whose clients know all that passes through. */
@@ -56,35 +55,14 @@ function metaOf({ protocolVersion, clientInfo, caller, logLevel }: RequestFacts)
   const { elicitation, sampling, roots } = CLIENT_CAPABILITIES;
   const extensions = caller?.extensions ?? PASSED_EXTENSIONS;
   return {
-    [`${PREFIX}protocolVersion`]: protocolVersion,
-    [`${PREFIX}clientInfo`]: clientInfo,
-    [`${PREFIX}clientCapabilities`]: {
+    [META_KEYS.revision]: protocolVersion,
+    [META_KEYS.clientInfo]: clientInfo,
+    [META_KEYS.clientCapabilities]: {
       ...(caller?.elicit === undefined ? {} : { elicitation }),
       ...(caller?.sample === undefined ? {} : { sampling }),
       roots,
       ...(Object.keys(extensions).length > 0 && { extensions }),
     },
-    ...(logLevel === undefined ? {} : { [`${PREFIX}logLevel`]: logLevel }),
+    ...(logLevel === undefined ? {} : { [META_KEYS.logLevel]: logLevel }),
   };
-}
-
-const mirrored = new WeakMap<object, boolean>();
-
-/** Tells whether a tool's input schema has members that are mirrored in headers (`x-mcp-header`). */
-export function hasMirroredParams(schema: Params | undefined): schema is Params {
-  if (schema === undefined) return false;
-  let known = mirrored.get(schema);
-  if (known === undefined) {
-    known = mentionsHeader(schema);
-    mirrored.set(schema, known);
-  }
-  return known;
-}
-
-function mentionsHeader(schema: Params): boolean {
-  try {
-    return JSON.stringify(schema).includes('"x-mcp-header"');
-  } catch {
-    return false;
-  }
 }

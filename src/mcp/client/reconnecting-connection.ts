@@ -7,6 +7,7 @@ import { tellAll } from "../tell-all.ts";
 import { Backoff } from "./backoff.ts";
 import { ChangeListener } from "./change-listener.ts";
 import { type McpConnectionOptions, nameServer, secretsOf } from "./connection-options.ts";
+import type { KnownServer } from "./handshake.ts";
 import type {
   McpConnection,
   McpConnectionEvent,
@@ -48,7 +49,8 @@ export class ReconnectingConnection implements McpConnection {
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** What the server said when the connection could not be made again. */
   #said: string | undefined;
-  #isLegacy = false;
+  /** What the connections so far taught of the server. */
+  #known: KnownServer | undefined;
   #ended: Promise<void> | undefined;
 
   constructor(options: McpConnectionOptions) {
@@ -213,7 +215,7 @@ export class ReconnectingConnection implements McpConnection {
       serverName: this.#serverName,
       secrets: this.secrets,
       limits: this.#limits,
-      legacy: this.#isLegacy,
+      known: this.#known,
       isFirst: this.#facts === undefined,
       signal: this.#closing.signal,
       watcher: {
@@ -227,8 +229,8 @@ export class ReconnectingConnection implements McpConnection {
       await session.close();
       throw toUnavailable({ reason: "the connection is closed" }, this.#asked("anything"));
     }
-    // A process that does not know the newer revision is not asked again; a server behind a URL may be another one next time.
-    this.#isLegacy = !session.isModern && !("url" in this.#options);
+    // What is started again is the same program; a server behind a URL may be another one next time.
+    if (!("url" in this.#options)) this.#known = session.known;
     this.#facts = this.secrets.maskResult(session.facts);
     this.#session = session;
     this.#said = undefined;

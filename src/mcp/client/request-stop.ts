@@ -1,17 +1,18 @@
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { type Expiring, monotonicNow, startTimer, toDeadline } from "../../core/execution/deadline.ts";
-import type { RawRequest } from "./raw-request.ts";
 import type { AskedOfServer } from "./rpc-error.ts";
 
 /** What ends a request early, over all its rounds: its deadline, or whoever asked. */
 export class RequestStop implements Expiring {
   readonly deadline: number;
   timer: ReturnType<typeof setTimeout> | undefined;
+  /** The id of the request that was given up before it was answered, and which may still run. */
+  givenUpAs: number | undefined;
   readonly #asked: AskedOfServer;
   readonly #timeoutMs: number;
   readonly #given: AbortSignal | undefined;
   #failure: CallError | undefined;
-  #current: RawRequest | undefined;
+  #giveUp: ((failure: CallError) => void) | undefined;
   #questions: AbortController | undefined;
 
   constructor(asked: AskedOfServer, timeoutMs: number, signal: AbortSignal | undefined) {
@@ -35,16 +36,9 @@ export class RequestStop implements Expiring {
     return this.#questions.signal;
   }
 
-  /** Makes this the round that is ended early, at once where the time has come. */
-  watch(request: RawRequest): void {
-    this.#current = request;
-    if (this.#failure !== undefined) request.fail(this.#failure);
-  }
-
-  /** The id under which the request was sent that ended before it was answered, and which may still run. */
-  get givenUpAs(): number | string | undefined {
-    const request = this.#current;
-    return request?.isUnanswered === true && request.outcome?.kind === "failure" ? request.id : undefined;
+  /** Says how the round under way is ended early. */
+  watch(giveUp: (failure: CallError) => void): void {
+    this.#giveUp = giveUp;
   }
 
   /** Throws where the request has been ended. */
@@ -95,7 +89,7 @@ export class RequestStop implements Expiring {
     if (this.#failure !== undefined) return;
     this.#failure = failure;
     this.end();
-    this.#current?.fail(failure);
+    this.#giveUp?.(failure);
     this.#questions?.abort(failure);
   }
 }

@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SourceSecrets } from "../../core/secrets/source-secrets.ts";
+import { readError } from "../protocol/messages.ts";
 import { isUnknownTool } from "./is-unknown-tool.ts";
-import { codeOfStatus, fromRpcError, toRpcError } from "./rpc-error.ts";
+import { codeOfStatus, fromRpcError } from "./rpc-error.ts";
 
 const server = "MCP server x";
 const secrets = new SourceSecrets();
@@ -79,7 +80,7 @@ describe("JSON-RPC errors", () => {
   it("RE-23 makes a CallError of anything that stands where an error should", () => {
     fc.assert(
       fc.property(fc.anything(), (value) => {
-        const made = fromRpcError(toRpcError(value), {
+        const made = fromRpcError(readError(value), {
           method: "tools/call",
           params: { name: "a" },
           server,

@@ -2,15 +2,9 @@ import type { ErrorCode } from "../../core/errors/error-codes.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { SourceSecrets } from "../../core/secrets/source-secrets.ts";
+import type { RpcError } from "../protocol/messages.ts";
 import { isUnknownTool } from "./is-unknown-tool.ts";
 import { toPlainLine } from "./plain-line.ts";
-
-/** The `error` of a JSON-RPC response, as the server sent it. */
-export interface RpcError {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: unknown;
-}
 
 /** What was asked, of whom: it is named in every error. */
 export interface AskedOfServer {
@@ -33,17 +27,6 @@ const RPC_CODES: Readonly<Record<string, ErrorCode>> = {
 
 /** What the 2026-07-28 revision answers with -32602 and older ones with -32002. */
 const MISSING: Readonly<Record<string, string>> = { "resources/read": "uri", "prompts/get": "name" };
-
-/** Reads the `error` member of a response; whatever it lacks is made up for. */
-export function toRpcError(value: unknown): RpcError {
-  const error = isPlainObject(value) ? value : {};
-  const { code, message, data } = error;
-  return {
-    code: typeof code === "number" && Number.isInteger(code) ? code : -32603,
-    message: typeof message === "string" ? message : "",
-    ...(data === undefined ? {} : { data }),
-  };
-}
 
 /** Turns a JSON-RPC error into a `CallError`: a sentence of ours, and the server's message as its words in `details.said`. */
 export function fromRpcError(error: RpcError, asked: AskedOfServer): CallError {

@@ -1,17 +1,15 @@
+import { addAbortListener } from "../../core/execution/abort-listeners.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
-import { answerQuestion, isQuestion, QuestionRefused, REFUSALS } from "./caller-questions.ts";
+import { answerQuestion, QuestionRefused, REFUSALS } from "./caller-questions.ts";
 import { CallersInFlight, type Leave } from "./callers-in-flight.ts";
 import type { McpLimits } from "./mcp-limits.ts";
 
-type Id = number | string;
 type Params = Readonly<Record<string, unknown>>;
 
 /** What the questions of one connection need. */
 export interface ServerQuestionsOptions {
   readonly roots: readonly { readonly uri: string; readonly name?: string }[];
   readonly limits: McpLimits;
-  /** Sends an answer to the server. */
-  readonly send: (message: Params) => Promise<void>;
 }
 
 /** A question that waits for its answer. */
@@ -30,7 +28,7 @@ class CallerLeft extends Error {
 export class ServerQuestions {
   readonly #options: ServerQuestionsOptions;
   readonly #callers = new CallersInFlight();
-  readonly #open = new Map<Id, OpenQuestion>();
+  readonly #open = new Set<OpenQuestion>();
 
   constructor(options: ServerQuestionsOptions) {
     this.#options = options;
@@ -46,63 +44,43 @@ export class ServerQuestions {
   }
 
   /** The answer came to a call that was given up. */
-  answered(id: Id): void {
+  answered(id: number): void {
     this.#callers.answered(id);
   }
 
   /** A call that was given up goes on. */
-  progressed(id: Id): void {
+  progressed(id: number): void {
     this.#callers.progressed(id);
   }
 
-  /** Takes a question and answers it in its own time; false if it is none. */
-  take(id: Id, method: string, params: Params | undefined): boolean {
-    if (!isQuestion(method)) return false;
-    void this.#answer(id, method, params);
-    return true;
-  }
-
-  /** The server does not want to know any more. */
-  cancel(id: Id): void {
-    this.#open.get(id)?.stop.abort(new Error("The server withdrew its question."));
-    this.#open.delete(id);
-  }
-
-  cancelAll(): void {
-    for (const id of [...this.#open.keys()]) this.cancel(id);
+  /** Answers a question; rejects with a `QuestionRefused`. The signal aborts when the server does not want to know any more. */
+  async answer(method: string, params: Params | undefined, signal: AbortSignal): Promise<Params> {
+    const { roots, limits } = this.#options;
+    if (this.#open.size >= limits.openQuestions) {
+      throw new QuestionRefused(REFUSALS.failed, `More than ${limits.openQuestions} questions are open.`);
+    }
+    const caller = method === "roots/list" ? undefined : this.#whom();
+    const stop = new AbortController();
+    const open: OpenQuestion = { stop, caller };
+    const onAbort = (): void => stop.abort(new Error("The server withdrew its question."));
+    addAbortListener(signal, { onAbort });
+    this.#open.add(open);
+    const question = { method, params, caller, roots, maxLength: limits.questionLength, signal: stop.signal };
+    const answered = await answerQuestion(question).then(
+      (answer) => () => answer,
+      (refusal: unknown) => () => {
+        throw refusal;
+      },
+    );
+    this.#open.delete(open);
+    return stop.signal.reason instanceof CallerLeft ? replyOfNobody(method) : answered();
   }
 
   /** A server that gets no reply would go on with a call that nobody waits for. */
   #endFor(caller: CallerSide): void {
-    for (const [id, open] of [...this.#open]) {
-      if (open.caller !== caller) continue;
-      this.#open.delete(id);
-      open.stop.abort(new CallerLeft("Whoever made the call has left."));
+    for (const open of [...this.#open]) {
+      if (open.caller === caller) open.stop.abort(new CallerLeft("Whoever made the call has left."));
     }
-  }
-
-  async #answer(id: Id, method: string, params: Params | undefined): Promise<void> {
-    const stop = new AbortController();
-    const { roots, limits, send } = this.#options;
-    let reply: Params;
-    try {
-      if (this.#open.has(id)) throw new QuestionRefused(-32600, "A question with this id is already open.");
-      if (this.#open.size >= limits.openQuestions) {
-        throw new QuestionRefused(REFUSALS.failed, `More than ${limits.openQuestions} questions are open.`);
-      }
-      const caller = method === "roots/list" ? undefined : this.#whom();
-      this.#open.set(id, { stop, caller });
-      const maxLength = limits.questionLength;
-      reply = {
-        result: await answerQuestion({ method, params, caller, roots, maxLength, signal: stop.signal }),
-      };
-    } catch (error) {
-      reply = { error: toRefusal(error) };
-    }
-    if (this.#open.get(id)?.stop === stop) this.#open.delete(id);
-    if (stop.signal.reason instanceof CallerLeft) reply = replyOfNobody(method);
-    else if (stop.signal.aborted) return;
-    await send({ jsonrpc: "2.0", id, ...reply }).catch(() => {});
   }
 
   #whom(): CallerSide | undefined {
@@ -132,11 +110,6 @@ function describeDoubt(waitMs: number | undefined): string {
 
 /** What a server is told for somebody who has left. */
 function replyOfNobody(method: string): Params {
-  if (method === "elicitation/create") return { result: { action: "cancel" } };
-  return { error: { code: REFUSALS.left, message: "Whoever made the call has left." } };
-}
-
-function toRefusal(error: unknown): { code: number; message: string } {
-  if (error instanceof QuestionRefused) return { code: error.code, message: error.message };
-  return { code: REFUSALS.failed, message: "The question could not be answered." };
+  if (method === "elicitation/create") return { action: "cancel" };
+  throw new QuestionRefused(REFUSALS.left, "Whoever made the call has left.");
 }

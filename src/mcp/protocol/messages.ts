@@ -85,6 +85,16 @@ export function toRpcError(thrown: unknown): RpcError {
   return { code: RPC_CODES.internalError, message: "Internal error" };
 }
 
+/** Reads the `error` of an answer as it came; whatever it lacks is made up for. */
+export function readError(value: unknown): RpcError {
+  const { code, message, data }: Params = isPlainObject(value) ? value : {};
+  return {
+    code: typeof code === "number" && Number.isInteger(code) ? code : RPC_CODES.internalError,
+    message: typeof message === "string" ? message : "",
+    ...(data === undefined ? {} : { data }),
+  };
+}
+
 /** Tells whether a value can be the id of a request. */
 export function isRequestId(value: unknown): value is RequestId {
   return typeof value === "string" || Number.isSafeInteger(value);
@@ -93,11 +103,6 @@ export function isRequestId(value: unknown): value is RequestId {
 /** Tells whether a message asks for an answer. */
 export function isRequest(message: RpcMessage): message is RpcRequest {
   return "method" in message && "id" in message;
-}
-
-/** Tells whether a message is an answer. */
-export function isAnswer(message: RpcMessage): message is RpcResult | RpcFailure {
-  return !("method" in message);
 }
 
 /** Writes an answer whose result is JSON text already. */

@@ -1,17 +1,16 @@
 import { CallError } from "../../core/errors/errors.ts";
 import { addAbortListener, LightSignal, removeAbortListener } from "../../core/execution/abort-listeners.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
 import {
-  isAnswer,
-  isRequest,
+  metaOf,
+  type Params,
   ProtocolError,
   type RequestId,
   RPC_CODES,
   type RpcError,
-  type RpcFailure,
-  type RpcMessage,
   type RpcNotification,
   type RpcRequest,
-  type RpcResult,
+  readError,
   writeCall,
   writeFailure,
   writeResult,
@@ -23,13 +22,22 @@ export interface MessagePlace {
   readonly answers?: RequestId;
   /** The request of the other side during which it is sent. */
   readonly during?: RequestId;
+  /** The request that it is, where it asks the other side for something. */
+  readonly asks?: OutgoingRequest;
+}
+
+/** A request to the other side, beside its text. */
+export interface OutgoingRequest extends Pick<RequestWaiter, "signal" | "inputSchema"> {
+  readonly id: number;
+  readonly method: string;
+  readonly params: Params | undefined;
 }
 
 /** What a peer stands on and answers with. */
 export interface RpcPeerOptions {
   /** Gives the result of a request as JSON text. The signal aborts when the other side cancels the request or has gone. */
   answer(request: RpcRequest, signal: AbortSignal): Promise<string>;
-  /** Hears what the other side tells, apart from cancellations. */
+  /** Hears what the other side tells, apart from progress and from cancellations of what it asked. */
   onNotification?(notification: RpcNotification): void;
   /** Makes of what `answer` threw what the other side is told. */
   toError(thrown: unknown, request: RpcRequest): RpcError;
@@ -37,8 +45,30 @@ export interface RpcPeerOptions {
   onCancel?(id: RequestId): void;
   /** Sends one message. */
   send(text: string, place: MessagePlace): void;
-  /** Hears of answers to nothing. */
-  onFault?(message: string): void;
+  /** Hears of what is no message, and of answers to nothing; `said` is what the other side says of it. */
+  onFault?(message: string, said?: unknown): void;
+  /** Hears which request was answered after it had been dropped. @default it is a fault */
+  onLateAnswer?(id: number): void;
+  /** Hears which request goes on after it had been dropped. */
+  onLateProgress?(id: number): void;
+}
+
+/** How a request to the other side ended: with what it sent, or with a failure on the way. */
+export type RequestEnd =
+  | { readonly kind: "result"; readonly result: unknown }
+  | { readonly kind: "error"; readonly error: RpcError }
+  | { readonly kind: "failure"; readonly failure: unknown };
+
+/** Who waits for the answer to a request. */
+export interface RequestWaiter {
+  /** Hears once how the request ended, unless it is dropped before. */
+  onEnd(end: RequestEnd): void;
+  /** Hears the params of each `notifications/progress` of the request, without the token. @default none is asked for */
+  readonly onProgress?: ((progress: Params) => void) | undefined;
+  /** Aborts when nobody waits any more, for a channel where each request has an exchange of its own. */
+  readonly signal?: AbortSignal | undefined;
+  /** For `tools/call`: the input schema as listed, whose `x-mcp-header` members are repeated in headers. */
+  readonly inputSchema?: Params | undefined;
 }
 
 /** How a request to the other side is made. */
@@ -49,22 +79,22 @@ export interface AskOptions {
   readonly during?: RequestId | undefined;
 }
 
+/** Parameters that JSON cannot hold: nothing was sent. */
+export class UnwritableParams extends Error {
+  override readonly name = "UnwritableParams";
+}
+
 /** A request of the other side that has no answer yet. */
 interface Running {
   readonly signal: LightSignal;
   isCancelled: boolean;
 }
 
-interface Pending {
-  resolve(result: unknown): void;
-  reject(reason: unknown): void;
-}
-
 /** One end of a JSON-RPC connection: requests of both sides, each answered once, cancelled, or ended with the connection. */
 export class RpcPeer {
   readonly #options: RpcPeerOptions;
   readonly #running = new Map<RequestId, Running>();
-  readonly #pending = new Map<RequestId, Pending>();
+  readonly #pending = new Map<number, RequestWaiter>();
   #asked = 0;
   #isClosed = false;
 
@@ -77,14 +107,12 @@ export class RpcPeer {
     return this.#running.size;
   }
 
-  /** Takes one message of the other side. */
-  receive(message: RpcMessage): void {
+  /** Takes what the other side sent: a message, or a list of them. What is none is a fault, and nothing else happens. */
+  receive(value: unknown): void {
     if (this.#isClosed) return;
-    if (isAnswer(message)) this.#settle(message);
-    else if (isRequest(message)) void this.#answer(message);
-    else if (message.method === "notifications/cancelled")
-      this.cancel(message.params?.["requestId"] as RequestId);
-    else this.#options.onNotification?.(message);
+    if (Array.isArray(value)) {
+      for (const each of value) this.#receive(each);
+    } else this.#receive(value);
   }
 
   /** Ends a request of the other side, which is then not answered; tells whether it was running. */
@@ -104,47 +132,73 @@ export class RpcPeer {
     this.#options.send(writeCall(method, params), during === undefined ? {} : { during });
   }
 
+  /** Sends a request and gives its id; throws `UnwritableParams`, and a `CallError` where the connection is closed. */
+  request(method: string, given: Params | undefined, waiter: RequestWaiter, during?: RequestId): number {
+    if (this.#isClosed) throw closed();
+    const id = this.#asked;
+    const params =
+      waiter.onProgress === undefined ? given : { ...given, _meta: { ...metaOf(given), progressToken: id } };
+    let text: string;
+    try {
+      text = writeCall(method, params, id);
+    } catch (cause) {
+      throw new UnwritableParams("The params cannot be written as JSON.", { cause });
+    }
+    this.#asked += 1;
+    this.#pending.set(id, waiter);
+    const { signal, inputSchema } = waiter;
+    const asks = { id, method, params, signal, inputSchema };
+    this.#options.send(text, during === undefined ? { asks } : { asks, during });
+    return id;
+  }
+
+  /** Waits no longer for the answer to a request; tells whether it had none yet. */
+  drop(id: number): boolean {
+    return this.#pending.delete(id);
+  }
+
+  /** Ends a request that will have no answer; tells whether it had none yet. */
+  fail(id: number, failure: unknown): boolean {
+    return this.#end(id, { kind: "failure", failure });
+  }
+
   /** Asks the other side: its result as it came, or a rejection with a `ProtocolError` or a `CallError`. */
   ask(
     method: string,
     params: object | undefined,
     { signal, timeoutMs, during }: AskOptions,
   ): Promise<unknown> {
-    if (this.#isClosed) return Promise.reject(closed());
     if (signal.aborted) return Promise.reject(new CallError("ABORTED", undefined, { stack: false }));
-    const id = this.#asked++;
     return new Promise((resolve, reject) => {
-      const place = during === undefined ? {} : { during };
-      const end = (reason: CallError): void => {
-        done();
-        this.#options.send(
-          writeCall("notifications/cancelled", { requestId: id, reason: reason.message }),
-          place,
-        );
+      let id: number | undefined;
+      const giveUp = (reason: CallError): void => {
+        stop();
+        if (id === undefined || !this.drop(id)) return;
+        this.notify("notifications/cancelled", { requestId: id, reason: reason.message }, during);
         reject(reason);
       };
+      const listener = { onAbort: () => giveUp(new CallError("ABORTED", undefined, { stack: false })) };
       const timer = setTimeout(
-        () => end(new CallError("TIMEOUT", "There was no answer in time.")),
+        () => giveUp(new CallError("TIMEOUT", "There was no answer in time.")),
         timeoutMs,
       );
-      const listener = { onAbort: () => end(new CallError("ABORTED", undefined, { stack: false })) };
-      const done = (): void => {
+      const stop = (): void => {
         clearTimeout(timer);
         removeAbortListener(signal, listener);
-        this.#pending.delete(id);
+      };
+      const onEnd = (end: RequestEnd): void => {
+        stop();
+        if (end.kind === "result") resolve(end.result);
+        else if (end.kind === "failure") reject(end.failure);
+        else reject(new ProtocolError(end.error.code, end.error.message, end.error.data));
       };
       addAbortListener(signal, listener);
-      this.#pending.set(id, {
-        resolve: (result) => {
-          done();
-          resolve(result);
-        },
-        reject: (reason) => {
-          done();
-          reject(reason);
-        },
-      });
-      this.#options.send(writeCall(method, params, id), place);
+      try {
+        id = this.request(method, params as Params | undefined, { onEnd }, during);
+      } catch (thrown) {
+        stop();
+        reject(thrown);
+      }
     });
   }
 
@@ -152,10 +206,75 @@ export class RpcPeer {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const pending of [...this.#pending.values()]) pending.reject(closed());
+    for (const id of [...this.#pending.keys()]) this.fail(id, closed());
     const running = [...this.#running.values()];
     this.#running.clear();
     for (const { signal } of running) signal.abort(closed());
+  }
+
+  #receive(message: unknown): void {
+    if (!isPlainObject(message)) {
+      this.#options.onFault?.("A message is no JSON object.");
+      return;
+    }
+    const { method, id, params } = message;
+    if (typeof method === "string") {
+      const hasId = typeof id === "number" || typeof id === "string";
+      const call = params === undefined || isPlainObject(params) ? message : { ...message, params: {} };
+      if (hasId) void this.#answer(call as unknown as RpcRequest);
+      else this.#hear(call as unknown as RpcNotification);
+    } else if (Object.hasOwn(message, "result") || Object.hasOwn(message, "error")) {
+      this.#settle(message);
+    } else this.#options.onFault?.("A message is neither a request nor an answer.");
+  }
+
+  #hear(notification: RpcNotification): void {
+    const { method, params = {} } = notification;
+    const isOfRunning = method === "notifications/cancelled" && this.cancel(params["requestId"] as RequestId);
+    if (isOfRunning) return;
+    if (method === "notifications/progress") this.#progress(params);
+    else this.#options.onNotification?.(notification);
+  }
+
+  #progress({ progressToken, ...progress }: Params): void {
+    const id = toOwnId(progressToken);
+    if (id === undefined) return;
+    const waiter = this.#pending.get(id);
+    if (waiter === undefined) {
+      if (id < this.#asked) this.#options.onLateProgress?.(id);
+      return;
+    }
+    try {
+      waiter.onProgress?.(progress);
+    } catch (error) {
+      this.#options.onFault?.("A progress listener threw.", String(error));
+    }
+  }
+
+  #settle(answer: Params): void {
+    const { id: given, result, error } = answer;
+    const id = toOwnId(given);
+    if (id !== undefined && this.#pending.has(id)) {
+      this.#end(
+        id,
+        isFailedAnswer(answer) ? { kind: "error", error: readError(error) } : { kind: "result", result },
+      );
+    } else if (id !== undefined && id < this.#asked && this.#options.onLateAnswer !== undefined) {
+      this.#options.onLateAnswer(id);
+    } else {
+      this.#options.onFault?.(
+        "An answer belongs to no request.",
+        isPlainObject(error) ? error["message"] : undefined,
+      );
+    }
+  }
+
+  #end(id: number, end: RequestEnd): boolean {
+    const waiter = this.#pending.get(id);
+    if (waiter === undefined) return false;
+    this.#pending.delete(id);
+    waiter.onEnd(end);
+    return true;
   }
 
   async #answer(request: RpcRequest): Promise<void> {
@@ -188,16 +307,17 @@ export class RpcPeer {
       this.#options.onFault?.("An answer could not be sent.");
     }
   }
+}
 
-  #settle(answer: RpcResult | RpcFailure): void {
-    const pending = this.#pending.get(answer.id as RequestId);
-    if (pending === undefined) {
-      this.#options.onFault?.("An answer came to a request that was not made, or is over.");
-      return;
-    }
-    if ("result" in answer) pending.resolve(answer.result);
-    else pending.reject(new ProtocolError(answer.error.code, answer.error.message, answer.error.data));
-  }
+/** An answer that has both an error and a result has failed; some peers write `"error": null` beside every result. */
+function isFailedAnswer(answer: Params): boolean {
+  return !Object.hasOwn(answer, "result") || (Object.hasOwn(answer, "error") && answer["error"] !== null);
+}
+
+/** The id of a request of ours, which some peers send back as text. */
+function toOwnId(id: unknown): number | undefined {
+  if (typeof id === "number") return Number.isInteger(id) && id >= 0 ? id : undefined;
+  return typeof id === "string" && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
 }
 
 function closed(): CallError {

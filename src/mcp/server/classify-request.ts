@@ -6,6 +6,7 @@ import {
   type RpcRequest,
   toRpcMessage,
 } from "../protocol/messages.ts";
+import { decodeHeader } from "../protocol/mirrored-params.ts";
 import {
   claimedRevision,
   claimsRevision,
@@ -17,7 +18,6 @@ import {
   missingKeys,
   unsupportedRevision,
 } from "../protocol/revisions.ts";
-import { decodeHeader } from "./http-params.ts";
 
 /** What a posted body is: for a session, a 2026-07-28 request or notification, or refused with the reason. */
 export type Classified =

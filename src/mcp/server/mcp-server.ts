@@ -1,4 +1,5 @@
 import type { Identity } from "../../core/access/identity.ts";
+import type { McpTransport } from "../channels/transport-channel.ts";
 import type { Peer } from "./peer.ts";
 import type { IncomingRequest } from "./peer-request.ts";
 
@@ -7,15 +8,6 @@ export type AskingIdentity = Identity | "anonymous" | undefined;
 
 /** A list that clients can hear the changes of. */
 export type ListKind = "tools" | "resources" | "prompts";
-
-/** A transport as MCP libraries shape it: messages in and out, as objects. */
-export interface McpTransport {
-  start(): Promise<void>;
-  send(message: never): Promise<void>;
-  close(): Promise<void>;
-  onmessage?: ((message: never) => void) | undefined;
-  onclose?: (() => void) | undefined;
-}
 
 /** How a client is served over a transport. */
 export interface ConnectOptions {

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { Identity } from "../../core/access/identity.ts";
-import { createLineReader, type LineReader } from "../client/line-reader.ts";
-import { readRpcLine } from "../client/rpc-line.ts";
+import { createLineReader, type LineReader } from "../channels/line-reader.ts";
+import { readRpcLine } from "../channels/rpc-lines.ts";
 import type { ServedMcp } from "./mcp-server.ts";
 import { ServerConnection } from "./server-connection.ts";
 

@@ -1,6 +1,7 @@
 import type { Identity } from "../../core/access/identity.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import { PACKAGE_VERSION } from "../../core/package-version.ts";
+import type { McpTransport } from "../channels/transport-channel.ts";
 import type { ProtocolError } from "../protocol/messages.ts";
 import {
   initializeFault,
@@ -20,7 +21,6 @@ import type {
   AskingIdentity,
   ConnectOptions,
   McpServer,
-  McpTransport,
   ServedMcp,
   ServerCapabilities,
 } from "./mcp-server.ts";

@@ -2,8 +2,8 @@ import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { statSync } from "node:fs";
 import type { Readable, Writable } from "node:stream";
+import { programOf } from "../client/connection-options.ts";
 import { type ChildEnvOptions, childEnv } from "./child-env.ts";
-import { programOf } from "./connection-options.ts";
 
 /** A child all of whose streams are pipes. */
 export type PipedChild = ChildProcessByStdio<Writable, Readable, Readable>;
@@ -43,9 +43,27 @@ export async function whenSpawned(child: PipedChild, options: SpawnOptions): Pro
   }
 }
 
-function toStartError(cause: unknown, { command, cwd, platform = process.platform }: SpawnOptions): Error {
-  const reason = folderProblem(cwd) ?? programProblem(cause, platform);
-  return new Error(`Cannot start ${JSON.stringify(programOf(command))}: ${reason}.`, { cause });
+/** The program cannot be run; the message is a sentence of ours that may be shown. */
+export class StartError extends Error {
+  override readonly name = "StartError";
+  /** Whether there is no program of that name. */
+  readonly isMissing: boolean;
+
+  constructor(message: string, isMissing: boolean, options: ErrorOptions) {
+    super(message, options);
+    this.isMissing = isMissing;
+  }
+}
+
+function toStartError(
+  cause: unknown,
+  { command, cwd, platform = process.platform }: SpawnOptions,
+): StartError {
+  const wrongFolder = folderProblem(cwd);
+  const reason = wrongFolder ?? programProblem(cause, platform);
+  const isMissing = wrongFolder === undefined && (cause as NodeJS.ErrnoException).code === "ENOENT";
+  const message = `Cannot start ${JSON.stringify(programOf(command))}: ${reason}.`;
+  return new StartError(message, isMissing && platform !== "win32", { cause });
 }
 
 function folderProblem(cwd: string | undefined): string | undefined {

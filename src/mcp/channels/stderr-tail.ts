@@ -1,6 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
-import { toPlainLine } from "./plain-line.ts";
-import { toVisibleText } from "./visible-text.ts";
+import { toPlainLine } from "../client/plain-line.ts";
+import { toVisibleText } from "../client/visible-text.ts";
 
 /** Settings of `createStderrTail`. */
 export interface StderrTailOptions {

@@ -1,12 +1,59 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { toPlainLine } from "../client/plain-line.ts";
+import type { Channel } from "./channel.ts";
 import type { LineReader } from "./line-reader.ts";
 import { createLineWriter, type LineWriter } from "./line-writer.ts";
 import { createProcessGroup, type ProcessGroup } from "./process-group.ts";
-import { createRpcReader } from "./rpc-reader.ts";
-import { type PipedChild, spawnChild, whenSpawned } from "./spawn-child.ts";
-import { createStderrTail, type StderrTail } from "./stderr-tail.ts";
-import { type FullStdioLimits, type StdioOptions, toStdioLimits } from "./stdio-options.ts";
+import { createRpcReader } from "./rpc-lines.ts";
+import { type PipedChild, type SpawnOptions, spawnChild, whenSpawned } from "./spawn-child.ts";
+import { createStderrTail, lastWordsIn, type StderrTail } from "./stderr-tail.ts";
+
+/** What a stdio server may use up; nothing it does goes beyond. */
+export interface StdioLimits {
+  /** The longest line that is read, in bytes without its newline; a longer one is dropped. @default 67_108_864 */
+  readonly lineBytes?: number | undefined;
+  /** Characters kept of what it says on standard error. @default 16_384 */
+  readonly stderrTail?: number | undefined;
+  /** Characters that may wait for it to read; more are refused. @default 67_108_864 */
+  readonly unsentChars?: number | undefined;
+  /** How long it may take to end when its input has ended, before SIGTERM. @default 2_000 */
+  readonly closeMs?: number | undefined;
+  /** How long it may take after SIGTERM, before SIGKILL. @default 2_000 */
+  readonly killMs?: number | undefined;
+}
+
+/** Settings of `createStdioTransport`. */
+export interface StdioOptions extends SpawnOptions {
+  /** @default those that `StdioLimits` names */
+  readonly limits?: StdioLimits | undefined;
+}
+
+const DEFAULTS = {
+  lineBytes: 67_108_864,
+  stderrTail: 16_384,
+  unsentChars: 67_108_864,
+  closeMs: 2_000,
+  killMs: 2_000,
+} as const satisfies Required<StdioLimits>;
+
+/** All limits, none left out. */
+type FullStdioLimits = { readonly [Name in keyof typeof DEFAULTS]: number };
+
+/** The most a timer takes, which is also more than a buffer can hold. */
+const MOST = 2_147_483_647;
+
+/** Fills in what was left out; a limit that is no whole number from 1 to 2,147,483,647 is a mistake. */
+function toStdioLimits(limits: StdioLimits = {}): FullStdioLimits {
+  const full: Record<keyof FullStdioLimits, number> = { ...DEFAULTS };
+  for (const name of Object.keys(DEFAULTS) as (keyof FullStdioLimits)[]) {
+    const value = limits[name] ?? DEFAULTS[name];
+    if (!Number.isInteger(value) || value < 1 || value > MOST) {
+      throw new TypeError(`The limit ${name} of a stdio server must be a whole number from 1 to ${MOST}.`);
+    }
+    full[name] = value;
+  }
+  return full;
+}
 
 /** How a process ended: one of the two is null. */
 export interface StdioExit {
@@ -14,8 +61,16 @@ export interface StdioExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A transport of the MCP client on one process; when that has ended, so has the transport. */
-export interface StdioTransport extends Transport {
+/** Messages to and from one process; when that has ended, so has the transport. */
+export interface StdioTransport {
+  start(): Promise<void>;
+  /** Writes a message, or the text of one; resolves when the process can be sent more. */
+  send(message: object | string): Promise<void>;
+  /** Ends the process with all that came of it. */
+  close(): Promise<void>;
+  onmessage?: ((message: never) => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onclose?: (() => void) | undefined;
   /** That of the process, which is also that of its group; none before `start`. */
   readonly pid: number | undefined;
   /** What it said last on standard error, without terminal sequences and control characters. */
@@ -35,6 +90,39 @@ export function createStdioTransport(options: StdioOptions): StdioTransport {
   return new ProcessTransport(options);
 }
 
+/** Makes a channel to a server that is started as a process; nothing is started yet. */
+export function toProcessChannel(options: StdioOptions): Channel {
+  const transport = createStdioTransport(options);
+  return {
+    isShared: true,
+    hasSession: false,
+    start: (listener) => {
+      transport.onmessage = (message: unknown) => listener.onMessage(message);
+      transport.onerror = (error) => listener.onOddity(toPlainLine(error.message, 300));
+      transport.onclose = () => listener.onClose();
+      transport.onOddity = (message) => listener.onOddity(message);
+      return transport.start();
+    },
+    send: (text) => transport.send(text),
+    agree: () => {},
+    listen: () => {},
+    loss: () => {
+      const tail = toPlainLine(transport.stderrTail.slice(-2_000), 2_000);
+      const reason = describeExit(transport);
+      if (tail === "") return { reason };
+      const lastWords = lastWordsIn(transport.stderrTail);
+      return { reason, cause: new Error(`It last said: ${tail}`), lastWords };
+    },
+    close: () => transport.close(),
+  };
+}
+
+function describeExit({ exit }: StdioTransport): string {
+  if (exit === undefined) return "its process is gone";
+  if (exit.signal !== null) return `its process was ended by ${exit.signal}`;
+  return `its process exited with code ${exit.code}`;
+}
+
 /** How long the pipes of the dead are read: whoever has left their group may hold them open for ever. */
 const DRAIN_MS = 250;
 
@@ -51,9 +139,9 @@ interface Running {
 }
 
 class ProcessTransport implements StdioTransport {
-  onmessage?: Transport["onmessage"];
-  onerror?: Transport["onerror"];
-  onclose?: Transport["onclose"];
+  onmessage?: StdioTransport["onmessage"];
+  onerror?: StdioTransport["onerror"];
+  onclose?: StdioTransport["onclose"];
   onOddity?: StdioTransport["onOddity"];
   onStderr?: StdioTransport["onStderr"];
   exit: StdioExit | undefined;
@@ -77,7 +165,7 @@ class ProcessTransport implements StdioTransport {
     });
     this.#reader = createRpcReader({
       lineBytes: this.#limits.lineBytes,
-      onMessage: (message) => this.#tell(() => this.onmessage?.(message)),
+      onMessage: (message) => this.#tell(() => this.onmessage?.(message as never)),
       onOddity: (message) => this.#addOddity(message),
     });
   }
@@ -102,10 +190,10 @@ class ProcessTransport implements StdioTransport {
     if (this.#closed) throw new Error("The transport was closed before the process had started.");
   }
 
-  send(message: JSONRPCMessage): Promise<void> {
+  send(message: object | string): Promise<void> {
     if (!this.#running) return Promise.reject(new Error("The message was not sent: no process runs."));
     try {
-      return this.#running.writer.write(JSON.stringify(message));
+      return this.#running.writer.write(typeof message === "string" ? message : JSON.stringify(message));
     } catch (error) {
       return Promise.reject(error);
     }

@@ -1,12 +1,16 @@
-import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { countOpenings, MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
 import { parseJsonText } from "../../core/json/json-text.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { toVisibleText } from "../client/visible-text.ts";
+import { createLineReader, type LineReader } from "./line-reader.ts";
+
+/** An object of JSON-RPC 2.0, of which nothing else is known. */
+type Message = Readonly<Record<string, unknown>>;
 
 /** What one line of standard output held. */
 export interface RpcLine {
   /** As they came: only known to be objects of JSON-RPC 2.0. */
-  readonly messages: readonly JSONRPCMessage[];
+  readonly messages: readonly Message[];
   /** Why the line, or a part of it, is no message. */
   readonly odd?: "is not JSON" | "is nested too deeply" | "is not a JSON-RPC message";
 }
@@ -41,7 +45,7 @@ function toMessages(value: unknown): RpcLine {
   return { messages, odd: "is not a JSON-RPC message" };
 }
 
-function isMessage(value: unknown): value is JSONRPCMessage {
+function isMessage(value: unknown): value is Message {
   return isPlainObject(value) && value["jsonrpc"] === "2.0";
 }
 
@@ -75,7 +79,7 @@ export function toLostAnswer(
   id: string | number,
   message: string,
   waybill: "TOO_LARGE" | "OUTPUT_INVALID",
-): JSONRPCMessage {
+): Message {
   return { jsonrpc: "2.0", id, error: { code: -32603, message, data: { waybill } } };
 }
 
@@ -98,4 +102,74 @@ function isDeeper(bytes: Buffer, levels: number): boolean {
     } else if ((code | CURLY) === CLOSING) depth -= 1;
   }
   return false;
+}
+
+/** How much of an odd line is shown, in characters. */
+const SHOWN_CHARS = 200;
+
+/** How much of either end of a line is searched for an id, in bytes. */
+const END_BYTES = 200;
+
+/** Settings of `createRpcReader`; neither listener may throw. */
+export interface RpcReaderOptions {
+  /** The longest line, in bytes and without its newline. */
+  readonly lineBytes: number;
+  /** What a line is called where it is odd. @default "A line on standard output" */
+  readonly what?: string;
+  /** Hears each message as it came, and an error in place of an answer that could not be read. */
+  readonly onMessage: (message: Message) => void;
+  /** Hears what was dropped, and why. */
+  readonly onOddity: (message: string) => void;
+}
+
+/** Makes a reader of the messages that a process writes, a line each, among whatever else it writes. */
+export function createRpcReader({
+  lineBytes,
+  what = "A line on standard output",
+  onMessage,
+  onOddity,
+}: RpcReaderOptions): LineReader {
+  /** That of a dropped line whose id may yet come at its end. */
+  let longFront: Buffer | undefined;
+  const failAsLarge = (id: string | number): void =>
+    onMessage(toLostAnswer(id, `The answer is larger than ${lineBytes} bytes.`, "TOO_LARGE"));
+
+  return createLineReader({
+    lineBytes,
+    onLine(line) {
+      const { messages, odd } = readRpcLine(line);
+      if (odd) {
+        onOddity(`${what} ${odd}: ${show(line)}`);
+        const lost = toLost(line, odd);
+        if (lost) onMessage(lost);
+      }
+      for (const message of messages) onMessage(message);
+    },
+    onLong(front) {
+      onOddity(`${what} is longer than ${lineBytes} bytes and was dropped: ${show(front)}`);
+      const id = readAnswerId(front, undefined);
+      if (id === undefined) longFront = front;
+      else failAsLarge(id);
+    },
+    onLongEnd(tail) {
+      const id = longFront && readAnswerId(longFront, tail);
+      longFront = undefined;
+      if (id !== undefined) failAsLarge(id);
+    },
+  });
+}
+
+/** The error that stands for a line which evidently was an answer. */
+function toLost(line: Buffer, odd: NonNullable<RpcLine["odd"]>): Message | undefined {
+  const id = readAnswerId(line.subarray(0, END_BYTES), line.subarray(-END_BYTES));
+  if (id === undefined) return undefined;
+  return odd === "is nested too deeply"
+    ? toLostAnswer(id, `The answer is nested more than ${MAX_JSON_DEPTH} levels deep.`, "TOO_LARGE")
+    : toLostAnswer(id, `The answer ${odd}.`, "OUTPUT_INVALID");
+}
+
+function show(line: Buffer): string {
+  // A character takes four bytes at most.
+  const text = toVisibleText(line.toString("utf8", 0, SHOWN_CHARS * 4).trim());
+  return JSON.stringify([...text].slice(0, SHOWN_CHARS).join(""));
 }

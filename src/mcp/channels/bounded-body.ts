@@ -1,3 +1,6 @@
+import { createParser, type EventSourceMessage } from "eventsource-parser";
+import { CallError } from "../../core/errors/errors.ts";
+
 const LF = 10;
 const CR = 13;
 
@@ -7,6 +10,52 @@ export type OnTooLarge = () => void;
 /** What a body that is too large ends with. */
 class BodyTooLarge extends Error {
   override readonly name = "BodyTooLarge";
+}
+
+/** Hears the events of a stream; neither may throw. */
+export interface EventListeners {
+  onEvent(event: EventSourceMessage): void;
+  /** The server says how many milliseconds to wait before the stream is opened again. */
+  onRetry?(ms: number): void;
+}
+
+/** Reads a body as text; rejects with `TOO_LARGE` where it holds more bytes than that. */
+export async function readText(response: Response, maxBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of bytesOf(response)) {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw tooLarge(maxBytes);
+    chunks.push(chunk);
+  }
+  const [only] = chunks;
+  return new TextDecoder().decode(chunks.length === 1 ? only : Buffer.concat(chunks));
+}
+
+/** Reads an event stream to its end; rejects with `TOO_LARGE` where one event holds more bytes than that. */
+export async function readEvents(
+  response: Response,
+  maxBytes: number,
+  listeners: EventListeners,
+): Promise<void> {
+  const parser = createParser({
+    onEvent: (event) => listeners.onEvent(event),
+    onRetry: (ms) => listeners.onRetry?.(ms),
+  });
+  const decoder = new TextDecoder();
+  const counter = countEvent();
+  for await (const chunk of bytesOf(response)) {
+    if (counter(chunk, maxBytes) > maxBytes) throw tooLarge(maxBytes);
+    parser.feed(decoder.decode(chunk, { stream: true }));
+  }
+}
+
+function bytesOf({ body }: Response): AsyncIterable<Uint8Array> | readonly Uint8Array[] {
+  return (body as AsyncIterable<Uint8Array> | null) ?? [];
+}
+
+function tooLarge(maxBytes: number): CallError {
+  return new CallError("TOO_LARGE", `The answer of the MCP server is larger than ${maxBytes} bytes.`);
 }
 
 /**
@@ -52,7 +101,7 @@ export function boundBody(
   });
   const { status, statusText, headers, url } = response;
   const copy = new Response(bounded, { status, statusText, headers });
-  // A copy has no address of its own, and the SDK tells redirects by it.
+  // A copy has no address of its own, and redirects are told by it.
   Object.defineProperty(copy, "url", { value: url });
   return copy;
 }

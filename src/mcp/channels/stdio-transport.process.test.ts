@@ -227,7 +227,7 @@ describe("createStdioTransport: with the SDK", () => {
       { name: "test", version: "1.0.0" },
       { jsonSchemaValidator: new CfWorkerJsonSchemaValidator() },
     );
-    await client.connect(transport);
+    await client.connect(transport as never);
     expect(transport.onOddity).toBe(onOddity);
     expect((await client.listTools()).tools.map((tool) => tool.name)).toEqual(["greet"]);
     const { content } = await client.callTool({ name: "greet", arguments: {} });
