@@ -28,6 +28,9 @@ const CALLS_OVER_HTTP = `
   };
   // Objects that are still there after garbage is gone: all but what is compiled and its texts.
   const count = async () => {
+    // Who called lingers for two seconds, for lines of the log that come late, until the next call.
+    await new Promise((resolve) => setTimeout(resolve, 2_100));
+    await call(100);
     await new Promise((resolve) => setTimeout(resolve, 20));
     const { snapshot, nodes } = await json(getHeapSnapshot());
     const { node_fields, node_types } = snapshot.meta;

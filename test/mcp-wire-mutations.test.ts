@@ -3,8 +3,9 @@ import { classifyInboundRequest, parseJSONRPCMessage } from "@modelcontextprotoc
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createLineReader } from "../src/mcp/channels/line-reader.ts";
-import { readRpcLine } from "../src/mcp/channels/rpc-lines.ts";
+import { createRpcReader, readRpcLine } from "../src/mcp/channels/rpc-lines.ts";
 import { toRpcMessage } from "../src/mcp/protocol/messages.ts";
+import { type RequestEnd, RpcPeer } from "../src/mcp/protocol/peer.ts";
 import { classify } from "../src/mcp/server/classify-request.ts";
 import { runs } from "./runs.ts";
 
@@ -194,6 +195,95 @@ describe("messages, changed at random", () => {
     );
   });
 });
+
+/** What servers send besides answers. */
+const TOLD: readonly object[] = [
+  { jsonrpc: "2.0", method: "notifications/progress", params: { progressToken: 0, progress: 1, total: 2 } },
+  { jsonrpc: "2.0", method: "notifications/message", params: { level: "info", data: "x" } },
+  { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "q" } },
+  { jsonrpc: "2.0", id: "q", method: "sampling/createMessage", params: { messages: [], maxTokens: 1 } },
+  { jsonrpc: "2.0", id: "r", method: "roots/list" },
+];
+const SENT = fc
+  .constantFrom(...MESSAGES, ...TOLD)
+  .chain((message) => fc.oneof(fc.constant(message as unknown), mutated(message)));
+
+/** Reads bytes as a client over stdio does, in pieces of these sizes, with as many requests under way. */
+function readAsClient(bytes: Buffer, sizes: readonly number[], requests: number) {
+  const ends: RequestEnd[][] = [];
+  const told: unknown[] = [];
+  const asked: unknown[] = [];
+  const noted: unknown[] = [];
+  let cancelled = 0;
+  const peer = new RpcPeer({
+    answer: async (request) => {
+      asked.push(request.id);
+      return "{}";
+    },
+    toError: () => ({ code: -32603, message: "" }),
+    send: () => {},
+    onNotification: (notification) => told.push(notification),
+    onCancel: () => {
+      cancelled += 1;
+    },
+    onFault: (message) => noted.push(message),
+    onLateAnswer: (id) => noted.push(id),
+    onLateProgress: (id) => noted.push(id),
+  });
+  let progress = 0;
+  for (let n = 0; n < requests; n++) {
+    const own: RequestEnd[] = [];
+    ends.push(own);
+    peer.request("tools/call", {}, { onEnd: (end) => own.push(end), onProgress: () => progress++ });
+  }
+  const messages: unknown[] = [];
+  const reader = createRpcReader({
+    lineBytes: 10_000_000,
+    onMessage: (message) => {
+      messages.push(message);
+      peer.receive(message);
+    },
+    onOddity: (message) => noted.push(message),
+  });
+  for (let at = 0, n = 0; at < bytes.length; n++) {
+    const size = (sizes[n % sizes.length] as number) ** 2;
+    reader.push(bytes.subarray(at, at + size));
+    at += size;
+  }
+  reader.end();
+  return { peer, ends, messages, seen: { told, asked, noted, progress, cancelled } };
+}
+
+describe("what a server sends, changed at random", () => {
+  it("Mcp: settles every request once, and nothing is lost without a word, however its bytes are cut", () => {
+    const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 });
+    fc.assert(
+      fc.property(fc.array(SENT, { minLength: 1, maxLength: 6 }), sizes, (values, cuts) => {
+        const bytes = Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(""));
+        const { peer, ends, messages, seen } = readAsClient(bytes, cuts, 4);
+        // Each result is handed on as it was sent, unless another answer had come under its id.
+        const results = ends.flat().flatMap((end) => (end.kind === "result" ? [end.result] : []));
+        const sent = messages.map((message) => (message as { result?: unknown }).result);
+        for (const result of results) expect(sent).toContain(result);
+        const answered = ends.flat().length;
+        const { told, asked, noted, progress, cancelled } = seen;
+        const heard = answered + told.length + asked.length + noted.length + progress + cancelled;
+        const silent = messages.filter(isSilent).length;
+        expect(heard + silent).toBeGreaterThanOrEqual(messages.length);
+        peer.close();
+        expect(ends.map((own) => own.length)).toEqual([1, 1, 1, 1]);
+        expect(readAsClient(bytes, [1_000], 4).seen).toEqual(seen);
+      }),
+      runs(20_000),
+    );
+  });
+});
+
+/** Progress of nothing that was asked for is no news, and a second request under one id is refused. */
+function isSilent(message: unknown): boolean {
+  const { method, id } = message as { method?: unknown; id?: unknown };
+  return method === "notifications/progress" || (typeof method === "string" && id !== undefined);
+}
 
 function isMessage(value: unknown): boolean {
   try {

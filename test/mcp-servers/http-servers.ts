@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { AddressInfo } from "node:net";
 import { toNodeHandler } from "@modelcontextprotocol/node";
 import { Server as FirstServer } from "@modelcontextprotocol/sdk/server/index.js";
+import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { createMcpHandler, Server } from "@modelcontextprotocol/server";
@@ -80,6 +81,57 @@ export async function serveFirstHttp(): Promise<SessionServer> {
     await (known ?? (await open())).handleRequest(request, response);
   });
   return { ...listening, calls, cancelled, ended, forget: () => sessions.clear() };
+}
+
+/** A server of the old HTTP+SSE transport. */
+export interface OldSseServer extends Listening {
+  readonly calls: unknown[];
+  readonly cancelled: string[];
+  /** The headers of every request, in order. */
+  readonly requests: IncomingMessage[];
+  /** Ends all streams of events. */
+  drop(): void;
+  /** How many streams are open. */
+  streams(): number;
+}
+
+/** Serves the transport of 2024-11-05 with the SDK 1 server: events at one address, messages posted to another. */
+export async function serveOldSse(): Promise<OldSseServer> {
+  const sessions = new Map<string, { transport: SSEServerTransport; response: ServerResponse }>();
+  const calls: unknown[] = [];
+  const cancelled: string[] = [];
+  const requests: IncomingMessage[] = [];
+  const listening = await listen(async (request, response) => {
+    requests.push(request);
+    const { pathname, searchParams } = new URL(request.url ?? "", "http://localhost");
+    if (request.method === "GET" && pathname === "/mcp") {
+      const transport = new SSEServerTransport("/messages", response);
+      sessions.set(transport.sessionId, { transport, response });
+      response.on("close", () => sessions.delete(transport.sessionId));
+      const server = new FirstServer(INFO, OPTIONS);
+      server.setRequestHandler(ListToolsRequestSchema, () => ({
+        tools: ["echo", "sleep"].map((name) => ({ name, inputSchema: { type: "object" as const } })),
+      }));
+      server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
+        calls.push(params.arguments);
+        if (params.name === "sleep") {
+          signal.addEventListener("abort", () => cancelled.push("sleep"));
+          await NEVER;
+        }
+        return { content: [{ type: "text", text: JSON.stringify(params.arguments) }] };
+      });
+      return await server.connect(transport);
+    }
+    const session = sessions.get(searchParams.get("sessionId") ?? "");
+    if (request.method !== "POST" || pathname !== "/messages" || session === undefined) {
+      return refuse(response, 404);
+    }
+    await session.transport.handlePostMessage(request, response);
+  });
+  const drop = (): void => {
+    for (const { response } of sessions.values()) response.destroy();
+  };
+  return { ...listening, calls, cancelled, requests, drop, streams: () => sessions.size };
 }
 
 /** A server of SDK 2, whose requests can be looked at. */

@@ -14,6 +14,8 @@ export type ScriptedMode =
   | "modern"
   | "exits-on-probe"
   | "silent-on-probe"
+  | "strict"
+  | "downgrades"
   | "exits-on-initialize"
   | "deaf"
   | "crashes-later";

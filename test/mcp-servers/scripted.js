@@ -1,9 +1,8 @@
 // A server on standard input and output that does what it is asked to do wrong; the first argument says how it starts.
-import { appendFileSync } from "node:fs";
+import { appendFileSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const mode = process.argv[2] ?? "legacy";
-const isModern = mode === "modern";
 const answersSeen = [];
 const cancelled = [];
 const waiting = new Map();
@@ -12,6 +11,10 @@ let rounds = 0;
 let nextQuestion = 1;
 
 if (process.env.STARTS) appendFileSync(process.env.STARTS, `${process.pid}\n`);
+const starts = process.env.STARTS ? readFileSync(process.env.STARTS, "utf8").trim().split("\n").length : 1;
+/** The first process of "downgrades" is of another version than those after it. */
+const isModern = mode === "modern" || (mode === "downgrades" && starts === 1);
+let initialized = 0;
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 const complete = (result) => (isModern ? { resultType: "complete", ...result } : result);
@@ -96,6 +99,7 @@ const TOOLS = {
     return { resultType: "input_required", requestState: String(done + 1) };
   },
   meta: ({ params }) => text(params._meta ?? null),
+  initialized: () => text(initialized),
 };
 
 async function handle(message) {
@@ -110,7 +114,7 @@ async function handle(message) {
     setTimeout(() => process.exit(5), 50);
   if (id === undefined) return;
   if (method === "server/discover") {
-    if (mode === "exits-on-probe") process.exit(7);
+    if (mode === "exits-on-probe" || (mode === "downgrades" && !isModern)) process.exit(7);
     if (mode === "silent-on-probe") return;
     if (!isModern) return send({ id, error: { code: -32601, message: "Method not found" } });
     const capabilities = { tools: { listChanged: true, odd: 1 }, extensions: { "x/y": {} } };
@@ -127,8 +131,15 @@ async function handle(message) {
     });
   }
   if (method === "initialize") {
+    initialized += 1;
+    if (mode === "strict" && "_meta" in params)
+      return send({ id, error: { code: -32602, message: "Invalid params" } });
     if (mode === "exits-on-initialize") process.exit(9);
     if (mode === "deaf") return;
+    if (isModern) {
+      const data = { supported: ["2026-07-28"], requested: params.protocolVersion };
+      return send({ id, error: { code: -32022, message: "Unsupported protocol version", data } });
+    }
     return send({
       id,
       result: {

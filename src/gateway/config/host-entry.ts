@@ -83,8 +83,6 @@ export function fromHostEntry(given: unknown, place: EntryPlace): HostEntry {
     ...readTimeout(given),
     ...toHostPolicy(given),
   };
-  if (type === "sse")
-    note("speaks the old SSE transport, which Waybill does not; look for its streamable HTTP address.");
   if (command !== undefined && url !== undefined)
     note("has a command and an address; the address was not taken over.");
   return { server, secrets: secrets.values, notes };

@@ -220,7 +220,8 @@ describe("readHostFile", () => {
     });
     expect(gemini.servers["a"]?.policy).toEqual({ allow: ["run", "odd?name"], timeoutMs: 30_000 });
     expect(gemini.servers["b"]?.policy).toEqual({ allow: [] });
-    expect(gemini.notes).toEqual([expect.stringContaining("c: speaks the old SSE transport")]);
+    expect(gemini.servers["c"]).toEqual({ url: "https://x.example/sse", type: "sse" });
+    expect(gemini.notes).toEqual([]);
   });
 
   it("says what it did not take over", async () => {

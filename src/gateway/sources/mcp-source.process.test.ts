@@ -245,7 +245,6 @@ describe("an MCP server as a source", () => {
   });
 
   it.each<[McpServerConfig, RegExp]>([
-    [{ type: "sse", url: "https://h.example/sse" }, /old SSE transport .* type "http"\.$/],
     [{ url: "http://h.example/mcp" }, /use https, or set allowHttp: true\.$/],
     [
       { url: "https://h.example/mcp", oauth: { clientId: "a", clientSecret: "my-secret" } },

@@ -121,11 +121,6 @@ export async function toMcpConnection(
     ...(protocol !== undefined && { protocol }),
     ...(connectTimeoutMs !== undefined && { connectTimeoutMs }),
   };
-  if (type === "sse") {
-    throw new SourceFault(
-      'The old SSE transport (type "sse") is not supported; use the streamable HTTP address of the server with type "http"',
-    );
-  }
   if (command !== undefined) {
     return {
       ...settings,
@@ -140,6 +135,8 @@ export async function toMcpConnection(
   return {
     ...settings,
     url,
+    // Any other type leaves it to the server: hosts write "http" for both transports.
+    ...(type === "sse" && { type }),
     ...(headers !== undefined && { headers }),
     ...(bearer !== undefined && { bearer }),
     ...(oauth !== undefined && { auth: await toOAuth(oauth) }),

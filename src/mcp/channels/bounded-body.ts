@@ -3,6 +3,7 @@ import { CallError } from "../../core/errors/errors.ts";
 
 const LF = 10;
 const CR = 13;
+const BYTE_ORDER_MARK = 0xfeff;
 
 /** Told once when a body is larger than allowed; the body then ends with an error. */
 export type OnTooLarge = () => void;
@@ -28,8 +29,8 @@ export async function readText(response: Response, maxBytes: number): Promise<st
     if (bytes > maxBytes) throw tooLarge(maxBytes);
     chunks.push(chunk);
   }
-  const [only] = chunks;
-  return new TextDecoder().decode(chunks.length === 1 ? only : Buffer.concat(chunks));
+  const text = Buffer.concat(chunks).toString("utf8");
+  return text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text;
 }
 
 /** Reads an event stream to its end; rejects with `TOO_LARGE` where one event holds more bytes than that. */

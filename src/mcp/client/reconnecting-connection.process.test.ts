@@ -12,21 +12,37 @@ import { openMcpConnection } from "./connect.ts";
 afterEach(() => void vi.restoreAllMocks());
 
 describe("making a connection", () => {
-  it("Mcp: starts a server once more that exits when it is probed, and never probes it again", async () => {
-    await withScripted("exits-on-probe", { reconnect: { initialMs: 10 } }, async ({ connection, pids }) => {
+  it.each(["exits-on-probe", "silent-on-probe"] as const)(
+    "Mcp: takes one process and no wait where an older server %s, and no more when it is started again",
+    async (mode) => {
+      await withScripted(mode, { reconnect: { initialMs: 10 } }, async ({ connection, pids }) => {
+        expect(connection.server.protocolVersion).toBe("2025-06-18");
+        expect(pids()).toHaveLength(1);
+        await callScripted(connection, "crashes").catch(() => {});
+        await until(() => connection.state.status === "ready");
+        expect(pids()).toHaveLength(2);
+      });
+    },
+  );
+
+  it("Mcp: asks a server that refuses what it claims again without, and remembers it", async () => {
+    await withScripted("strict", { reconnect: { initialMs: 10 } }, async ({ connection, pids }) => {
       expect(connection.server.protocolVersion).toBe("2025-06-18");
-      const [first, second] = pids();
-      expect([first, second].map((pid) => isAlive(Number(pid)))).toEqual([false, true]);
+      expect(textOf(await callScripted(connection, "initialized"))).toBe(2);
       await callScripted(connection, "crashes").catch(() => {});
       await until(() => connection.state.status === "ready");
-      expect(pids()).toHaveLength(3);
+      expect(textOf(await callScripted(connection, "initialized"))).toBe(1);
+      expect(pids()).toHaveLength(2);
     });
   });
 
-  it("Mcp: falls back on the same process when the probe has no answer for five seconds", async () => {
-    await withScripted("silent-on-probe", {}, async ({ connection, pids }) => {
+  it("Mcp: starts a server again that was of 2026-07-28 and ends when it is asked what it offers", async () => {
+    await withScripted("downgrades", { reconnect: { initialMs: 10 } }, async ({ connection, pids }) => {
+      expect(connection.server.protocolVersion).toBe("2026-07-28");
+      await callScripted(connection, "crashes").catch(() => {});
+      await until(() => connection.state.status === "ready");
       expect(connection.server.protocolVersion).toBe("2025-06-18");
-      expect(pids()).toHaveLength(1);
+      expect(pids()).toHaveLength(3);
     });
   });
 
