@@ -170,7 +170,14 @@ describe("a page of another site", () => {
   it("RE-30 is refused by every server, whatever it is mounted in", async () => {
     const headers = { "sec-fetch-site": "cross-site" };
     expect((await send(`${await startApi()}/api/open/read`, headers)).status).toBe(403);
-    expect((await send(`${await startMcp()}/mcp`, headers)).status).toBe(403);
+    const mcp = await startMcp();
+    expect((await send(`${mcp}/mcp`, headers)).status).toBe(403);
+    // Another path is no way around it.
+    for (const path of ["/", "/nowhere", "/.well-known/oauth-protected-resource"]) {
+      expect((await send(mcp + path, headers)).status).toBe(403);
+      expect((await send(mcp + path, { host: "evil.example" })).status).toBe(403);
+      expect((await send(mcp + path)).status).toBe(404);
+    }
     const registry = new OperationRegistry(operations());
     const asked = (path: string) => new Request(`http://localhost${path}`, { headers });
     expect((await createHttpHandler(registry).fetch(asked("/api/open/read"))).status).toBe(403);

@@ -1,13 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { plainRefusal } from "../../test/plain-refusal.ts";
 import { CallError } from "../core/errors/errors.ts";
 import { createAuthentication, type HttpAuthenticationOptions } from "./authentication.ts";
+import { FetchRequest } from "./fetch-exchange.ts";
 
 const SECRET = new Uint8Array(32).fill(7);
-const REQUEST = new Request("http://localhost/");
+const requestTo = (url: string) => new FetchRequest(new Request(url));
+const REQUEST = requestTo("http://localhost/");
 
 function create(options: HttpAuthenticationOptions) {
-  return createAuthentication(options, plainRefusal);
+  return createAuthentication(options);
 }
 
 describe("createAuthentication", () => {
@@ -25,7 +26,7 @@ describe("createAuthentication", () => {
     expect(bearer.decides).toBe(true);
     expect("refusal" in outcome && outcome.refusal.status).toBe(401);
     const path = "http://localhost/.well-known/oauth-protected-resource";
-    expect(bearer.describe(new Request(path))?.status).toBe(200);
+    expect(bearer.describe(requestTo(path))).toMatchObject({ answer: { status: 200 } });
   });
 
   it("Http: takes whom authenticate names, checked, and nobody for an anonymous caller", async () => {
@@ -40,7 +41,7 @@ describe("createAuthentication", () => {
 
   it.each([
     ["UNAUTHENTICATED", 401, "Bearer"],
-    ["ACCESS_DENIED", 403, null],
+    ["ACCESS_DENIED", 403, undefined],
   ] as const)(
     "Http: refuses with the status of a %s that authenticate throws",
     async (code, status, challenge) => {
@@ -49,8 +50,8 @@ describe("createAuthentication", () => {
       };
       const outcome = await create({ authenticate }).identify(REQUEST);
       if (!("refusal" in outcome)) throw new Error("not refused");
-      expect([outcome.refusal.status, await outcome.refusal.text()]).toEqual([status, "Not you."]);
-      expect(outcome.refusal.headers.get("www-authenticate")).toBe(challenge);
+      expect([outcome.refusal.status, outcome.refusal.message]).toEqual([status, "Not you."]);
+      expect(outcome.refusal.headers["www-authenticate"]).toBe(challenge);
     },
   );
 

@@ -1,8 +1,9 @@
 import { HeldIdentity, type Identity } from "../core/access/identity.ts";
 import { errorTraits } from "../core/errors/error-codes.ts";
 import { isCallError } from "../core/errors/errors.ts";
-import { type BearerAuth, createBearerCheck } from "./bearer.ts";
-import type { Refuse } from "./refusal.ts";
+import { type BearerAuth, createBearerCheck, type Described } from "./bearer.ts";
+import type { HttpRequest } from "./exchange.ts";
+import type { Refusal } from "./refusal.ts";
 
 /** How callers over HTTP are told from one another; with neither, all are anonymous. */
 export interface HttpAuthenticationOptions {
@@ -19,20 +20,20 @@ export interface HttpAuthentication {
   /** Whether a caller without an identity is known to be nobody, rather than not known. */
   readonly decides: boolean;
   identify(
-    request: Request,
-  ): Promise<{ readonly identity: Identity | undefined } | { readonly refusal: Response }>;
+    request: HttpRequest,
+  ): Promise<{ readonly identity: Identity | undefined } | { readonly refusal: Refusal }>;
   /** Answers a request for what clients need to know to get a token; nothing where it is for something else. */
-  describe(request: Request): Response | undefined;
+  describe(request: HttpRequest): Described | undefined;
 }
 
 /** Creates what authenticates requests; both ways at once are a `TypeError`. */
-export function createAuthentication(options: HttpAuthenticationOptions, refuse: Refuse): HttpAuthentication {
+export function createAuthentication(options: HttpAuthenticationOptions): HttpAuthentication {
   const { auth, authenticate } = options;
   if (auth !== undefined && authenticate !== undefined) {
     throw new TypeError("Give auth or authenticate, not both: it would not be clear which one decides.");
   }
   if (auth !== undefined) {
-    const bearer = createBearerCheck(auth, refuse);
+    const bearer = createBearerCheck(auth);
     return {
       decides: true,
       identify: (request) => bearer.check(request),
@@ -48,7 +49,7 @@ export function createAuthentication(options: HttpAuthenticationOptions, refuse:
     describe,
     async identify(request) {
       try {
-        const identity = await authenticate(request);
+        const identity = await authenticate(request.toRequest());
         return {
           identity: identity === undefined || identity === null ? undefined : HeldIdentity.of(identity),
         };
@@ -56,7 +57,7 @@ export function createAuthentication(options: HttpAuthenticationOptions, refuse:
         if (!isCallError(thrown)) throw thrown;
         const { httpStatus } = errorTraits(thrown.code);
         const headers: Record<string, string> = httpStatus === 401 ? { "www-authenticate": "Bearer" } : {};
-        return { refusal: refuse(httpStatus, thrown.message, { headers }) };
+        return { refusal: { status: httpStatus, message: thrown.message, headers } };
       }
     },
   };

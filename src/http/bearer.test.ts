@@ -2,8 +2,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, generateSecret, SignJWT, UnsecuredJWT } from "jose";
 import { afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import { plainRefusal } from "../../test/plain-refusal.ts";
 import { type BearerAuth, createBearerCheck } from "./bearer.ts";
+import { FetchRequest } from "./fetch-exchange.ts";
+
+const requestTo = (...given: ConstructorParameters<typeof Request>) =>
+  new FetchRequest(new Request(...given));
 
 type Keys = Awaited<ReturnType<typeof generateKeyPair>>;
 let keys: Keys;
@@ -30,15 +33,12 @@ function sign(
 }
 
 async function check(token: string | undefined, auth: Partial<BearerAuth> = {}) {
-  const bearer = createBearerCheck(
-    { audience: AUDIENCE, keys: keys.publicKey, issuer: GOOD.iss, ...auth },
-    plainRefusal,
-  );
+  const bearer = createBearerCheck({ audience: AUDIENCE, keys: keys.publicKey, issuer: GOOD.iss, ...auth });
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const outcome = await bearer.check(new Request("http://localhost/mcp", { headers }));
+  const outcome = await bearer.check(requestTo("http://localhost/mcp", { headers }));
   if ("identity" in outcome) return { status: 200, identity: outcome.identity, challenge: "" };
   const { status, headers: answered } = outcome.refusal;
-  return { status, identity: undefined, challenge: answered.get("www-authenticate") ?? "" };
+  return { status, identity: undefined, challenge: answered["www-authenticate"] ?? "" };
 }
 
 describe("createBearerCheck", () => {
@@ -107,22 +107,21 @@ describe("createBearerCheck", () => {
     expect((await check(undefined, { resourceMetadata })).challenge).toBe(
       `Bearer resource_metadata="${url}"`,
     );
-    const bearer = createBearerCheck(
-      { audience: AUDIENCE, keys: keys.publicKey, resourceMetadata },
-      plainRefusal,
-    );
+    const bearer = createBearerCheck({ audience: AUDIENCE, keys: keys.publicKey, resourceMetadata });
     for (const path of ["", "/mcp"]) {
-      const request = new Request(`http://localhost/.well-known/oauth-protected-resource${path}`);
-      expect(await bearer.describe(request)?.json()).toEqual({
+      const request = requestTo(`http://localhost/.well-known/oauth-protected-resource${path}`);
+      const described = bearer.describe(request);
+      if (described === undefined || !("answer" in described)) throw new Error("not described");
+      expect(JSON.parse(described.answer.body as string)).toEqual({
         resource: AUDIENCE,
         authorization_servers: ["https://id.example"],
         scopes_supported: ["read"],
         bearer_methods_supported: ["header"],
       });
     }
-    expect(bearer.describe(new Request("http://localhost/mcp"))).toBeUndefined();
-    const other = new Request("http://localhost/.well-known/oauth-protected-resource/other");
-    expect(bearer.describe(other)?.status).toBe(404);
+    expect(bearer.describe(requestTo("http://localhost/mcp"))).toBeUndefined();
+    const other = requestTo("http://localhost/.well-known/oauth-protected-resource/other");
+    expect(bearer.describe(other)).toMatchObject({ refusal: { status: 404 } });
   });
 
   it("Http: names the scopes that are needed", async () => {
@@ -205,10 +204,10 @@ describe("createBearerCheck", () => {
     });
     await new Promise<void>((resolve) => publisher.listen(0, "127.0.0.1", resolve));
     const keyUrl = `http://127.0.0.1:${(publisher.address() as AddressInfo).port}/keys`;
-    const bearer = createBearerCheck({ audience: AUDIENCE, keys: keyUrl }, plainRefusal);
+    const bearer = createBearerCheck({ audience: AUDIENCE, keys: keyUrl });
     const statusOf = async (token: string) => {
       const headers = { authorization: `Bearer ${token}` };
-      const outcome = await bearer.check(new Request("http://localhost/mcp", { headers }));
+      const outcome = await bearer.check(requestTo("http://localhost/mcp", { headers }));
       return "identity" in outcome ? 200 : outcome.refusal.status;
     };
     const clock = vi.spyOn(performance, "now");
@@ -269,7 +268,7 @@ describe("createBearerCheck", () => {
     ];
     for (const auth of bad) {
       const create = (option?: string) => () =>
-        createBearerCheck({ audience: AUDIENCE, keys: keys.publicKey, ...auth }, plainRefusal, option);
+        createBearerCheck({ audience: AUDIENCE, keys: keys.publicKey, ...auth }, option);
       expect(create()).toThrow(TypeError);
       expect(create()).toThrow(/^auth\.\w+/);
       expect(create("auth.bearer")).toThrow(/^auth\.bearer\.\w+/);

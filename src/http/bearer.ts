@@ -2,7 +2,8 @@ import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, j
 import { HeldIdentity, type Identity } from "../core/access/identity.ts";
 import { parseUrl } from "../core/text/parse-url.ts";
 import { type BearerKeys, KeysUnavailableError, readBearerKeys } from "./bearer-keys.ts";
-import type { Refuse, RequestHead } from "./refusal.ts";
+import type { HttpAnswer } from "./exchange.ts";
+import type { Refusal, RequestHead } from "./refusal.ts";
 
 /** Tells clients where to get a token (RFC 9728); served under `/.well-known/oauth-protected-resource`. */
 export interface ResourceMetadata {
@@ -33,11 +34,14 @@ export interface BearerAuth {
   readonly toIdentity?: ((payload: Readonly<Record<string, unknown>>) => Identity) | undefined;
 }
 
+/** What is said to a client that asks where to get a token. */
+export type Described = { readonly answer: HttpAnswer } | { readonly refusal: Refusal };
+
 /** Checks the tokens of requests. */
 export interface BearerCheck {
-  check(request: RequestHead): Promise<{ readonly identity: Identity } | { readonly refusal: Response }>;
+  check(request: RequestHead): Promise<{ readonly identity: Identity } | { readonly refusal: Refusal }>;
   /** Answers a request for the metadata; nothing where it is for something else. */
-  describe(request: RequestHead): Response | undefined;
+  describe(request: RequestHead): Described | undefined;
 }
 
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
@@ -47,10 +51,10 @@ const TOKEN_CHARACTERS = 16_384;
 const KEYS_TRIED = 16;
 
 /**
- * Creates what checks tokens and refuses requests in the words of `refuse`. Options that make no sense, or no difference between tokens, are
- * a `TypeError`, which names them by the `option` they are given in.
+ * Creates what checks tokens. Options that make no sense, or no difference between tokens, are a `TypeError`, which names them by the
+ * `option` they are given in.
  */
-export function createBearerCheck(auth: BearerAuth, refuse: Refuse, option = "auth"): BearerCheck {
+export function createBearerCheck(auth: BearerAuth, option = "auth"): BearerCheck {
   const verify = named(option, () => createVerification(auth));
   const toIdentity = auth.toIdentity ?? readIdentity;
   const required = auth.requiredScopes ?? [];
@@ -60,16 +64,16 @@ export function createBearerCheck(auth: BearerAuth, refuse: Refuse, option = "au
   );
   const challenge = (status: number, message: string, fields: Readonly<Record<string, string>>) => {
     const all = metadata === undefined ? fields : { ...fields, resource_metadata: metadata.url };
-    return { refusal: refuse(status, message, { headers: { "www-authenticate": toChallenge(all) } }) };
+    return { refusal: { status, message, headers: { "www-authenticate": toChallenge(all) } } };
   };
   return {
     async check(request) {
-      const header = request.headers.get("authorization");
-      if (header === null) return challenge(401, "A bearer token is needed.", {});
+      const header = request.header("authorization");
+      if (header === undefined) return challenge(401, "A bearer token is needed.", {});
       const payload = await verify(header);
       if (payload === "unavailable") {
         const message = "The keys to check tokens with cannot be had; try again later.";
-        return { refusal: refuse(503, message, { headers: { "retry-after": "5" } }) };
+        return { refusal: { status: 503, message, headers: { "retry-after": "5" } } };
       }
       if (payload === "invalid") {
         return challenge(401, "The bearer token is not valid.", { error: "invalid_token" });
@@ -79,12 +83,15 @@ export function createBearerCheck(auth: BearerAuth, refuse: Refuse, option = "au
       const scope = required.join(" ");
       return challenge(403, `The token lacks a scope of: ${scope}.`, { error: "insufficient_scope", scope });
     },
-    describe(request) {
-      const { pathname } = new URL(request.url);
-      if (!isMetadataPath(pathname)) return undefined;
-      if (!metadata?.paths.has(pathname)) return refuse(404, "There is no such metadata.");
-      if (request.method === "GET") return Response.json(metadata.document);
-      return refuse(405, "The metadata can only be read.", { headers: { allow: "GET" } });
+    describe({ path, method }) {
+      if (!isMetadataPath(path)) return undefined;
+      if (!metadata?.paths.has(path)) {
+        return { refusal: { status: 404, message: "There is no such metadata.", headers: {} } };
+      }
+      const headers = { "content-type": "application/json" };
+      if (method === "GET") return { answer: { status: 200, headers, body: metadata.document } };
+      const message = "The metadata can only be read.";
+      return { refusal: { status: 405, message, headers: { allow: "GET" } } };
     },
   };
 }
@@ -181,7 +188,8 @@ function readScopes(scope: unknown): readonly string[] {
 interface Metadata {
   readonly url: string;
   readonly paths: ReadonlySet<string>;
-  readonly document: Readonly<Record<string, unknown>>;
+  /** As JSON. */
+  readonly document: string;
 }
 
 function readMetadata(metadata: ResourceMetadata, audience: BearerAuth["audience"]): Metadata {
@@ -199,7 +207,7 @@ function readMetadata(metadata: ResourceMetadata, audience: BearerAuth["audience
     ...(metadata.scopesSupported && { scopes_supported: [...metadata.scopesSupported] }),
     bearer_methods_supported: ["header"],
   };
-  return { url: origin + path, paths: new Set([WELL_KNOWN, path]), document };
+  return { url: origin + path, paths: new Set([WELL_KNOWN, path]), document: JSON.stringify(document) };
 }
 
 function toChallenge(fields: Readonly<Record<string, string>>): string {

@@ -1,4 +1,5 @@
-import type { Refuse, RequestHead } from "./refusal.ts";
+import type { AnswerHeaders, HttpAnswer } from "./exchange.ts";
+import type { Refusal, RequestHead } from "./refusal.ts";
 
 /** From where an endpoint may be reached. */
 export interface HostGuardOptions {
@@ -23,11 +24,11 @@ export interface CorsRules {
 /** Decides by `Host`, `Origin` and `Sec-Fetch-Site` whether a request is heard, and tells browsers so. */
 export interface HostGuard {
   /** Refuses a request, or lets it pass by returning nothing; `isPage` says that people may come to it from other sites. */
-  check(request: RequestHead, isPage?: boolean): Response | undefined;
+  check(request: RequestHead, isPage?: boolean): Refusal | undefined;
   /** Answers a browser that asks in advance; nothing where that is not for this origin. */
-  preflight(request: RequestHead): Response | undefined;
-  /** Marks a response as readable for the page that asked. */
-  mark(request: RequestHead, response: Response): Response;
+  preflight(request: RequestHead): HttpAnswer | undefined;
+  /** The headers that make an answer readable for the page that asked; nothing where it may not read it. */
+  corsHeaders(request: RequestHead): AnswerHeaders | undefined;
 }
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
@@ -36,29 +37,28 @@ const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s]+$/;
 const HEADER = /^[a-z0-9!#$%&'*+.^_`|~-]{1,256}$/;
 
 /** Creates a guard; a malformed host or origin is a `TypeError`. */
-export function createHostGuard(options: HostGuardOptions, cors: CorsRules, refuse: Refuse): HostGuard {
+export function createHostGuard(options: HostGuardOptions, cors: CorsRules): HostGuard {
   const isHost = readHosts(options.hosts ?? []);
   const origins = readOrigins(options.origins ?? []);
   const sameHost = options.hosts !== "any";
-  const check = (request: RequestHead, isPage = false): Response | undefined => {
+  const check = (request: RequestHead, isPage = false): Refusal | undefined => {
     const host = hostOf(request);
     if (!isHost(host)) {
-      return refuse(403, "This host name is not served here; add it to `hosts` if it should be.");
+      return forbidden("This host name is not served here; add it to `hosts` if it should be.");
     }
-    const origin = request.headers.get("origin");
-    if (origin !== null && origins.has(origin)) return undefined;
-    if (origin !== null && !isNearOrigin(origin, sameHost ? host : undefined)) {
-      return refuse(403, "This origin may not use the endpoint; add it to `origins` if it should.");
+    const origin = request.header("origin");
+    if (origin !== undefined && origins.has(origin)) return undefined;
+    if (origin !== undefined && !isNearOrigin(origin, sameHost ? host : undefined)) {
+      return forbidden("This origin may not use the endpoint; add it to `origins` if it should.");
     }
     if (!isFromElsewhere(request) || (isPage && isVisit(request))) return undefined;
-    return refuse(
-      403,
+    return forbidden(
       "Pages of other sites may not use the endpoint; add their origin to `origins` if they should.",
     );
   };
   const allowed = (request: RequestHead): string | undefined => {
-    const origin = request.headers.get("origin");
-    return origin !== null && origins.has(origin) ? origin : undefined;
+    const origin = origins.size === 0 ? undefined : request.header("origin");
+    return origin !== undefined && origins.has(origin) ? origin : undefined;
   };
   return {
     check,
@@ -66,16 +66,16 @@ export function createHostGuard(options: HostGuardOptions, cors: CorsRules, refu
       const origin = allowed(request);
       return origin === undefined ? undefined : createPreflight(request, origin, cors);
     },
-    mark(request, response) {
-      const origin = origins.size === 0 ? undefined : allowed(request);
-      return origin === undefined ? response : withOrigin(response, origin, cors);
+    corsHeaders(request) {
+      const origin = allowed(request);
+      return origin === undefined ? undefined : headersFor(origin, cors);
     },
   };
 }
 
 /** The host a request was sent to, as the client names it; the URL knows where the header has been taken away. */
 function hostOf(request: RequestHead): string {
-  return (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
+  return (request.header("host") ?? new URL(request.origin).host).toLowerCase();
 }
 
 function readHosts(hosts: readonly string[] | "any"): (host: string) => boolean {
@@ -112,35 +112,39 @@ function isNearOrigin(origin: string, host: string | undefined): boolean {
 }
 
 /** Tells whether a browser says that a page of another origin had it ask; a page sends no `Origin` with a plain GET. */
-function isFromElsewhere({ headers }: RequestHead): boolean {
-  const site = headers.get("sec-fetch-site");
-  return site !== null && site !== "same-origin" && site !== "none";
+function isFromElsewhere(request: RequestHead): boolean {
+  const site = request.header("sec-fetch-site");
+  return site !== undefined && site !== "same-origin" && site !== "none";
 }
 
 /** Tells whether somebody followed a link: the page they come from sees nothing of the answer. */
-function isVisit({ method, headers }: RequestHead): boolean {
-  const isRead = method === "GET" || method === "HEAD";
-  return (
-    isRead && headers.get("sec-fetch-mode") === "navigate" && headers.get("sec-fetch-dest") === "document"
-  );
+function isVisit(request: RequestHead): boolean {
+  const isRead = request.method === "GET" || request.method === "HEAD";
+  const isNavigation = request.header("sec-fetch-mode") === "navigate";
+  return isRead && isNavigation && request.header("sec-fetch-dest") === "document";
 }
 
-function createPreflight(request: RequestHead, origin: string, cors: CorsRules): Response {
+function createPreflight(request: RequestHead, origin: string, cors: CorsRules): HttpAnswer {
   const { methods, requestHeaders, isRequestHeader = () => false } = cors;
-  const wanted = (request.headers.get("access-control-request-headers") ?? "").toLowerCase().split(",");
+  const wanted = (request.header("access-control-request-headers") ?? "").toLowerCase().split(",");
   const more = wanted.map((name) => name.trim()).filter((name) => HEADER.test(name) && isRequestHeader(name));
   const headers = {
+    ...headersFor(origin, cors),
     "access-control-allow-methods": methods.join(", "),
     "access-control-allow-headers": [...requestHeaders, ...more].join(", "),
     "access-control-max-age": "600",
   };
-  return withOrigin(new Response(null, { status: 204, headers }), origin, cors);
+  return { status: 204, headers, body: undefined };
 }
 
-function withOrigin(response: Response, origin: string, { exposedHeaders }: CorsRules): Response {
-  const headers = new Headers(response.headers);
-  headers.set("access-control-allow-origin", origin);
-  headers.set("access-control-expose-headers", exposedHeaders.join(", "));
-  headers.append("vary", "origin");
-  return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
+function headersFor(origin: string, { exposedHeaders }: CorsRules): AnswerHeaders {
+  return {
+    "access-control-allow-origin": origin,
+    "access-control-expose-headers": exposedHeaders.join(", "),
+    vary: "origin",
+  };
+}
+
+function forbidden(message: string): Refusal {
+  return { status: 403, message, headers: {} };
 }

@@ -1,13 +1,11 @@
-/** What of a request decides whether it is heard; every `Request` is one. */
-export interface RequestHead {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: { get(name: string): string | null };
-}
+import type { HttpRequest } from "./exchange.ts";
 
-/** Writes the response that refuses a request, in the form the clients of an edge read. */
-export type Refuse = (
-  status: number,
-  message: string,
-  options?: { readonly headers?: Readonly<Record<string, string>> | undefined },
-) => Response;
+/** What of a request decides whether it is heard. */
+export type RequestHead = Pick<HttpRequest, "method" | "path" | "origin" | "header">;
+
+/** Why a request is not heard, to be written in the form the clients of an edge read. */
+export interface Refusal {
+  readonly status: number;
+  readonly message: string;
+  readonly headers: Readonly<Record<string, string>>;
+}

@@ -2,22 +2,15 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
 import type { FormatName } from "../../core/result/tool-result.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
-import { type BearerCheck, createBearerCheck } from "../../http/bearer.ts";
+import { type BearerCheck, createBearerCheck, type Described } from "../../http/bearer.ts";
 import { digestOf as digestOfCaller } from "../../http/caller-digest.ts";
-import type { Refuse, RequestHead } from "../../http/refusal.ts";
+import type { Refusal, RequestHead } from "../../http/refusal.ts";
 import { LEAST_TOKEN_CHARACTERS } from "../config/config-limits.ts";
 import type { ServeAuthConfig } from "../config/gateway-config.ts";
 import { markCaller } from "./caller-key.ts";
 
 /** Who is asking, or why they are not heard. */
 export type Admitted = { readonly identity: Identity | undefined } | { readonly refusal: Refusal };
-
-/** Why a request is not heard, to be written as its edge writes such things. */
-export interface Refusal {
-  readonly status: number;
-  readonly message: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
 
 /** Holders of tokens by the names of those; what they may do is looked at for each request, and may change. */
 export type TokenHolders = ReadonlyMap<string, Identity>;
@@ -122,23 +115,23 @@ export class GatewayAuth {
   /** Finds out who makes a request; where nobody is asked, everybody is anonymous. */
   async identify(request: RequestHead): Promise<Admitted> {
     if (!this.isOn) return { identity: undefined };
-    const authorization = request.headers.get("authorization");
-    const apiKey = request.headers.get("x-api-key");
-    const given = authorization === null ? apiKey : BEARER.exec(authorization)?.[1];
-    const known = given === null || given === undefined ? undefined : this.#find(given);
+    const authorization = request.header("authorization");
+    const apiKey = request.header("x-api-key");
+    const given = authorization === undefined ? apiKey : BEARER.exec(authorization)?.[1];
+    const known = given === undefined ? undefined : this.#find(given);
     if (known !== undefined) return { identity: known.identity };
-    const isKeyAlone = authorization === null && apiKey !== null;
+    const isKeyAlone = authorization === undefined && apiKey !== undefined;
     if (this.#bearer !== undefined && !isKeyAlone) {
       const bearer = this.#bearer;
       const checked = await bearer.check(request);
       // Keys may take long to come, and others may be believed by then.
       if (bearer !== this.#bearer) return await this.identify(request);
-      if (!("identity" in checked)) return { refusal: refusalOf(checked.refusal) };
+      if (!("identity" in checked)) return checked;
       this.#grants.set(checked.identity, bearer);
       markCaller(checked.identity, `jwt:${issuerOf(checked.identity)}`);
       return checked;
     }
-    const isMissing = authorization === null && apiKey === null;
+    const isMissing = authorization === undefined && apiKey === undefined;
     return {
       refusal: {
         status: 401,
@@ -149,7 +142,7 @@ export class GatewayAuth {
   }
 
   /** Answers what clients ask to find out where to get a token; nothing where there is nothing to say. */
-  describe(request: RequestHead): Response | undefined {
+  describe(request: RequestHead): Described | undefined {
     return this.#bearer?.describe(request);
   }
 
@@ -165,18 +158,6 @@ export class GatewayAuth {
     for (const token of this.#tokens) if (timingSafeEqual(token.digest, digest)) found = token;
     return found;
   }
-}
-
-const refused = new WeakMap<Response, Refusal>();
-
-const refuse: Refuse = (status, message, { headers = {} } = {}) => {
-  const response = Response.json({ error: message }, { status, headers });
-  refused.set(response, { status, message, headers });
-  return response;
-};
-
-function refusalOf(response: Response): Refusal {
-  return refused.get(response) ?? { status: response.status, message: "", headers: {} };
 }
 
 function readToken(
@@ -223,7 +204,6 @@ function createJwtCheck(auth: ServeAuthConfig | undefined): BearerCheck | undefi
         resourceMetadata: { resource, authorizationServers: servers, scopesSupported: requiredScopes },
       }),
     },
-    refuse,
     "serve.auth.jwt",
   );
 }

@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Identity } from "../../core/access/identity.ts";
 import { isCallError } from "../../core/errors/errors.ts";
-import { isMetadataPath } from "../../http/bearer.ts";
+import type { Described } from "../../http/bearer.ts";
 import type { HttpAnswer, HttpRequest } from "../../http/exchange.ts";
 import { createHostGuard, type HostGuard } from "../../http/host-guard.ts";
 import { NodeRequest, sendAnswer } from "../../http/node-exchange.ts";
-import type { RequestHead } from "../../http/refusal.ts";
 import { MCP_CORS } from "../../mcp/server/http-cors.ts";
-import { refuse } from "../../mcp/server/http-refusal.ts";
+import { refuse, refuseFor } from "../../mcp/server/http-refusal.ts";
 import type { GatewayAuth } from "./gateway-auth.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
 import type { CallTelemetry } from "./observe/call-telemetry.ts";
@@ -20,7 +19,7 @@ import {
   NO_METRICS,
   NOTHING_HERE,
   ONLY_READ,
-  refusalAnswer,
+  ownRefusal,
   TWO_HOSTS,
   textAnswer,
 } from "./own-answers.ts";
@@ -95,13 +94,13 @@ export class GatewayFront {
   readonly onRequest = (message: IncomingMessage, response: ServerResponse): void => {
     if (this.#state === "closing") response.shouldKeepAlive = false;
     if (hasSeveral(message, "host")) {
-      void sendAnswer(refusalAnswer(TWO_HOSTS), message, response);
+      void sendAnswer(ownRefusal(TWO_HOSTS), message, response);
       return;
     }
     const request = new NodeRequest(message, response);
     const isMcp = request.path === MCP_PATH;
     if (this.#options.auth.isOn && hasSeveral(message, "authorization")) {
-      void sendAnswer(refusalAnswer(ASKED_TWICE), message, response);
+      void sendAnswer(ownRefusal(ASKED_TWICE), message, response);
       return;
     }
     const route = this.#options.routes.find(({ prefix }) => isBelow(request.path, prefix));
@@ -124,21 +123,17 @@ export class GatewayFront {
     if (mcp !== undefined && !auth.isOn) {
       return await mcp.handle(request, { isCurrent: () => auth.isCurrent(undefined) });
     }
-    const head = headOf(request);
-    const refusal = this.#guard.check(head);
-    if (refusal !== undefined) return refuse(refusal.status, await refusal.text());
-    const preflight = request.method === "OPTIONS" ? this.#guard.preflight(head) : undefined;
-    if (preflight !== undefined) {
-      return { status: 204, headers: Object.fromEntries(preflight.headers), body: undefined };
-    }
-    const admitted = await auth.identify(head);
+    const refusal = this.#guard.check(request);
+    if (refusal !== undefined) return refuseFor(refusal);
+    const preflight = request.method === "OPTIONS" ? this.#guard.preflight(request) : undefined;
+    if (preflight !== undefined) return preflight;
+    const admitted = await auth.identify(request);
     if ("identity" in admitted) {
       const { identity } = admitted;
       if (mcp === undefined) return this.#mark(request, refuse(404, NOTHING_HERE.message));
       return await mcp.handle(request, { identity, isCurrent: () => auth.isCurrent(identity) });
     }
-    const { status, message, headers } = admitted.refusal;
-    return this.#mark(request, refuse(status, message, { headers }));
+    return this.#mark(request, refuseFor(admitted.refusal));
   }
 
   #answer(request: HttpRequest, message: IncomingMessage): Promise<HttpAnswer> {
@@ -149,24 +144,22 @@ export class GatewayFront {
     if (path === "/metrics") {
       const read = metrics !== undefined && this.#settings.metrics ? metrics : undefined;
       return this.#own(request, (identity) => {
-        if (read === undefined) return refusalAnswer(NOTHING_HERE);
+        if (read === undefined) return ownRefusal(NOTHING_HERE);
         // Metrics name every operation and source, also those that a caller may not know of.
-        if (auth.isOn && identity?.scopes?.includes(METRICS_SCOPE) !== true) return refusalAnswer(NO_METRICS);
+        if (auth.isOn && identity?.scopes?.includes(METRICS_SCOPE) !== true) return ownRefusal(NO_METRICS);
         return textAnswer(read.text(), PROMETHEUS_TYPE);
       });
     }
     if (path === "/ready" && this.#state !== "ok") return Promise.resolve(this.#probe(request));
-    if (isMetadataPath(path)) {
-      const described = auth.describe(headOf(request));
-      if (described !== undefined) return this.#described(request, described);
-    }
+    const described = auth.describe(request);
+    if (described !== undefined) return Promise.resolve(this.#described(request, described));
     if (http !== undefined) {
       return telemetry === undefined
         ? http.handle(request)
         : telemetry.answering(message.headers, () => http.handle(request));
     }
     if (path === "/health" || path === "/ready") return Promise.resolve(this.#probe(request));
-    return this.#own(request, () => refusalAnswer(NOTHING_HERE));
+    return this.#own(request, () => ownRefusal(NOTHING_HERE));
   }
 
   async #answerRoute(
@@ -178,7 +171,7 @@ export class GatewayFront {
     const isOpen = route.isOpen?.(request.path) === true;
     const { auth } = this.#options;
     const asked = { isAuthOn: auth.isOn, isCurrent: auth.isUnchanged() };
-    const admitted = isOpen ? await this.#guardOpen(request, true) : await this.#admit(request);
+    const admitted = isOpen ? this.#guardOpen(request, true) : await this.#admit(request);
     if ("refusal" in admitted) await sendAnswer(admitted.refusal, message, response);
     else await route.handle(message, response, { ...asked, identity: admitted.identity });
   }
@@ -188,47 +181,42 @@ export class GatewayFront {
     request: HttpRequest,
     answer: (identity: Identity | undefined) => HttpAnswer,
   ): Promise<HttpAnswer> {
-    const preflight = request.method === "OPTIONS" ? this.#guard.preflight(headOf(request)) : undefined;
-    if (preflight !== undefined) {
-      return { status: 204, headers: Object.fromEntries(preflight.headers), body: undefined };
-    }
+    const preflight = request.method === "OPTIONS" ? this.#guard.preflight(request) : undefined;
+    if (preflight !== undefined) return preflight;
     const admitted = await this.#admit(request);
     if ("refusal" in admitted) return this.#mark(request, admitted.refusal);
     const isRead = request.method === "GET" || request.method === "HEAD";
-    return this.#mark(request, isRead ? answer(admitted.identity) : refusalAnswer(ONLY_READ));
+    return this.#mark(request, isRead ? answer(admitted.identity) : ownRefusal(ONLY_READ));
   }
 
   /** Lets a page of an allowed origin read an answer. */
   #mark(request: HttpRequest, answer: HttpAnswer): HttpAnswer {
-    if (request.header("origin") === undefined) return answer;
-    const { headers } = this.#guard.mark(headOf(request), new Response(null));
-    return { ...answer, headers: { ...answer.headers, ...Object.fromEntries(headers) } };
+    const cors = this.#guard.corsHeaders(request);
+    return cors === undefined ? answer : { ...answer, headers: { ...answer.headers, ...cors } };
   }
 
   async #admit(request: HttpRequest): Promise<AdmittedRequest> {
-    const guarded = await this.#guardOpen(request, request.path === "/");
+    const guarded = this.#guardOpen(request, request.path === "/");
     if ("refusal" in guarded) return guarded;
-    const admitted = await this.#options.auth.identify(headOf(request));
-    return "identity" in admitted ? admitted : { refusal: refusalAnswer(admitted.refusal) };
+    const admitted = await this.#options.auth.identify(request);
+    return "identity" in admitted ? admitted : { refusal: ownRefusal(admitted.refusal) };
   }
 
   /** From where it is asked counts everywhere, by whom does not. */
-  async #guardOpen(request: HttpRequest, isPage: boolean): Promise<AdmittedRequest> {
-    const refused = this.#guard.check(headOf(request), isPage);
-    if (refused === undefined) return { identity: undefined };
-    return { refusal: refusalAnswer({ status: 403, message: await refused.text(), headers: {} }) };
+  #guardOpen(request: HttpRequest, isPage: boolean): AdmittedRequest {
+    const refused = this.#guard.check(request, isPage);
+    return refused === undefined ? { identity: undefined } : { refusal: ownRefusal(refused) };
   }
 
   /** Where to get a token is for everybody who may ask here. */
-  async #described(request: HttpRequest, described: Response): Promise<HttpAnswer> {
-    const head = headOf(request);
-    const response = this.#guard.check(head) ?? this.#guard.mark(head, described);
-    const headers = Object.fromEntries(response.headers);
-    return { status: response.status, headers, body: await response.text() };
+  #described(request: HttpRequest, described: Described): HttpAnswer {
+    const refusal = this.#guard.check(request);
+    if (refusal !== undefined) return ownRefusal(refusal);
+    return this.#mark(request, "refusal" in described ? ownRefusal(described.refusal) : described.answer);
   }
 
   #probe({ path, method }: HttpRequest): HttpAnswer {
-    if (method !== "GET" && method !== "HEAD") return refusalAnswer(ONLY_READ);
+    if (method !== "GET" && method !== "HEAD") return ownRefusal(ONLY_READ);
     const status = path === "/health" ? "ok" : this.#state;
     return jsonAnswer({ status }, status === "ok" ? 200 : 503);
   }
@@ -249,11 +237,7 @@ export class GatewayFront {
 }
 
 function createGuard({ hosts, origins }: ServeSettings): HostGuard {
-  return createHostGuard(
-    { hosts, origins },
-    MCP_CORS,
-    (status, message) => new Response(message, { status }),
-  );
+  return createHostGuard({ hosts, origins }, MCP_CORS);
 }
 
 /** Node itself keeps the first of several. */
@@ -267,12 +251,4 @@ function hasSeveral({ rawHeaders }: IncomingMessage, wanted: string): boolean {
 
 function isBelow(path: string, prefix: string): boolean {
   return path === prefix || path.startsWith(`${prefix}/`);
-}
-
-function headOf(request: HttpRequest): RequestHead {
-  return {
-    method: request.method,
-    url: request.origin + request.path,
-    headers: { get: (name) => request.header(name) ?? null },
-  };
 }

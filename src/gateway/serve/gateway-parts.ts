@@ -1,7 +1,9 @@
 import { HeldIdentity } from "../../core/access/identity.ts";
 import { createMemoryStore, createResultFormat, type ResultStore } from "../../formats/index.ts";
+import { FetchRequest } from "../../http/fetch-exchange.ts";
 import { createMcpEndpoint, type McpEndpoint } from "../../mcp/server/http-handler.ts";
 import type { McpServer } from "../../mcp/server/mcp-server.ts";
+import { refusalError } from "../../openapi/server/admission.ts";
 import { createHttpHandler, type HttpHandler } from "../../openapi/server/http-handler.ts";
 import type { ReplayedCall } from "../../openapi/server/http-handler-options.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
@@ -14,7 +16,6 @@ import { createGatewayMcp, mcpSettings } from "./gateway-mcp.ts";
 import type { CallTelemetry } from "./observe/call-telemetry.ts";
 import { markEntry, withEntry } from "./observe/entry.ts";
 import type { ReadRecord } from "./observe/read-record.ts";
-import { refusalError } from "./own-answers.ts";
 import { isAuthOn, type ServeSettings } from "./serve-settings.ts";
 
 /** What a gateway is served with. */
@@ -200,7 +201,7 @@ export class GatewayParts {
 
   async #authenticate(request: Request) {
     const { auth } = this.#options;
-    const admitted = await auth.identify(request);
+    const admitted = await auth.identify(new FetchRequest(request));
     if ("refusal" in admitted) throw refusalError(admitted.refusal);
     if (admitted.identity === undefined) return undefined;
     // The same copy as the handler would take, so that it is known again.

@@ -1,21 +1,11 @@
-import { CallError } from "../../core/errors/errors.ts";
 import { randomId } from "../../core/execution/request-id.ts";
 import type { HttpAnswer } from "../../http/exchange.ts";
-import { REFUSAL_CODES } from "../../openapi/server/admission.ts";
-import { problemAnswer } from "../../openapi/server/problem-answer.ts";
-import type { Refusal } from "./gateway-auth.ts";
-
-/** The error that says why a request is not heard. */
-export function refusalError({ status, message }: Refusal): CallError {
-  return new CallError(REFUSAL_CODES[status] ?? "UNKNOWN_ERROR", message, {
-    httpStatus: status,
-    stack: false,
-  });
-}
+import type { Refusal } from "../../http/refusal.ts";
+import { refusalAnswer } from "../../openapi/server/admission.ts";
 
 /** Answers with why a request is not heard. */
-export function refusalAnswer(refusal: Refusal): HttpAnswer {
-  return problemAnswer(refusalError(refusal), randomId(), { ...refusal.headers });
+export function ownRefusal(refusal: Refusal): HttpAnswer {
+  return refusalAnswer(refusal, randomId());
 }
 
 /** Answers with JSON that is nobody else's to keep. */

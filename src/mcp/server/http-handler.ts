@@ -9,7 +9,7 @@ import type { HttpAnswer, HttpRequest } from "../../http/exchange.ts";
 import { FetchRequest, toResponse } from "../../http/fetch-exchange.ts";
 import { createHostGuard } from "../../http/host-guard.ts";
 import { NO_SNIFFING } from "../../http/listen.ts";
-import type { RequestHead } from "../../http/refusal.ts";
+import type { Refusal } from "../../http/refusal.ts";
 import {
   RPC_CODES,
   type RpcRequest,
@@ -24,7 +24,7 @@ import { checkServer } from "./check-server-options.ts";
 import { classify } from "./classify-request.ts";
 import { MCP_CORS } from "./http-cors.ts";
 import { checkHandlerOptions, type McpHandlerOptions, readHandlerBounds } from "./http-handler-options.ts";
-import { createRefusal, refuse, requestIdOf } from "./http-refusal.ts";
+import { refuse, refuseFor, requestIdOf } from "./http-refusal.ts";
 import { readEventBounds } from "./http-session-events.ts";
 import { HttpSessions } from "./http-sessions.ts";
 import type { AskingIdentity, McpServer, ServedMcp } from "./mcp-server.ts";
@@ -82,15 +82,20 @@ export function createMcpHandler(server: McpServer, options: McpHandlerOptions =
   return createMcpEndpoint(server, options);
 }
 
-/** Creates an MCP endpoint for servers of our own too. */
-export function createMcpEndpoint(server: McpServer, options: McpHandlerOptions = {}): McpEndpoint {
+/** Creates an MCP endpoint for servers of our own too; with a `path`, there is nothing at any other. */
+export function createMcpEndpoint(
+  server: McpServer,
+  options: McpHandlerOptions = {},
+  path?: string,
+): McpEndpoint {
   checkServer(server, "createMcpHandler");
   checkHandlerOptions(options);
-  return new HttpHandler(server as ServedMcp, options);
+  return new HttpHandler(server as ServedMcp, options, path);
 }
 
 class HttpHandler implements McpEndpoint {
   readonly #server: ServedMcp;
+  readonly #path: string | undefined;
   readonly #guard: ReturnType<typeof createHostGuard>;
   readonly #authentication: ReturnType<typeof createAuthentication>;
   readonly #bounds: ReturnType<typeof readHandlerBounds>;
@@ -100,10 +105,11 @@ class HttpHandler implements McpEndpoint {
   #running = 0;
   #closing: Promise<void> | undefined;
 
-  constructor(server: ServedMcp, options: McpHandlerOptions) {
+  constructor(server: ServedMcp, options: McpHandlerOptions, path: string | undefined) {
     this.#server = server;
-    this.#guard = createHostGuard(options, MCP_CORS, createRefusal);
-    this.#authentication = createAuthentication(options, createRefusal);
+    this.#path = path;
+    this.#guard = createHostGuard(options, MCP_CORS);
+    this.#authentication = createAuthentication(options);
     this.#bounds = readHandlerBounds(options);
     this.#warn = options.onWarning ?? ((message, cause) => console.warn(message, cause));
     this.#sessions = new HttpSessions(server, { ...this.#bounds, ...readEventBounds(options) });
@@ -119,13 +125,13 @@ class HttpHandler implements McpEndpoint {
     if (this.#closing !== undefined || this.#server.isClosed) {
       return refuse(503, "The server is closing.", { headers: { connection: "close" } });
     }
-    const head = new RequestView(request);
-    const refusal = this.#guard.check(head);
-    if (refusal !== undefined) return await toAnswer(refusal);
+    const refusal = this.#guard.check(request);
+    if (refusal !== undefined) return refuseFor(refusal);
     this.#running += 1;
     try {
-      const answer = await this.#admit(request, head, info);
-      return request.header("origin") === undefined ? answer : this.#mark(head, answer);
+      const answer = await this.#admit(request, info);
+      const cors = this.#guard.corsHeaders(request);
+      return cors === undefined ? answer : { ...answer, headers: { ...answer.headers, ...cors } };
     } catch (thrown) {
       this.#warn(FAULT, thrown);
       return refuse(500, "The server failed unexpectedly.", { code: RPC_CODES.internalError });
@@ -139,12 +145,15 @@ class HttpHandler implements McpEndpoint {
     return this.#closing;
   }
 
-  #admit(request: HttpRequest, head: RequestHead, info: McpRequestInfo): Promise<HttpAnswer> | HttpAnswer {
-    const preflight = request.method === "OPTIONS" ? this.#guard.preflight(head) : undefined;
-    if (preflight !== undefined) return toAnswer(preflight);
-    if (request.path.startsWith("/.well-known/")) {
-      const described = this.#authentication.describe(request.toRequest());
-      if (described !== undefined) return toAnswer(described);
+  #admit(request: HttpRequest, info: McpRequestInfo): Promise<HttpAnswer> | HttpAnswer {
+    const described = this.#authentication.describe(request);
+    if (this.#path !== undefined && request.path !== this.#path && described === undefined) {
+      return refuse(404, `There is nothing here; the endpoint is ${this.#path}.`);
+    }
+    const preflight = request.method === "OPTIONS" ? this.#guard.preflight(request) : undefined;
+    if (preflight !== undefined) return preflight;
+    if (described !== undefined) {
+      return "refusal" in described ? refuseFor(described.refusal) : described.answer;
     }
     // Nobody can be asked about a method that requests of the platform do not have.
     if (FORBIDDEN.includes(request.method)) return refuseMethod(METHODS);
@@ -154,8 +163,8 @@ class HttpHandler implements McpEndpoint {
   }
 
   async #authenticate(request: HttpRequest, info: McpRequestInfo): Promise<HttpAnswer> {
-    const who = await this.#authentication.identify(request.toRequest());
-    if ("refusal" in who) return await toAnswer(who.refusal);
+    const who = await this.#authentication.identify(request);
+    if ("refusal" in who) return refuseFor(who.refusal);
     return await this.#admitted(request, who.identity ?? "anonymous", info);
   }
 
@@ -304,12 +313,6 @@ class HttpHandler implements McpEndpoint {
     return { status: 200, headers: { ...EVENT_STREAM_HEADERS }, body: stream };
   }
 
-  /** Lets a page of an allowed origin read an answer. */
-  #mark(head: RequestHead, answer: HttpAnswer): HttpAnswer {
-    const { headers } = this.#guard.mark(head, new Response(null));
-    return { ...answer, headers: { ...answer.headers, ...Object.fromEntries(headers) } };
-  }
-
   async #untilIdle(timeoutMs: number): Promise<void> {
     const until = performance.now() + timeoutMs;
     while (this.#running + this.#sessions.running > 0 && performance.now() < until) {
@@ -360,36 +363,6 @@ function parseBody(bytes: Uint8Array): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** What the guard sees of a request. */
-class RequestView implements RequestHead {
-  readonly #request: HttpRequest;
-
-  constructor(request: HttpRequest) {
-    this.#request = request;
-  }
-
-  get method(): string {
-    return this.#request.method;
-  }
-
-  get url(): string {
-    return this.#request.origin + this.#request.path;
-  }
-
-  get headers(): this {
-    return this;
-  }
-
-  get(name: string): string | null {
-    return this.#request.header(name) ?? null;
-  }
-}
-
-async function toAnswer(response: Response): Promise<HttpAnswer> {
-  const body = response.body === null ? undefined : await response.text();
-  return { status: response.status, headers: Object.fromEntries(response.headers), body };
 }
 
 function toEvent(json: string): string {

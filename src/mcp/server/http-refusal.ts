@@ -1,4 +1,5 @@
 import type { HttpAnswer } from "../../http/exchange.ts";
+import type { Refusal } from "../../http/refusal.ts";
 import { isRequestId, type RequestId, writeFailure } from "../protocol/messages.ts";
 
 /** What a refusal may carry besides its status and sentence. */
@@ -22,10 +23,9 @@ export function refuse(status: number, message: string, options: RefusalOptions 
   };
 }
 
-/** The same as a `Response`, for checks that are shared with other servers. */
-export function createRefusal(status: number, message: string, options: RefusalOptions = {}): Response {
-  const { headers, body } = refuse(status, message, options);
-  return new Response(body as string, { status, headers: headers as Record<string, string> });
+/** Writes why a request is not heard, as checks that are shared with other servers say it. */
+export function refuseFor({ status, message, headers }: Refusal): HttpAnswer {
+  return refuse(status, message, { headers });
 }
 
 /** Finds the id to answer a body under: that of a single request, `null` for anything else. */

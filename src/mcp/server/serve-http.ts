@@ -1,7 +1,6 @@
 import type { RequestListener } from "node:http";
 import { isCallError } from "../../core/errors/errors.ts";
 import { checkOption } from "../../core/options/check-options.ts";
-import { isMetadataPath } from "../../http/bearer.ts";
 import {
   checkListenOptions,
   type HttpListener,
@@ -13,7 +12,6 @@ import { NodeRequest, sendAnswer } from "../../http/node-exchange.ts";
 import { checkServer } from "./check-server-options.ts";
 import { createMcpEndpoint, type McpEndpoint } from "./http-handler.ts";
 import { checkHandlerOptions, type McpHandlerOptions } from "./http-handler-options.ts";
-import { refuse } from "./http-refusal.ts";
 import type { McpServer } from "./mcp-server.ts";
 
 /** Where and how an MCP endpoint listens. */
@@ -39,9 +37,9 @@ export async function serveMcpHttp(
   if (!path.startsWith("/")) throw new TypeError('path must begin with "/".');
   const isAuthenticated = options.auth !== undefined || options.authenticate !== undefined;
   checkListenOptions({ port, host, unsafeOpen }, isAuthenticated);
-  const handler = createMcpEndpoint(server, handling);
+  const handler = createMcpEndpoint(server, handling, path);
   const warn = options.onWarning ?? ((message, cause) => console.warn(message, cause));
-  const onRequest = createListener(handler, { path, described: options.auth !== undefined, warn });
+  const onRequest = createListener(handler, warn);
   const onClose = (timeoutMs: number) => handler.close({ timeoutMs });
   const listener = await listenHttp({ onRequest, onClose }, { port, host });
   return {
@@ -51,21 +49,13 @@ export async function serveMcpHttp(
   };
 }
 
-interface ListenerOptions {
-  readonly path: string;
-  /** Whether clients are told where to get a token. */
-  readonly described: boolean;
-  readonly warn: (message: string, cause: unknown) => void;
-}
-
-function createListener(handler: McpEndpoint, { path, described, warn }: ListenerOptions): RequestListener {
+function createListener(
+  handler: McpEndpoint,
+  warn: (message: string, cause: unknown) => void,
+): RequestListener {
   return (message, response) => {
-    const request = new NodeRequest(message, response);
-    const isHere = request.path === path || (described && isMetadataPath(request.path));
-    const answering = isHere
-      ? handler.handle(request)
-      : Promise.resolve(refuse(404, `There is nothing here; the endpoint is ${path}.`));
-    answering
+    handler
+      .handle(new NodeRequest(message, response))
       .then((answer) => sendAnswer(answer, message, response))
       .catch((thrown) => {
         // A reader that was too slow is no fault of this side.

@@ -4,7 +4,7 @@ import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { type BearerCheck, createBearerCheck } from "../../http/bearer.ts";
 import type { AnswerHeaders, HttpAnswer, HttpRequest } from "../../http/exchange.ts";
 import { type CorsRules, createHostGuard, type HostGuard } from "../../http/host-guard.ts";
-import type { Refuse, RequestHead } from "../../http/refusal.ts";
+import type { Refusal } from "../../http/refusal.ts";
 import { type ApiKeyCheck, createApiKeyCheck } from "./api-keys.ts";
 import { isDocsPage } from "./docs-page.ts";
 import type { HttpHandlerOptions } from "./http-handler-options.ts";
@@ -41,7 +41,7 @@ const CORS: CorsRules = {
 };
 
 /** What a refusal is called in its problem, by its status. */
-export const REFUSAL_CODES: Readonly<Record<number, ErrorCode>> = {
+const REFUSAL_CODES: Readonly<Record<number, ErrorCode>> = {
   400: "VALIDATION_ERROR",
   401: "UNAUTHENTICATED",
   403: "ACCESS_DENIED",
@@ -60,7 +60,6 @@ export class Admission {
   readonly #apiKeys: ApiKeyCheck | undefined;
   readonly #authenticate: HttpHandlerOptions["authenticate"];
   readonly #hasOrigins: boolean;
-  readonly #refused = new WeakMap<Response, Parameters<Refuse>>();
   /** Whether every caller is asked who they are. */
   readonly decides: boolean;
   /** How clients are told to authenticate. */
@@ -75,16 +74,11 @@ export class Admission {
     if (auth !== undefined && !isGiven) {
       throw new TypeError("auth must say which bearer tokens or apiKeys are believed.");
     }
-    const refuse: Refuse = (...refusal) => {
-      const response = new Response(null, { status: refusal[0] });
-      this.#refused.set(response, refusal);
-      return response;
-    };
     this.#apiKeys = auth?.apiKeys && createApiKeyCheck(auth.apiKeys);
-    this.#bearer = auth?.bearer && createBearerCheck(auth.bearer, refuse, "auth.bearer");
+    this.#bearer = auth?.bearer && createBearerCheck(auth.bearer, "auth.bearer");
     const own = this.#apiKeys === undefined ? [] : [this.#apiKeys.header];
     const rules = { ...CORS, requestHeaders: [...CORS.requestHeaders, ...own] };
-    this.#guard = createHostGuard(options, rules, refuse);
+    this.#guard = createHostGuard(options, rules);
     this.#authenticate = authenticate;
     this.#hasOrigins = origins.length > 0;
     this.decides = isGiven || authenticate !== undefined;
@@ -93,31 +87,26 @@ export class Admission {
 
   /** Refuses a request for where it comes from or goes to, or lets it pass by returning nothing. */
   check(request: HttpRequest, requestId: string): HttpAnswer | undefined {
-    const refusal = this.#guard.check(new Head(request), isDocsPage(request.path));
-    return refusal && this.#toAnswer(refusal, requestId);
+    const refusal = this.#guard.check(request, isDocsPage(request.path));
+    return refusal && refusalAnswer(refusal, requestId);
   }
 
   /** Answers what browsers ask in advance; nothing where this is no such question, or not for this origin. */
   preflight(request: HttpRequest): HttpAnswer | undefined {
     const isAsked = this.#hasOrigins && request.header("access-control-request-method") !== undefined;
-    const response = isAsked ? this.#guard.preflight(new Head(request)) : undefined;
-    return response && { status: 204, headers: Object.fromEntries(response.headers), body: undefined };
+    return isAsked ? this.#guard.preflight(request) : undefined;
   }
 
   /** What a page of an allowed origin needs in order to read an answer; nothing for anybody else. */
   corsHeaders(request: HttpRequest): AnswerHeaders | undefined {
-    if (!this.#hasOrigins || request.header("origin") === undefined) return undefined;
-    return Object.fromEntries(this.#guard.mark(new Head(request), new Response(null)).headers);
+    return this.#hasOrigins ? this.#guard.corsHeaders(request) : undefined;
   }
 
   /** Answers a request for what clients need to know to get a token; nothing where it is for something else. */
-  async describe(request: HttpRequest, requestId: string): Promise<HttpAnswer | undefined> {
-    if (this.#bearer === undefined || !request.path.startsWith("/.well-known/")) return undefined;
-    const response = this.#bearer.describe(new Head(request));
-    if (response === undefined) return undefined;
-    if (this.#refused.has(response)) return this.#toAnswer(response, requestId);
-    const headers = Object.fromEntries(response.headers);
-    return { status: response.status, headers, body: await response.text() };
+  describe(request: HttpRequest, requestId: string): HttpAnswer | undefined {
+    const described = this.#bearer?.describe(request);
+    if (described === undefined) return undefined;
+    return "refusal" in described ? refusalAnswer(described.refusal, requestId) : described.answer;
   }
 
   async identify(request: HttpRequest, requestId: string): Promise<Admitted> {
@@ -132,8 +121,8 @@ export class Admission {
       const message = `An API key is needed, in the header ${this.#apiKeys?.header}.`;
       return { refusal: this.#unauthenticated(message, requestId) };
     }
-    const found = await this.#bearer.check(new Head(request));
-    return "refusal" in found ? { refusal: this.#toAnswer(found.refusal, requestId) } : found;
+    const found = await this.#bearer.check(request);
+    return "refusal" in found ? { refusal: refusalAnswer(found.refusal, requestId) } : found;
   }
 
   async #askHost(
@@ -157,30 +146,15 @@ export class Admission {
     const error = new CallError("UNAUTHENTICATED", message, { stack: false });
     return problemAnswer(error, requestId, { "www-authenticate": this.challenge });
   }
-
-  #toAnswer(response: Response, requestId: string): HttpAnswer {
-    const [status, message, options] = this.#refused.get(response) ?? [response.status, ""];
-    const error = new CallError(REFUSAL_CODES[status] ?? "UNKNOWN_ERROR", message, {
-      httpStatus: status,
-      stack: false,
-    });
-    return problemAnswer(error, requestId, { ...options?.headers });
-  }
 }
 
-/** What the guard and the token check see of a request. */
-class Head implements RequestHead {
-  readonly method: string;
-  readonly headers: RequestHead["headers"];
-  readonly #request: HttpRequest;
+/** Writes why a request is not heard as a problem. */
+export function refusalAnswer(refusal: Refusal, requestId: string): HttpAnswer {
+  return problemAnswer(refusalError(refusal), requestId, { ...refusal.headers });
+}
 
-  constructor(request: HttpRequest) {
-    this.method = request.method;
-    this.headers = { get: (name) => request.header(name) ?? null };
-    this.#request = request;
-  }
-
-  get url(): string {
-    return this.#request.origin + this.#request.path;
-  }
+/** The error that says why a request is not heard. */
+export function refusalError({ status, message }: Refusal): CallError {
+  const code = REFUSAL_CODES[status] ?? "UNKNOWN_ERROR";
+  return new CallError(code, message, { httpStatus: status, stack: false });
 }

@@ -112,7 +112,7 @@ class Handler implements HttpHandler {
   }
 
   async #identify(request: HttpRequest, requestId: string, trace: TraceContext): Promise<HttpAnswer> {
-    const described = await this.#admission.describe(request, requestId);
+    const described = this.#admission.describe(request, requestId);
     if (described !== undefined) return described;
     const admitted = await this.#admission.identify(request, requestId);
     if ("refusal" in admitted) {
