@@ -120,6 +120,7 @@ const STATED: Readonly<Record<string, Limits>> = {
     "a bearer token": constantOf("src/http/bearer.ts", "TOKEN_CHARACTERS"),
     "keys tried for a token": constantOf("src/http/bearer.ts", "KEYS_TRIED"),
     ...within("bearer", defaultsOf("src/http/bearer.ts", "BearerAuth")),
+    ...within("server", defaultsOf("src/http/listen.ts", "ListenOptions")),
     ...within("server", constantsOf("src/http/listen.ts", "TIMEOUTS")),
   },
   "The gateway": {

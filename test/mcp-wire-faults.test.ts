@@ -2,7 +2,6 @@ import { Agent, request } from "node:http";
 import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
 import { listenHttp } from "../src/http/listen.ts";
-import { NodeRequest, sendAnswer } from "../src/http/node-exchange.ts";
 import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
 import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
 import { serveStdio } from "../src/mcp/server/serve-stdio.ts";
@@ -126,11 +125,10 @@ describe("an exchange over node:http", () => {
   it("Http: has a signal of its own, on whatever connection it comes", async () => {
     const aborted: boolean[] = [];
     const listener = await listenHttp({
-      onRequest(message, response) {
-        const asked = new NodeRequest(message, response);
+      onRequest(asked) {
         aborted.push(asked.signal.aborted);
         asked.abort(new Error("over"));
-        void sendAnswer({ status: 200, headers: {}, body: "done" }, message, response);
+        void asked.send({ status: 200, headers: {}, body: "done" });
       },
       onClose: async () => {},
     });

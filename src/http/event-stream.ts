@@ -15,6 +15,14 @@ export const EVENT_STREAM_HEADERS = {
   "x-accel-buffering": "no",
 } as const;
 
+/** Counts the bytes that wait in one stream among those of others. */
+export interface WaitingBytes {
+  /** Tells whether so many more may wait. */
+  fits(bytes: number): boolean;
+  /** Counts them; fewer than 0 wait no longer. */
+  add(bytes: number): void;
+}
+
 const KEEP_ALIVE_MS = 15_000;
 const KEEP_ALIVE = ": keepalive\n\n";
 
@@ -32,19 +40,23 @@ export class EventStream implements AsyncIterableIterator<string, undefined> {
   #timer: NodeJS.Timeout | undefined;
   /** Called when a reader is given up because it is too slow, for whoever holds its connection. */
   onGiveUp: (() => void) | undefined;
+  #counter: WaitingBytes | undefined;
 
   constructor(options: EventStreamOptions) {
     this.#options = options;
+  }
+
+  /** Counts what waits here from now on; where there is no room for more, the reader is given up. */
+  countBy(counter: WaitingBytes): void {
+    this.#counter = counter;
+    counter.add(this.#bytes);
   }
 
   /** Sends text, or nothing where nobody reads any more. */
   push(text: string): void {
     if (this.#state !== "open") return;
     if (this.#bytes >= this.#options.maxBytes) {
-      const message = `The reader of a stream is more than ${this.#options.maxBytes} bytes behind.`;
-      this.#fault = new CallError("RESOURCE_EXHAUSTED", message, { stack: false });
-      this.#leave();
-      this.onGiveUp?.();
+      this.#giveUp(`The reader of a stream is more than ${this.#options.maxBytes} bytes behind.`);
       return;
     }
     const wake = this.#wake;
@@ -53,8 +65,13 @@ export class EventStream implements AsyncIterableIterator<string, undefined> {
       wake({ done: false, value: text });
       return;
     }
+    const bytes = Buffer.byteLength(text);
+    if (this.#counter?.fits(bytes) === false) {
+      this.#giveUp("The readers of all streams together are too far behind.");
+      return;
+    }
     this.#waiting.push(text);
-    this.#bytes += Buffer.byteLength(text);
+    this.#count(bytes);
   }
 
   /** Ends the stream once what waits has been read. */
@@ -77,7 +94,7 @@ export class EventStream implements AsyncIterableIterator<string, undefined> {
     if (this.#waiting.length > 0) {
       const value = this.#waiting.length === 1 ? (this.#waiting[0] as string) : this.#waiting.join("");
       this.#waiting = [];
-      this.#bytes = 0;
+      this.#count(-this.#bytes);
       return { done: false, value };
     }
     if (this.#state === "ending") this.#finish("sent");
@@ -97,11 +114,23 @@ export class EventStream implements AsyncIterableIterator<string, undefined> {
     return DONE;
   }
 
+  #giveUp(message: string): void {
+    this.#fault = new CallError("RESOURCE_EXHAUSTED", message, { stack: false });
+    this.#leave();
+    this.onGiveUp?.();
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    this.#counter?.add(bytes);
+  }
+
   #leave(): void {
     if (this.#state === "over") return;
     const wake = this.#wake;
     this.#rest();
     this.#waiting = [];
+    this.#count(-this.#bytes);
     this.#finish("left");
     wake?.(DONE);
   }

@@ -18,6 +18,10 @@ export interface HttpRequest {
   readonly signal: AbortSignal;
   /** Ends what is done for this request from this side. */
   abort(reason: unknown): void;
+  /** Names the caller, once that is known and where callers are told apart; set by the server that finds it out. */
+  owner?: string | undefined;
+  /** Hears once that the client's connection has taken the answer, or never will; left out by hosts that cannot tell. */
+  onSent?(listener: () => void): void;
   /** For authentication of the caller's own making; made when asked for, without a body. */
   toRequest(): Request;
 }

@@ -20,7 +20,7 @@ async function start(listened: Partial<Listened> = {}, options?: ListenOptions) 
   const closed: number[] = [];
   const onClose = async (timeoutMs: number) => void closed.push(timeoutMs);
   const listener = await listenHttp(
-    { onRequest: (_, res) => res.end("here"), onClose, ...listened },
+    { onRequest: ({ response }) => response.end("here"), onClose, ...listened },
     options,
   );
   open.push(() => listener.close({ timeoutMs: 0 }));
@@ -72,7 +72,9 @@ describe("listenHttp", () => {
 
   it("Http: waits for no connection that is kept for later, also when it falls idle while closing", async () => {
     const answers: (() => void)[] = [];
-    const { listener } = await start({ onRequest: (_, res) => void answers.push(() => res.end("late")) });
+    const { listener } = await start({
+      onRequest: ({ response }) => void answers.push(() => response.end("late")),
+    });
     const answered = fetch(listener.origin).then((response) => response.text());
     while (answers.length < 1) await sleep(5);
     setTimeout(() => answers[0]?.(), 100);
@@ -82,9 +84,9 @@ describe("listenHttp", () => {
 
   it("Http: ends in time what goes on for ever, be it an answer, a request or headers", async () => {
     let requests = 0;
-    const onRequest: Listened["onRequest"] = (_, res) => {
+    const onRequest: Listened["onRequest"] = ({ response }) => {
       requests += 1;
-      res.write("and so on");
+      response.write("and so on");
     };
     const { listener } = await start({ onRequest });
     const ends: Promise<unknown>[] = [];

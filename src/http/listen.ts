@@ -9,6 +9,8 @@ import {
 } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { checkOption } from "../core/options/check-options.ts";
+import { NodeRequest } from "./node-exchange.ts";
+import { UnsentBytes } from "./unsent-bytes.ts";
 
 /** Where a server listens. */
 export interface ListenOptions {
@@ -18,6 +20,13 @@ export interface ListenOptions {
   readonly host?: string | undefined;
   /** Listens on an address others can reach although nobody is authenticated. @default false */
   readonly unsafeOpen?: boolean | undefined;
+  /**
+   * Bytes of answers and streams that clients have not read yet, in all; where callers are told apart, one has a quarter. An answer beyond
+   * that is a 503, and a stream ends. @default 268_435_456
+   */
+  readonly unsentBytes?: number | undefined;
+  /** How long a client may take nothing of what it was answered, in milliseconds; then its connection is closed. @default 30_000 */
+  readonly stalledMs?: number | undefined;
 }
 
 /** How a listening server ends. */
@@ -37,18 +46,27 @@ export interface HttpListener {
 
 /** What requests are handed to. */
 export interface Listened {
-  readonly onRequest: RequestListener;
+  readonly onRequest: (request: NodeRequest) => void;
   /** Ends what still runs, in that time; also called when listening fails. */
   readonly onClose: (timeoutMs: number) => Promise<void>;
 }
 
 /** Names of the options that say where to listen. */
-export const LISTEN_OPTIONS = ["port", "host", "unsafeOpen"] as const satisfies (keyof ListenOptions)[];
+export const LISTEN_OPTIONS = Object.keys({
+  port: true,
+  host: true,
+  unsafeOpen: true,
+  unsentBytes: true,
+  stalledMs: true,
+} satisfies Record<keyof ListenOptions, true>);
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
 /** Times in which a client must have sent its headers, and all of its request, in milliseconds. */
 const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 5_000 };
+
+/** The longest time a timer takes. */
+const LONGEST_MS = 2_147_483_647;
 
 /** How often connections that have fallen idle are looked for while a server closes, in milliseconds. */
 const SWEEP_MS = 20;
@@ -57,11 +75,15 @@ const LAST_MS = 200;
 
 /** Throws a `TypeError` for options that cannot work, or that let everybody in without saying so. */
 export function checkListenOptions(options: ListenOptions, isAuthenticated: boolean): void {
-  const { port = 0, host = "127.0.0.1", unsafeOpen = false } = options;
+  const { port = 0, host = "127.0.0.1", unsafeOpen = false, unsentBytes = 1, stalledMs = 1 } = options;
   const isPort = Number.isInteger(port) && port >= 0 && port <= 65_535;
   checkOption("port", port, "a whole number from 0 to 65535", isPort);
   checkOption("host", host, "a string", typeof host === "string");
   checkOption("unsafeOpen", unsafeOpen, "true or false", typeof unsafeOpen === "boolean");
+  const isBytes = Number.isSafeInteger(unsentBytes) && unsentBytes >= 1;
+  checkOption("unsentBytes", unsentBytes, "a whole number, 1 or more", isBytes);
+  const isTime = Number.isSafeInteger(stalledMs) && stalledMs >= 1 && stalledMs <= LONGEST_MS;
+  checkOption("stalledMs", stalledMs, `a whole number from 1 to ${LONGEST_MS}`, isTime);
   if (LOOPBACK.test(host) || isAuthenticated || unsafeOpen) return;
   throw new TypeError(
     `Others can reach ${host}: give auth or authenticate, or unsafeOpen if everybody may call everything.`,
@@ -70,8 +92,12 @@ export function checkListenOptions(options: ListenOptions, isAuthenticated: bool
 
 /** Listens for HTTP requests; the options must have been checked. */
 export async function listenHttp(listened: Listened, options: ListenOptions = {}): Promise<HttpListener> {
-  const { port = 0, host = "127.0.0.1" } = options;
-  const http = createPlainServer(listened.onRequest, TIMEOUTS);
+  const { port = 0, host = "127.0.0.1", unsentBytes = 268_435_456, stalledMs = 30_000 } = options;
+  const unsent = new UnsentBytes(unsentBytes);
+  const http = createPlainServer((message, response) => {
+    listened.onRequest(new NodeRequest(message, response, unsent));
+  }, TIMEOUTS);
+  http.setTimeout(stalledMs, closeUnlessBusy);
   const sockets = trackSockets(http);
   try {
     await listen(http, port, host);
@@ -118,20 +144,25 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
 };
 
+type AnsweringSocket = Socket & { _httpMessage?: ServerResponse | null };
+
+/** Closes a connection on which nothing has moved for a while, unless a request on it is being answered and nothing waits to be sent. */
+function closeUnlessBusy(socket: AnsweringSocket): void {
+  const isAnswering = socket._httpMessage !== undefined && socket._httpMessage !== null;
+  if (!isAnswering || socket.writableLength > 0) socket.destroy();
+}
+
 /** Creates a server on which every answer says that its type is not to be guessed. */
 export function createPlainServer(onRequest: RequestListener, options: ServerOptions = {}): Server {
   const http = createServer({ ...options, ServerResponse: PlainResponse }, onRequest);
-  http.on(
-    "clientError",
-    (error: NodeJS.ErrnoException, socket: Socket & { _httpMessage?: ServerResponse }) => {
-      const isAnswered = socket._httpMessage?.headersSent === true;
-      if (socket.writable && !isAnswered) {
-        const status = UNREADABLE[error.code ?? ""] ?? "400 Bad Request";
-        socket.write(`HTTP/1.1 ${status}\r\n${NO_SNIFFING.join(": ")}\r\nconnection: close\r\n\r\n`);
-      }
-      socket.destroy(error);
-    },
-  );
+  http.on("clientError", (error: NodeJS.ErrnoException, socket: AnsweringSocket) => {
+    const isAnswered = socket._httpMessage?.headersSent === true;
+    if (socket.writable && !isAnswered) {
+      const status = UNREADABLE[error.code ?? ""] ?? "400 Bad Request";
+      socket.write(`HTTP/1.1 ${status}\r\n${NO_SNIFFING.join(": ")}\r\nconnection: close\r\n\r\n`);
+    }
+    socket.destroy(error);
+  });
   return http;
 }
 

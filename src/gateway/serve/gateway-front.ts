@@ -1,10 +1,10 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Identity } from "../../core/access/identity.ts";
+import type { IncomingMessage } from "node:http";
+import { type Identity, ownerOf } from "../../core/access/identity.ts";
 import { isCallError } from "../../core/errors/errors.ts";
 import type { Described } from "../../http/bearer.ts";
 import type { HttpAnswer, HttpRequest } from "../../http/exchange.ts";
 import { createHostGuard, type HostGuard } from "../../http/host-guard.ts";
-import { NodeRequest, sendAnswer } from "../../http/node-exchange.ts";
+import type { NodeRequest } from "../../http/node-exchange.ts";
 import { MCP_CORS } from "../../mcp/server/http-cors.ts";
 import { refuse, refuseFor } from "../../mcp/server/http-refusal.ts";
 import type { GatewayAuth } from "./gateway-auth.ts";
@@ -36,7 +36,7 @@ export interface GatewayRoute {
    */
   isOpen?(path: string): boolean;
   /** Answers a request of a caller who may use the gateway; of nobody in particular where the path is open. */
-  handle(message: IncomingMessage, response: ServerResponse, caller: RouteCaller): void | Promise<void>;
+  handle(request: NodeRequest, caller: RouteCaller): void | Promise<void>;
 }
 
 /** Who asks for something under a route, as it was when they were let in. */
@@ -91,25 +91,25 @@ export class GatewayFront {
     this.#state = "closing";
   }
 
-  readonly onRequest = (message: IncomingMessage, response: ServerResponse): void => {
+  readonly onRequest = (request: NodeRequest): void => {
+    const { message, response } = request;
     if (this.#state === "closing") response.shouldKeepAlive = false;
     if (hasSeveral(message, "host")) {
-      void sendAnswer(ownRefusal(TWO_HOSTS), message, response);
+      void request.send(ownRefusal(TWO_HOSTS));
       return;
     }
-    const request = new NodeRequest(message, response);
     const isMcp = request.path === MCP_PATH;
     if (this.#options.auth.isOn && hasSeveral(message, "authorization")) {
-      void sendAnswer(ownRefusal(ASKED_TWICE), message, response);
+      void request.send(ownRefusal(ASKED_TWICE));
       return;
     }
     const route = this.#options.routes.find(({ prefix }) => isBelow(request.path, prefix));
     const answering =
       route === undefined
         ? (isMcp ? this.#answerMcp(request) : this.#answer(request, message)).then((answer) =>
-            sendAnswer(answer, message, response),
+            request.send(answer),
           )
-        : this.#answerRoute(route, request, message, response);
+        : this.#answerRoute(route, request);
     answering.catch((thrown) => {
       // A reader that was too slow is no fault of this side.
       if (!isCallError(thrown)) this.#options.onWarning("An answer could not be sent.", thrown);
@@ -162,18 +162,16 @@ export class GatewayFront {
     return this.#own(request, () => ownRefusal(NOTHING_HERE));
   }
 
-  async #answerRoute(
-    route: GatewayRoute,
-    request: HttpRequest,
-    message: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
+  async #answerRoute(route: GatewayRoute, request: NodeRequest): Promise<void> {
     const isOpen = route.isOpen?.(request.path) === true;
     const { auth } = this.#options;
     const asked = { isAuthOn: auth.isOn, isCurrent: auth.isUnchanged() };
     const admitted = isOpen ? this.#guardOpen(request, true) : await this.#admit(request);
-    if ("refusal" in admitted) await sendAnswer(admitted.refusal, message, response);
-    else await route.handle(message, response, { ...asked, identity: admitted.identity });
+    if ("refusal" in admitted) await request.send(admitted.refusal);
+    else {
+      if (auth.isOn && !isOpen) request.owner = ownerOf(admitted.identity);
+      await route.handle(request, { ...asked, identity: admitted.identity });
+    }
   }
 
   /** Answers what can only be read, by whoever may use the gateway. */

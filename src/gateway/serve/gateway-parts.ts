@@ -124,13 +124,13 @@ export class GatewayParts {
     const wanted = mcpSettings(loaded);
     if (wanted === undefined) return undefined;
     const { hosts, origins, name, limits, auth } = settings;
-    const { bodyBytes } = limits;
+    const { bodyBytes, calls } = limits;
     // Sessions and their streams belong to whoever opened them: with other tokens they begin anew.
-    const key = JSON.stringify([wanted, hosts, origins, name, bodyBytes, auth]);
+    const key = JSON.stringify([wanted, hosts, origins, name, bodyBytes, calls, auth]);
     if (this.#now.mcp?.key === key) return this.#now.mcp;
     const server = this.createMcpServer(loaded, "mcp") as McpServer;
     const { onWarning } = this.#options;
-    const handler = createMcpEndpoint(server, { hosts, origins, bodyBytes, onWarning });
+    const handler = createMcpEndpoint(server, { hosts, origins, bodyBytes, calls, onWarning });
     return {
       key,
       handler,

@@ -356,7 +356,7 @@ describe("serveGateway", () => {
     const routes: Options["routes"] = [
       {
         prefix: "/inspect",
-        handle(message, response, { identity }) {
+        handle({ message, response }, { identity }) {
           seen.push([message.url, identity?.subject]);
           response.end("here");
         },
@@ -375,7 +375,7 @@ describe("serveGateway", () => {
       {
         prefix: "/inspect",
         isOpen: (path) => path === "/inspect/page.js",
-        handle(message, response, { identity }) {
+        handle({ message, response }, { identity }) {
           seen.push([message.url, identity]);
           response.end("here");
         },
@@ -400,7 +400,7 @@ describe("serveGateway", () => {
     const routes: Options["routes"] = [
       {
         prefix: "/inspect",
-        handle(_, response, caller) {
+        handle({ response }, caller) {
           callers.push(caller);
           response.end();
         },
@@ -426,7 +426,7 @@ describe("serveGateway", () => {
     const { server } = await start({}, { routes });
     const index = async () => (await fetch(server.url)).json();
     expect(await index()).not.toHaveProperty("inspect");
-    routes.push({ prefix: "/inspect", handle: (_, response) => void response.end("here") });
+    routes.push({ prefix: "/inspect", handle: ({ response }) => void response.end("here") });
     expect(await index()).toMatchObject({ inspect: "/inspect", mcp: "/mcp" });
     expect(await statusOf(`${server.url}/inspect`)).toBe(200);
     routes.pop();
@@ -445,7 +445,7 @@ describe("serveGateway", () => {
     const routes: Options["routes"] = [
       {
         prefix: "/inspect",
-        handle(_, response, { identity }) {
+        handle({ response }, { identity }) {
           seen.push([identity?.subject, identity?.scopes]);
           response.end();
         },

@@ -1,9 +1,9 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { ServerResponse } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import { CallError } from "../../core/errors/errors.ts";
 import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import { callerKey } from "../../gateway/serve/caller-key.ts";
-import { NodeRequest } from "../../http/node-exchange.ts";
+import type { NodeRequest } from "../../http/node-exchange.ts";
 import type { AnswerAsk, CallView, RetryAnswer, RetryAsk, SourcesAnswer } from "../protocol.ts";
 import type { LookAsk } from "./answer-look.ts";
 import { CallLog } from "./call-log.ts";
@@ -34,8 +34,7 @@ import type { Viewer } from "./viewer.ts";
 
 /** A request of a page. */
 export interface PageRequest {
-  readonly message: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly request: NodeRequest;
   readonly viewer: Viewer;
 }
 
@@ -108,16 +107,15 @@ export class InspectorApi {
 
   /** Answers what is asked at a path below the API. */
   async answer(path: string, request: PageRequest): Promise<PageAnswer> {
-    const { message, response } = request;
+    const asked = request.request;
     const get = this.#gets.get(path);
     const post = this.#posts.get(path);
     if (this.#isClosed || (get === undefined && post === undefined)) {
       throw nothingHere();
     }
-    const isRead = message.method === "GET" || message.method === "HEAD";
-    const asked = new NodeRequest(message, response);
+    const isRead = asked.method === "GET" || asked.method === "HEAD";
     if (get !== undefined && isRead) return await get(request, new URLSearchParams(asked.query));
-    if (post === undefined || message.method !== "POST") throw wrongMethod(post === undefined);
+    if (post === undefined || asked.method !== "POST") throw wrongMethod(post === undefined);
     const posted = await readAsk(asked, post.mostBytes());
     // It may have been closed while the request was still arriving.
     if (this.#isClosed) throw nothingHere();
@@ -186,7 +184,7 @@ export class InspectorApi {
     });
     const looked = (look: LookAsk["look"]): Post => ({
       mostBytes: () => LOOKED_BODY_BYTES,
-      answer: (posted, { response }) => this.#look({ look, posted }, response),
+      answer: (posted, { request }) => this.#look({ look, posted }, request.response),
     });
     return new Map<string, Post>([
       [
@@ -208,9 +206,9 @@ export class InspectorApi {
     return bus.length === 0 ? { sources } : { sources, bus };
   }
 
-  #follow({ message, response, viewer }: PageRequest): PageAnswer {
-    if (message.method === "HEAD") return { value: {} };
-    this.#feeds.open(response, viewer);
+  #follow({ request, viewer }: PageRequest): PageAnswer {
+    if (request.method === "HEAD") return { value: {} };
+    this.#feeds.open(request.response, viewer);
     return undefined;
   }
 
@@ -238,9 +236,9 @@ export class InspectorApi {
   }
 
   /** Large inputs are read one after the other, and others are answered in between. */
-  async #readInput(posted: Uint8Array, { response, viewer }: PageRequest): Promise<Posted> {
+  async #readInput(posted: Uint8Array, { request, viewer }: PageRequest): Promise<Posted> {
     if (posted.length <= SMALL_BODY_BYTES) return parsePosted(posted, MOST_INPUT_VALUES);
-    const read = await this.#inputs.run(response, async () => {
+    const read = await this.#inputs.run(request.response, async () => {
       await setImmediate();
       return parsePosted(posted, MOST_INPUT_VALUES);
     });
@@ -255,8 +253,8 @@ export class InspectorApi {
     return { value: { issues: await validateInput(operation, input) } };
   }
 
-  async #run(posted: Posted, { viewer, response }: PageRequest): Promise<PageAnswer> {
-    await this.#runs.run(readRunAsk(posted), viewer, response);
+  async #run(posted: Posted, { viewer, request }: PageRequest): Promise<PageAnswer> {
+    await this.#runs.run(readRunAsk(posted), viewer, request.response);
     return undefined;
   }
 

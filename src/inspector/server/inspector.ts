@@ -1,7 +1,6 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { type CallError, isCallError, toCallError } from "../../core/errors/errors.ts";
 import type { GatewayRoute } from "../../gateway/serve/gateway-front.ts";
-import { NodeRequest, sendAnswer } from "../../http/node-exchange.ts";
+import type { NodeRequest } from "../../http/node-exchange.ts";
 import type { Failure } from "../protocol.ts";
 import { JSON_HEADERS } from "./answer-headers.ts";
 import { failureOf } from "./failure-of.ts";
@@ -39,23 +38,23 @@ export function createInspector(options: InspectorOptions): Inspector {
   const api = new InspectorApi(options);
   const page = new PageServer();
 
-  const handle: GatewayRoute["handle"] = async (message, response, caller) => {
-    const request = new NodeRequest(message, response);
+  const handle: GatewayRoute["handle"] = async (request, caller) => {
+    const { response } = request;
     try {
       if (!isApi(request.path)) {
         assertOwnUse(request);
-        await page.send(request.path.slice(PREFIX.length), message, response);
+        await page.send(request.path.slice(PREFIX.length), request);
         return;
       }
       assertOwnPage(request);
       const viewer = viewerOf(caller);
-      const answer = await api.answer(request.path.slice(API.length + 1), { message, response, viewer });
+      const answer = await api.answer(request.path.slice(API.length + 1), { request, viewer });
       if (answer === undefined) return;
-      await sendJson(200, bodyOf(answer, api), message, response);
+      await sendJson(200, bodyOf(answer, api), request);
       limitTime(response, writeTimeoutMs);
     } catch (thrown) {
       if (!isCallError(thrown)) onWarning("The inspector could not answer.", thrown);
-      await refuse(toCallError(thrown), message, response, api);
+      await refuse(toCallError(thrown), request, api);
       limitTime(response, writeTimeoutMs);
     }
   };
@@ -75,25 +74,15 @@ function isApi(path: string): boolean {
   return path === API || path.startsWith(`${API}/`);
 }
 
-async function refuse(
-  error: CallError,
-  message: IncomingMessage,
-  response: ServerResponse,
-  api: InspectorApi,
-): Promise<void> {
-  if (response.headersSent) {
-    response.destroy();
+async function refuse(error: CallError, request: NodeRequest, api: InspectorApi): Promise<void> {
+  if (request.response.headersSent) {
+    request.response.destroy();
     return;
   }
   const failure: Failure = { error: failureOf(error) };
-  await sendJson(error.httpStatus, api.mask(JSON.stringify(failure)), message, response);
+  await sendJson(error.httpStatus, api.mask(JSON.stringify(failure)), request);
 }
 
-async function sendJson(
-  status: number,
-  json: string | Uint8Array,
-  message: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  await sendAnswer({ status, headers: { ...JSON_HEADERS }, body: json }, message, response);
+async function sendJson(status: number, json: string | Uint8Array, request: NodeRequest): Promise<void> {
+  await request.send({ status, headers: { ...JSON_HEADERS }, body: json });
 }

@@ -1,6 +1,5 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { createServer, request, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -8,11 +7,12 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cpuMs } from "../../../test/cpu-ms.ts";
 import { toCallError } from "../../core/errors/errors.ts";
+import { type HttpListener, listenHttp } from "../../http/listen.ts";
 import { findPageFolder, readPageFiles } from "./page-files.ts";
 import { PageServer } from "./page-server.ts";
 
 let root: string;
-let server: Server;
+let server: HttpListener;
 let url: string;
 const HTML = `<!doctype html>${"<p>word</p>".repeat(200)}`;
 
@@ -25,18 +25,19 @@ beforeEach(async () => {
   writeFileSync(join(root, "secret.txt"), "nobody is to see this");
   symlinkSync(join(root, "secret.txt"), join(root, "inspector/link.txt"));
   const page = new PageServer(() => findPageFolder(pathToFileURL(join(root, "cli.js")).href));
-  server = createServer((message, response) => {
-    page.send(message.url ?? "", message, response).catch((thrown) => {
-      response.writeHead(toCallError(thrown).httpStatus).end(toCallError(thrown).message);
-    });
+  server = await listenHttp({
+    onRequest(asked) {
+      page.send(asked.message.url ?? "", asked).catch((thrown) => {
+        asked.response.writeHead(toCallError(thrown).httpStatus).end(toCallError(thrown).message);
+      });
+    },
+    onClose: async () => {},
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  url = server.origin;
 });
 
 afterEach(async () => {
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+  await server.close({ timeoutMs: 0 });
   rmSync(root, { recursive: true });
 });
 

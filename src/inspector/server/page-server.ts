@@ -1,6 +1,6 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { CallError } from "../../core/errors/errors.ts";
-import { sendAnswer } from "../../http/node-exchange.ts";
+import type { NodeRequest } from "../../http/node-exchange.ts";
 import { SAFE_HEADERS } from "./answer-headers.ts";
 import { badRequest } from "./failure-of.ts";
 import { findPageFolder, type PageFile, type PageFiles, readPageFiles } from "./page-files.ts";
@@ -15,21 +15,22 @@ export class PageServer {
   }
 
   /** Answers at a path below the inspector's own: `""` leads to the page, which is at `"/"`. */
-  async send(path: string, message: IncomingMessage, response: ServerResponse): Promise<void> {
+  async send(path: string, request: NodeRequest): Promise<void> {
+    const { message } = request;
     if (message.method !== "GET" && message.method !== "HEAD")
       throw badRequest("This address can only be read.", 405);
     if (path === "") {
-      await sendAnswer(
-        { status: 308, headers: { ...SAFE_HEADERS, location: "inspect/" }, body: undefined },
-        message,
-        response,
-      );
+      await request.send({
+        status: 308,
+        headers: { ...SAFE_HEADERS, location: "inspect/" },
+        body: undefined,
+      });
       return;
     }
     const file = (await this.#read()).get(path.slice(1));
     if (file === undefined)
       throw new CallError("NOT_FOUND", "The inspector has no such file.", { stack: false });
-    await sendAnswer(answerOf(file, message), message, response);
+    await request.send(answerOf(file, message));
   }
 
   async #read(): Promise<PageFiles> {

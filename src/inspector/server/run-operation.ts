@@ -89,7 +89,9 @@ export class OperationRuns {
       response.off("close", leave);
       response.end();
       limitTime(response, this.#writeTimeoutMs);
-      this.#leave(waiting);
+      // Its place is free again when the page has taken the result, or is gone.
+      if (response.writableFinished || response.destroyed) this.#leave(waiting);
+      else response.once("close", () => this.#leave(waiting));
     }
   }
 

@@ -8,6 +8,11 @@ import { showBound } from "./served-tools.ts";
 export interface McpHandlerLimits extends SessionEventLimits {
   /** Bytes of one posted body. @default 4_194_304 */
   readonly bodyBytes?: number | undefined;
+  /**
+   * Requests that are answered at a time, or whose answers their clients have not read yet, and as many again whose bodies are being read;
+   * one more is refused. While others ask, one caller has three quarters. @default 10_000
+   */
+  readonly calls?: number | undefined;
   /** Sessions of 2025 clients; those that have been idle for longest make room. @default 1_000 */
   readonly sessions?: number | undefined;
   /** How long a session is kept when nothing runs in it and no stream is open, in milliseconds. @default 1_800_000 */
@@ -28,6 +33,7 @@ export interface McpHandlerOptions extends HostGuardOptions, HttpAuthenticationO
 
 const DEFAULTS = {
   bodyBytes: 4_194_304,
+  calls: 10_000,
   sessions: 1_000,
   sessionIdleMs: 1_800_000,
   sessionRequests: 1_000,

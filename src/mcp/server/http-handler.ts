@@ -1,8 +1,10 @@
-import type { Identity } from "../../core/access/identity.ts";
+import { type Identity, ownerOf } from "../../core/access/identity.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { addAbortListener, LightSignal, removeAbortListener } from "../../core/execution/abort-listeners.ts";
 import { isTextTooDeep } from "../../core/json/json-depth.ts";
 import { parseJsonText } from "../../core/json/json-text.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { CallSlots } from "../../core/limits/call-slots.ts";
 import { createAuthentication } from "../../http/authentication.ts";
 import { EVENT_STREAM_HEADERS, EventStream } from "../../http/event-stream.ts";
 import type { HttpAnswer, HttpRequest } from "../../http/exchange.ts";
@@ -11,6 +13,7 @@ import { createHostGuard } from "../../http/host-guard.ts";
 import { NO_SNIFFING } from "../../http/listen.ts";
 import type { Refusal } from "../../http/refusal.ts";
 import {
+  type RequestId,
   RPC_CODES,
   type RpcRequest,
   toRpcError,
@@ -29,6 +32,7 @@ import { readEventBounds } from "./http-session-events.ts";
 import { HttpSessions } from "./http-sessions.ts";
 import type { AskingIdentity, McpServer, ServedMcp } from "./mcp-server.ts";
 import { Peer } from "./peer.ts";
+import { toProtocolError } from "./protocol-errors.ts";
 
 /** What the host of a handler already knows about a request. */
 export interface McpRequestInfo {
@@ -102,6 +106,10 @@ class HttpHandler implements McpEndpoint {
   readonly #warn: (message: string, cause?: unknown) => void;
   readonly #sessions: HttpSessions;
   readonly #streams = new Set<ChangeStream>();
+  /** Requests that are answered, or whose answers are not sent yet. */
+  readonly #calls: CallSlots;
+  /** Requests whose bodies are being read: the answer to a question must get through while the call that asks holds its slot. */
+  readonly #bodies: CallSlots;
   #running = 0;
   #closing: Promise<void> | undefined;
 
@@ -111,6 +119,8 @@ class HttpHandler implements McpEndpoint {
     this.#guard = createHostGuard(options, MCP_CORS);
     this.#authentication = createAuthentication(options);
     this.#bounds = readHandlerBounds(options);
+    this.#calls = new CallSlots(this.#bounds, true);
+    this.#bodies = new CallSlots(this.#bounds, true);
     this.#warn = options.onWarning ?? ((message, cause) => console.warn(message, cause));
     this.#sessions = new HttpSessions(server, { ...this.#bounds, ...readEventBounds(options) });
   }
@@ -175,6 +185,7 @@ class HttpHandler implements McpEndpoint {
   ): Promise<HttpAnswer> | HttpAnswer {
     if (!METHODS.includes(request.method)) return refuseMethod(METHODS);
     const identity = this.#server.identify(asking);
+    if (identity !== undefined) request.owner = ownerOf(identity);
     return request.method === "POST"
       ? this.#post(request, identity, info)
       : this.#session({ request, identity });
@@ -188,11 +199,19 @@ class HttpHandler implements McpEndpoint {
     if (!isJsonType(request.header("content-type"))) {
       return refuse(415, "The body must be JSON, and the Content-Type application/json.");
     }
+    const owner = ownerOf(identity);
     let bytes: Uint8Array;
+    try {
+      this.#bodies.take(owner);
+    } catch (thrown) {
+      return refuseCall(thrown, null);
+    }
     try {
       bytes = await request.body(this.#bounds.bodyBytes);
     } catch (thrown) {
       return refuseUnread(thrown, this.#bounds.bodyBytes);
+    } finally {
+      this.#bodies.giveBack(owner);
     }
     const body = parseBody(bytes);
     if (body === undefined) {
@@ -204,6 +223,22 @@ class HttpHandler implements McpEndpoint {
         headers: { "www-authenticate": "Bearer" },
       });
     }
+    if (!isCall(body)) return await this.#answer(request, identity, body);
+    try {
+      this.#calls.take(owner);
+    } catch (thrown) {
+      return refuseCall(thrown, requestIdOf(body));
+    }
+    try {
+      return await this.#answer(request, identity, body);
+    } finally {
+      const done = (): void => this.#calls.giveBack(owner);
+      if (request.onSent === undefined) done();
+      else request.onSent(done);
+    }
+  }
+
+  async #answer(request: HttpRequest, identity: Identity | undefined, body: unknown): Promise<HttpAnswer> {
     const found = classify(body, request);
     switch (found.kind) {
       case "legacy":
@@ -339,6 +374,21 @@ const STATUS: Readonly<Record<number, number>> = {
 
 function refuseMethod(allowed: readonly string[]): HttpAnswer {
   return refuse(405, "This HTTP method is not allowed here.", { headers: { allow: allowed.join(", ") } });
+}
+
+/** Refuses for want of a slot: as the answer to a request where its id is known, so that clients can say why. */
+function refuseCall(thrown: unknown, id: RequestId | null): HttpAnswer {
+  if (!isCallError(thrown)) throw thrown;
+  if (id === null) return refuse(429, thrown.message, { headers: { "retry-after": "1" } });
+  const { code, message, data } = toProtocolError(thrown, () => {});
+  return { status: 200, headers: { ...JSON_TYPE }, body: writeFailure(id, { code, message, data }) };
+}
+
+/** Tells whether a body asks for something that holds a slot; streams of changes are counted by themselves. */
+function isCall(body: unknown): boolean {
+  if (Array.isArray(body)) return body.some(isCall);
+  const isStream = isPlainObject(body) && body["method"] === "subscriptions/listen";
+  return requestIdOf(body) !== null && !isStream;
 }
 
 function isJsonType(type: string | undefined): boolean {

@@ -1,14 +1,13 @@
-import type { RequestListener } from "node:http";
 import { isCallError } from "../../core/errors/errors.ts";
 import { checkOption } from "../../core/options/check-options.ts";
 import {
   checkListenOptions,
   type HttpListener,
   LISTEN_OPTIONS,
+  type Listened,
   type ListenOptions,
   listenHttp,
 } from "../../http/listen.ts";
-import { NodeRequest, sendAnswer } from "../../http/node-exchange.ts";
 import { checkServer } from "./check-server-options.ts";
 import { createMcpEndpoint, type McpEndpoint } from "./http-handler.ts";
 import { checkHandlerOptions, type McpHandlerOptions } from "./http-handler-options.ts";
@@ -32,16 +31,18 @@ export async function serveMcpHttp(
 ): Promise<McpHttpServer> {
   checkServer(server, "serveMcpHttp");
   checkHandlerOptions(options, [...LISTEN_OPTIONS, "path"]);
-  const { port, host, path = "/mcp", unsafeOpen, ...handling } = options;
+  const { port, host, unsafeOpen, unsentBytes, stalledMs, ...rest } = options;
+  const { path = "/mcp", ...handling } = rest;
+  const listening = { port, host, unsafeOpen, unsentBytes, stalledMs };
   checkOption("path", path, "a string", typeof path === "string");
   if (!path.startsWith("/")) throw new TypeError('path must begin with "/".');
   const isAuthenticated = options.auth !== undefined || options.authenticate !== undefined;
-  checkListenOptions({ port, host, unsafeOpen }, isAuthenticated);
+  checkListenOptions(listening, isAuthenticated);
   const handler = createMcpEndpoint(server, handling, path);
   const warn = options.onWarning ?? ((message, cause) => console.warn(message, cause));
   const onRequest = createListener(handler, warn);
   const onClose = (timeoutMs: number) => handler.close({ timeoutMs });
-  const listener = await listenHttp({ onRequest, onClose }, { port, host });
+  const listener = await listenHttp({ onRequest, onClose }, listening);
   return {
     url: listener.origin + path,
     port: listener.port,
@@ -52,15 +53,15 @@ export async function serveMcpHttp(
 function createListener(
   handler: McpEndpoint,
   warn: (message: string, cause: unknown) => void,
-): RequestListener {
-  return (message, response) => {
+): Listened["onRequest"] {
+  return (request) => {
     handler
-      .handle(new NodeRequest(message, response))
-      .then((answer) => sendAnswer(answer, message, response))
+      .handle(request)
+      .then((answer) => request.send(answer))
       .catch((thrown) => {
         // A reader that was too slow is no fault of this side.
         if (!isCallError(thrown)) warn("An answer could not be sent.", thrown);
-        response.destroy();
+        request.response.destroy();
       });
   };
 }

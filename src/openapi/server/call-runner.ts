@@ -192,7 +192,10 @@ export class CallRunner {
       const answer = this.#write(call, wanted);
       return answer instanceof Promise ? await answer : answer;
     } finally {
-      slots.giveBack(owner);
+      // What was answered takes as much room as the call until the client has it.
+      const { request } = caller;
+      if (request.onSent === undefined) slots.giveBack(owner);
+      else request.onSent(() => slots.giveBack(owner));
     }
   }
 

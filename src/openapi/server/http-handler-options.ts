@@ -21,7 +21,7 @@ export interface HttpHandlerLimits {
   readonly bodyBytes?: number | undefined;
   /** Calls in one batch. @default 100 */
   readonly batch?: number | undefined;
-  /** Calls that run at a time, or whose bodies are being read; one more is `RESOURCE_EXHAUSTED`. @default 10_000 */
+  /** Calls that run, whose bodies are being read, or whose answers are not read yet; one more is `RESOURCE_EXHAUSTED`. @default 10_000 */
   readonly calls?: number | undefined;
   /** The longest time a caller may ask for, in milliseconds, and what is taken where none is asked for. @default 60_000 */
   readonly timeoutMs?: number | undefined;

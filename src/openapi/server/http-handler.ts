@@ -1,3 +1,4 @@
+import { ownerOf } from "../../core/access/identity.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { isRequestId, randomId } from "../../core/execution/request-id.ts";
 import type { Executor } from "../../core/registry/executor.ts";
@@ -121,6 +122,7 @@ class Handler implements HttpHandler {
       return (isRead ? await this.#routes.answerDocs(stranger) : undefined) ?? admitted.refusal;
     }
     if (this.#closing !== undefined) return refuseClosing(requestId);
+    request.owner = ownerOf(admitted.identity);
     return this.#answer({ request, identity: admitted.identity, requestId, ...trace });
   }
 

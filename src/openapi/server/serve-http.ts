@@ -1,7 +1,6 @@
 import { checkOption } from "../../core/options/check-options.ts";
 import type { Executor } from "../../core/registry/executor.ts";
 import { checkListenOptions, LISTEN_OPTIONS, type ListenOptions, listenHttp } from "../../http/listen.ts";
-import { NodeRequest, sendAnswer } from "../../http/node-exchange.ts";
 import { checkExecutor } from "./check-document-options.ts";
 import { checkHandlerOptions } from "./check-handler-options.ts";
 import { drainOnSignal } from "./drain-on-signal.ts";
@@ -31,26 +30,28 @@ export interface HttpServer {
 export async function serveHttp(executor: Executor, options: ServeHttpOptions = {}): Promise<HttpServer> {
   checkExecutor(executor, "serveHttp");
   checkHandlerOptions(options, [...LISTEN_OPTIONS, "drainOnSignal"]);
-  const { port, host, unsafeOpen, drainOnSignal: drains = false, ...handling } = options;
+  const { port, host, unsafeOpen, unsentBytes, stalledMs, ...rest } = options;
+  const { drainOnSignal: drains = false, ...handling } = rest;
+  const listening = { port, host, unsafeOpen, unsentBytes, stalledMs };
   checkOption("drainOnSignal", drains, "true or false", typeof drains === "boolean");
   const isAuthenticated = options.auth !== undefined || options.authenticate !== undefined;
-  checkListenOptions({ port, host, unsafeOpen }, isAuthenticated);
+  checkListenOptions(listening, isAuthenticated);
   const handler = createHttpHandler(executor, handling);
   const warn = createWarn(options.onWarning);
   const listener = await listenHttp(
     {
-      onRequest(message, response) {
+      onRequest(request) {
         handler
-          .handle(new NodeRequest(message, response))
-          .then((answer) => sendAnswer(answer, message, response))
+          .handle(request)
+          .then((answer) => request.send(answer))
           .catch((thrown) => {
             warn("An answer could not be sent.", thrown);
-            response.destroy();
+            request.response.destroy();
           });
       },
       onClose: (timeoutMs) => handler.close({ timeoutMs }),
     },
-    { port, host },
+    listening,
   );
   const stopHearing = drains ? drainOnSignal(() => listener.close()) : undefined;
   return {
