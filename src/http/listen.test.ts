@@ -10,6 +10,7 @@ import {
   type ListenOptions,
   listenHttp,
 } from "./listen.ts";
+import type { NodeRequest } from "./node-exchange.ts";
 
 const open: (() => unknown)[] = [];
 afterEach(async () => {
@@ -32,6 +33,21 @@ async function connectTo(port: number): Promise<Socket> {
   open.push(() => socket.destroy());
   await new Promise((resolve) => socket.once("connect", resolve));
   return socket;
+}
+
+/** Asks for something over a connection, and gives the answer back as it came. */
+function ask(socket: Socket): Promise<string> {
+  socket.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
+  return new Promise((resolve) => {
+    let text = "";
+    const read = (chunk: Buffer): void => {
+      text += chunk.toString();
+      if (!text.endsWith("here")) return;
+      socket.off("data", read);
+      resolve(text);
+    };
+    socket.on("data", read);
+  });
 }
 
 /** Closes with time for all that goes on; both sides give a connection up that is idle for some seconds. */
@@ -82,6 +98,54 @@ describe("listenHttp", () => {
     expect(await answered).toBe("late");
   });
 
+  it("Http: keeps a connection for longer than load balancers do, and says so", async () => {
+    const { listener } = await start();
+    const socket = await connectTo(listener.port);
+    expect(await ask(socket)).toMatch(/connection: keep-alive\r\nkeep-alive: timeout=75\r\n/i);
+    expect(await ask(socket)).toMatch(/connection: keep-alive/i);
+  });
+
+  it("Http: says that a connection ends with every answer that is sent while it closes", async () => {
+    const asked: NodeRequest[] = [];
+    const onClose = () => new Promise<void>((resolve) => setTimeout(resolve, 100));
+    const { listener } = await start({ onRequest: (request) => void asked.push(request), onClose });
+    const sockets = [await connectTo(listener.port), await connectTo(listener.port)];
+    const answers = sockets.map((socket) => ask(socket));
+    while (asked.length < 2) await sleep(5);
+    const answer = { status: 200, headers: {}, body: "here" };
+    asked[0]?.send(answer);
+    expect(await answers[0]).toMatch(/connection: keep-alive/i);
+    const closed = listener.close();
+    asked[1]?.send({ ...answer, headers: {} });
+    expect(await answers[1]).toMatch(/connection: close/i);
+    await closed;
+  });
+
+  it("Http: keeps so many connections, and closes the oldest that is idle for one more", async () => {
+    let held = 0;
+    const onRequest: Listened["onRequest"] = ({ path, response }) => {
+      if (path === "/hold") held += 1;
+      else response.end("here");
+    };
+    const { listener } = await start({ onRequest }, { connections: 3 });
+    const closed: string[] = [];
+    const connected = async (name: string): Promise<Socket> => {
+      const socket = await connectTo(listener.port);
+      socket.resume().once("close", () => closed.push(name));
+      return socket;
+    };
+    const busy = await connected("busy");
+    busy.write("GET /hold HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    while (held < 1) await sleep(5);
+    for (const name of ["first", "second"]) await ask(await connected(name));
+    expect(closed).toEqual([]);
+    await ask(await connected("third"));
+    while (closed.length < 1) await sleep(5);
+    await ask(await connected("fourth"));
+    while (closed.length < 2) await sleep(5);
+    expect(closed).toEqual(["first", "second"]);
+  });
+
   it("Http: ends in time what goes on for ever, be it an answer, a request or headers", async () => {
     let requests = 0;
     const onRequest: Listened["onRequest"] = ({ response }) => {
@@ -113,6 +177,9 @@ describe("checkListenOptions", () => {
     [{ port: 65_536 }, "port must be a whole number from 0 to 65535; it is 65536."],
     [{ port: "80" }, "port must be a whole number from 0 to 65535; it is of type string."],
     [{ host: 1 }, "host must be a string; it is 1."],
+    [{ unsentBytes: 0 }, "unsentBytes must be a whole number, 1 or more; it is 0."],
+    [{ connections: 1.5 }, "connections must be a whole number, 1 or more; it is 1.5."],
+    [{ stalledMs: 0 }, "stalledMs must be a whole number from 1 to 2147483647; it is 0."],
     [{ unsafeOpen: "no" }, "unsafeOpen must be true or false; it is of type string."],
   ])("Http: refuses %j", (options, message) => {
     expect(() => checkListenOptions(options as ListenOptions, true)).toThrow(new TypeError(message));

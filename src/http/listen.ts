@@ -27,6 +27,8 @@ export interface ListenOptions {
   readonly unsentBytes?: number | undefined;
   /** How long a client may take nothing of what it was answered, in milliseconds; then its connection is closed. @default 30_000 */
   readonly stalledMs?: number | undefined;
+  /** Connections that are kept: beyond them, a new one closes the oldest on which no request is being answered. @default 10_000 */
+  readonly connections?: number | undefined;
 }
 
 /** How a listening server ends. */
@@ -58,12 +60,21 @@ export const LISTEN_OPTIONS = Object.keys({
   unsafeOpen: true,
   unsentBytes: true,
   stalledMs: true,
+  connections: true,
 } satisfies Record<keyof ListenOptions, true>);
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
-/** Times in which a client must have sent its headers, and all of its request, in milliseconds. */
-const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 5_000 };
+/**
+ * Times in milliseconds: in which a client must have sent its headers, and all of its request; and for which a connection is kept for another
+ * request, which is longer than load balancers keep theirs, so that none is closed just when it is used again.
+ */
+const TIMEOUTS = {
+  headersTimeout: 10_000,
+  requestTimeout: 60_000,
+  connectionsCheckingInterval: 5_000,
+  keepAliveTimeout: 75_000,
+};
 
 /** The longest time a timer takes. */
 const LONGEST_MS = 2_147_483_647;
@@ -75,13 +86,15 @@ const LAST_MS = 200;
 
 /** Throws a `TypeError` for options that cannot work, or that let everybody in without saying so. */
 export function checkListenOptions(options: ListenOptions, isAuthenticated: boolean): void {
-  const { port = 0, host = "127.0.0.1", unsafeOpen = false, unsentBytes = 1, stalledMs = 1 } = options;
+  const { port = 0, host = "127.0.0.1", unsafeOpen = false, stalledMs = 1 } = options;
   const isPort = Number.isInteger(port) && port >= 0 && port <= 65_535;
   checkOption("port", port, "a whole number from 0 to 65535", isPort);
   checkOption("host", host, "a string", typeof host === "string");
   checkOption("unsafeOpen", unsafeOpen, "true or false", typeof unsafeOpen === "boolean");
-  const isBytes = Number.isSafeInteger(unsentBytes) && unsentBytes >= 1;
-  checkOption("unsentBytes", unsentBytes, "a whole number, 1 or more", isBytes);
+  for (const name of ["unsentBytes", "connections"] as const) {
+    const { [name]: value = 1 } = options;
+    checkOption(name, value, "a whole number, 1 or more", Number.isSafeInteger(value) && value >= 1);
+  }
   const isTime = Number.isSafeInteger(stalledMs) && stalledMs >= 1 && stalledMs <= LONGEST_MS;
   checkOption("stalledMs", stalledMs, `a whole number from 1 to ${LONGEST_MS}`, isTime);
   if (LOOPBACK.test(host) || isAuthenticated || unsafeOpen) return;
@@ -92,13 +105,16 @@ export function checkListenOptions(options: ListenOptions, isAuthenticated: bool
 
 /** Listens for HTTP requests; the options must have been checked. */
 export async function listenHttp(listened: Listened, options: ListenOptions = {}): Promise<HttpListener> {
-  const { port = 0, host = "127.0.0.1", unsentBytes = 268_435_456, stalledMs = 30_000 } = options;
+  const { port = 0, host = "127.0.0.1", stalledMs = 30_000 } = options;
+  const { unsentBytes = 268_435_456, connections = 10_000 } = options;
   const unsent = new UnsentBytes(unsentBytes);
+  let closing: Promise<void> | undefined;
   const http = createPlainServer((message, response) => {
-    listened.onRequest(new NodeRequest(message, response, unsent));
+    const isClosing = (): boolean => closing !== undefined;
+    listened.onRequest(new NodeRequest(message, response, { unsent, isClosing }));
   }, TIMEOUTS);
   http.setTimeout(stalledMs, closeUnlessBusy);
-  const sockets = trackSockets(http);
+  const sockets = trackSockets(http, connections);
   try {
     await listen(http, port, host);
   } catch (thrown) {
@@ -107,7 +123,6 @@ export async function listenHttp(listened: Listened, options: ListenOptions = {}
   }
   const address = http.address() as AddressInfo;
   const name = host.includes(":") ? `[${host}]` : host;
-  let closing: Promise<void> | undefined;
   return {
     origin: `http://${name}:${address.port}`,
     port: address.port,
@@ -148,8 +163,11 @@ type AnsweringSocket = Socket & { _httpMessage?: ServerResponse | null };
 
 /** Closes a connection on which nothing has moved for a while, unless a request on it is being answered and nothing waits to be sent. */
 function closeUnlessBusy(socket: AnsweringSocket): void {
-  const isAnswering = socket._httpMessage !== undefined && socket._httpMessage !== null;
-  if (!isAnswering || socket.writableLength > 0) socket.destroy();
+  if (!isAnswering(socket) || socket.writableLength > 0) socket.destroy();
+}
+
+function isAnswering({ _httpMessage }: AnsweringSocket): boolean {
+  return _httpMessage !== undefined && _httpMessage !== null;
 }
 
 /** Creates a server on which every answer says that its type is not to be guessed. */
@@ -166,13 +184,24 @@ export function createPlainServer(onRequest: RequestListener, options: ServerOpt
   return http;
 }
 
-function trackSockets(http: Server): ReadonlySet<Socket> {
+function trackSockets(http: Server, most: number): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();
   http.on("connection", (socket: Socket) => {
+    if (sockets.size >= most) closeOldest(sockets);
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
   return sockets;
+}
+
+/** Closes the oldest connection on which no request is being answered; those on which one is are bounded by what answers them. */
+function closeOldest(sockets: Set<Socket>): void {
+  for (const socket of sockets) {
+    if (isAnswering(socket)) continue;
+    sockets.delete(socket);
+    socket.destroy();
+    return;
+  }
 }
 
 function listen(http: Server, port: number, host: string): Promise<void> {

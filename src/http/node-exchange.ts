@@ -28,6 +28,13 @@ const NOTHING = Promise.resolve(new Uint8Array());
 /** How long a client may go on sending what nobody reads, in milliseconds. */
 const LINGER_MS = 500;
 
+/** What the requests of one listener share. */
+export interface SharedByRequests {
+  readonly unsent: UnsentBytes;
+  /** Tells whether the listener closes: then connections are not kept for another request. */
+  readonly isClosing: () => boolean;
+}
+
 /** Sees a message of `node:http` as every server of ours does, and sends the answer to it. */
 export class NodeRequest implements HttpRequest {
   readonly method: string;
@@ -36,16 +43,16 @@ export class NodeRequest implements HttpRequest {
   readonly message: IncomingMessage;
   readonly response: ServerResponse;
   owner: string | undefined;
-  readonly #unsent: UnsentBytes;
+  readonly #shared: SharedByRequests;
   #signal: LightSignal | undefined;
   #onSent: (() => void)[] | undefined;
 
-  constructor(message: IncomingMessage, response: ServerResponse, unsent: UnsentBytes) {
+  constructor(message: IncomingMessage, response: ServerResponse, shared: SharedByRequests) {
     const { url = "", method = "" } = message;
     const mark = url.indexOf("?");
     this.message = message;
     this.response = response;
-    this.#unsent = unsent;
+    this.#shared = shared;
     this.method = method;
     this.path = mark === -1 ? url : url.slice(0, mark);
     this.query = mark === -1 ? "" : url.slice(mark + 1);
@@ -112,6 +119,7 @@ export class NodeRequest implements HttpRequest {
   send(answer: HttpAnswer): Promise<void> | undefined {
     const { message, response } = this;
     const { status, body } = answer;
+    if (this.#shared.isClosing()) response.shouldKeepAlive = false;
     // A body that nobody has read to its end is not waited for: the client may never end it.
     const isUnread = !message.complete && hasBody(message);
     const headers = isUnread ? { ...answer.headers, connection: "close" } : answer.headers;
@@ -125,7 +133,7 @@ export class NodeRequest implements HttpRequest {
     if (body instanceof EventStream) {
       body.onGiveUp = () => response.destroy();
       body.countBy({
-        fits: (bytes) => this.#unsent.fits(this.owner, bytes),
+        fits: (bytes) => this.#shared.unsent.fits(this.owner, bytes),
         add: (bytes) => this.#count(bytes),
       });
     }
@@ -143,7 +151,7 @@ export class NodeRequest implements HttpRequest {
       return;
     }
     const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.byteLength;
-    if (!isHead && bytes > SMALL_BYTES && !this.#unsent.fits(this.owner, bytes)) {
+    if (!isHead && bytes > SMALL_BYTES && !this.#shared.unsent.fits(this.owner, bytes)) {
       this.#sendWhole(503, { ...TOO_MUCH_HEADERS }, TOO_MUCH);
       return;
     }
@@ -160,8 +168,8 @@ export class NodeRequest implements HttpRequest {
   }
 
   #count(bytes: number): void {
-    if (bytes > 0) this.#unsent.take(this.owner, bytes);
-    else this.#unsent.giveBack(this.owner, -bytes);
+    if (bytes > 0) this.#shared.unsent.take(this.owner, bytes);
+    else this.#shared.unsent.giveBack(this.owner, -bytes);
   }
 
   /** Takes the next event only when the last one is on its way. */
@@ -179,7 +187,7 @@ export class NodeRequest implements HttpRequest {
         if (step.done === true) break;
         if (response.write(step.value) || response.destroyed) continue;
         const bytes = Buffer.byteLength(step.value);
-        if (!this.#unsent.fits(this.owner, bytes)) {
+        if (!this.#shared.unsent.fits(this.owner, bytes)) {
           response.destroy();
           break;
         }

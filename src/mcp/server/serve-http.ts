@@ -31,9 +31,9 @@ export async function serveMcpHttp(
 ): Promise<McpHttpServer> {
   checkServer(server, "serveMcpHttp");
   checkHandlerOptions(options, [...LISTEN_OPTIONS, "path"]);
-  const { port, host, unsafeOpen, unsentBytes, stalledMs, ...rest } = options;
+  const { port, host, unsafeOpen, unsentBytes, stalledMs, connections, ...rest } = options;
   const { path = "/mcp", ...handling } = rest;
-  const listening = { port, host, unsafeOpen, unsentBytes, stalledMs };
+  const listening = { port, host, unsafeOpen, unsentBytes, stalledMs, connections };
   checkOption("path", path, "a string", typeof path === "string");
   if (!path.startsWith("/")) throw new TypeError('path must begin with "/".');
   const isAuthenticated = options.auth !== undefined || options.authenticate !== undefined;

@@ -30,9 +30,9 @@ export interface HttpServer {
 export async function serveHttp(executor: Executor, options: ServeHttpOptions = {}): Promise<HttpServer> {
   checkExecutor(executor, "serveHttp");
   checkHandlerOptions(options, [...LISTEN_OPTIONS, "drainOnSignal"]);
-  const { port, host, unsafeOpen, unsentBytes, stalledMs, ...rest } = options;
+  const { port, host, unsafeOpen, unsentBytes, stalledMs, connections, ...rest } = options;
   const { drainOnSignal: drains = false, ...handling } = rest;
-  const listening = { port, host, unsafeOpen, unsentBytes, stalledMs };
+  const listening = { port, host, unsafeOpen, unsentBytes, stalledMs, connections };
   checkOption("drainOnSignal", drains, "true or false", typeof drains === "boolean");
   const isAuthenticated = options.auth !== undefined || options.authenticate !== undefined;
   checkListenOptions(listening, isAuthenticated);
