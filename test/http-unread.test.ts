@@ -6,7 +6,7 @@ import { type AnyOperation, OperationRegistry, Type } from "../src/index.ts";
 import { serveMcpHttp, toMcpServer } from "../src/mcp/index.ts";
 import { serveHttp } from "../src/openapi/server/serve-http.ts";
 import { as, inspectGateway, TOKENS } from "./inspected-gateway.ts";
-import { query, stream, until } from "./make-operation.ts";
+import { query, until } from "./make-operation.ts";
 
 const open: (() => unknown)[] = [];
 afterEach(async () => {
@@ -19,14 +19,7 @@ const BIG = "x".repeat(BIG_BYTES);
 
 function operations(): AnyOperation[] {
   const inputSchema = Type.Object({});
-  return [
-    query("big.read", () => BIG, { inputSchema }),
-    query("small.read", () => "small", { inputSchema }),
-    stream("quiet.watch", async function* (_input, { signal }) {
-      yield 1;
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
-    }),
-  ];
+  return [query("big.read", () => BIG, { inputSchema }), query("small.read", () => "small", { inputSchema })];
 }
 
 /** Sends a request over a connection of its own, waits for the first bytes of the answer, and reads no more of it. */

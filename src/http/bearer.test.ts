@@ -51,6 +51,16 @@ describe("createBearerCheck", () => {
     expect(JSON.stringify(identity)).not.toContain(token);
   });
 
+  it("Http: knows a caller until the token expires, with the tolerance, or until `toIdentity` says", async () => {
+    const exp = inSeconds(60);
+    const token = await sign({ ...GOOD, exp });
+    expect((await check(token)).identity?.expiresAt).toBe(exp * 1_000 + 5_000);
+    expect((await check(token, { clockToleranceMs: 0 })).identity?.expiresAt).toBe(exp * 1_000);
+    const until = (expiresAt: number) => check(token, { toIdentity: () => ({ subject: "ann", expiresAt }) });
+    expect((await until(5)).identity?.expiresAt).toBe(5);
+    expect((await until(exp * 2_000)).identity?.expiresAt).toBe(exp * 1_000 + 5_000);
+  });
+
   it("Http: takes scopes as a list too, and whatever `toIdentity` makes of a token", async () => {
     const token = await sign({ ...GOOD, scope: undefined, scp: ["a", 1, "b"] });
     expect((await check(token)).identity?.scopes).toEqual(["a", "b"]);

@@ -57,7 +57,7 @@ const KEYS_TRIED = 16;
 export function createBearerCheck(auth: BearerAuth, option = "auth"): BearerCheck {
   const verify = named(option, () => createVerification(auth));
   const toIdentity = auth.toIdentity ?? readIdentity;
-  const required = auth.requiredScopes ?? [];
+  const { requiredScopes: required = [], clockToleranceMs = 5_000 } = auth;
   const metadata = named(
     option,
     () => auth.resourceMetadata && readMetadata(auth.resourceMetadata, auth.audience),
@@ -78,7 +78,7 @@ export function createBearerCheck(auth: BearerAuth, option = "auth"): BearerChec
       if (payload === "invalid") {
         return challenge(401, "The bearer token is not valid.", { error: "invalid_token" });
       }
-      const identity = HeldIdentity.of(toIdentity(payload));
+      const identity = HeldIdentity.of(withExpiry(toIdentity(payload), payload, clockToleranceMs));
       if (required.every((scope) => identity.scopes.includes(scope))) return { identity };
       const scope = required.join(" ");
       return challenge(403, `The token lacks a scope of: ${scope}.`, { error: "insufficient_scope", scope });
@@ -94,6 +94,12 @@ export function createBearerCheck(auth: BearerAuth, option = "auth"): BearerChec
       return { refusal: { status: 405, message, headers: { allow: "GET" } } };
     },
   };
+}
+
+/** Nobody is known for longer than their token says. */
+function withExpiry(identity: Identity, { exp = 0 }: JWTPayload, toleranceMs: number): Identity {
+  const { expiresAt = Number.POSITIVE_INFINITY } = identity;
+  return { ...identity, expiresAt: Math.min(expiresAt, exp * 1_000 + toleranceMs) };
 }
 
 /** What is wrong with an option is said of it by its whole name. */

@@ -7,10 +7,12 @@ export interface Identity {
   readonly tier?: string;
   /** Anything else the transport knows, copied as structured data; access rules never read it. */
   readonly claims?: Readonly<Record<string, unknown>>;
+  /** Unix epoch milliseconds until which this is known: streams that it opened end then. Left out where it does not expire. */
+  readonly expiresAt?: number;
 }
 
 /** An identity an operation brings along for the calls its handler makes. */
-export type Authority = Omit<Identity, "subject"> & {
+export type Authority = Omit<Identity, "subject" | "expiresAt"> & {
   /** @default the id of the operation */
   readonly subject?: string;
 };
@@ -48,21 +50,26 @@ export class HeldIdentity implements Identity {
   readonly resources: Readonly<Record<string, readonly string[] | "*">>;
   declare readonly tier?: string;
   declare readonly claims?: Readonly<Record<string, unknown>>;
+  declare readonly expiresAt?: number;
   readonly #held = true;
 
   private constructor(identity: Identity) {
-    const { subject, scopes, resources, tier, claims } = identity;
+    const { subject, scopes, resources, tier, claims, expiresAt } = identity;
     if (typeof subject !== "string" || subject === "") {
       throw new TypeError("An identity needs a subject: a string that is not empty.");
     }
     if (tier !== undefined && typeof tier !== "string") {
       throw new TypeError("The tier of an identity must be a string.");
     }
+    if (expiresAt !== undefined && !Number.isFinite(expiresAt)) {
+      throw new TypeError("The expiresAt of an identity must be a number of milliseconds.");
+    }
     this.subject = subject;
     this.scopes = scopes === undefined ? NOTHING : copyStrings(scopes, "scopes");
     this.resources = resources === undefined ? NO_RESOURCES : copyResources(resources);
     if (tier !== undefined) this.tier = tier;
     if (claims !== undefined) this.claims = freezeDeep(structuredClone(claims));
+    if (expiresAt !== undefined) this.expiresAt = expiresAt;
     Object.freeze(this);
   }
 

@@ -3,6 +3,7 @@ import { type Identity, ownerOf } from "../../core/access/identity.ts";
 import { isCallError } from "../../core/errors/errors.ts";
 import type { Described } from "../../http/bearer.ts";
 import type { HttpAnswer, HttpRequest } from "../../http/exchange.ts";
+import { isExpired } from "../../http/expiry.ts";
 import { createHostGuard, type HostGuard } from "../../http/host-guard.ts";
 import type { NodeRequest } from "../../http/node-exchange.ts";
 import { MCP_CORS } from "../../mcp/server/http-cors.ts";
@@ -44,7 +45,7 @@ export interface RouteCaller {
   readonly identity: Identity | undefined;
   /** Whether callers were asked who they are. */
   readonly isAuthOn: boolean;
-  /** Whether the same callers are still let in as then. */
+  /** Whether the same callers are still let in as then, and what they showed has not expired. */
   readonly isCurrent: () => boolean;
 }
 
@@ -165,12 +166,15 @@ export class GatewayFront {
   async #answerRoute(route: GatewayRoute, request: NodeRequest): Promise<void> {
     const isOpen = route.isOpen?.(request.path) === true;
     const { auth } = this.#options;
-    const asked = { isAuthOn: auth.isOn, isCurrent: auth.isUnchanged() };
+    const isUnchanged = auth.isUnchanged();
+    const isAuthOn = auth.isOn;
     const admitted = isOpen ? this.#guardOpen(request, true) : await this.#admit(request);
     if ("refusal" in admitted) await request.send(admitted.refusal);
     else {
-      if (auth.isOn && !isOpen) request.owner = ownerOf(admitted.identity);
-      await route.handle(request, { ...asked, identity: admitted.identity });
+      const { identity } = admitted;
+      if (isAuthOn && !isOpen) request.owner = ownerOf(identity);
+      const isCurrent = (): boolean => isUnchanged() && !isExpired(identity);
+      await route.handle(request, { identity, isAuthOn, isCurrent });
     }
   }
 

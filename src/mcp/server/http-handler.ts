@@ -8,6 +8,7 @@ import { CallSlots } from "../../core/limits/call-slots.ts";
 import { createAuthentication } from "../../http/authentication.ts";
 import { EVENT_STREAM_HEADERS, EventStream } from "../../http/event-stream.ts";
 import type { HttpAnswer, HttpRequest } from "../../http/exchange.ts";
+import { whenExpired } from "../../http/expiry.ts";
 import { FetchRequest, toResponse } from "../../http/fetch-exchange.ts";
 import { createHostGuard } from "../../http/host-guard.ts";
 import { NO_SNIFFING } from "../../http/listen.ts";
@@ -326,6 +327,7 @@ class HttpHandler implements McpEndpoint {
     }
     const leave = { onAbort: () => changes.drop() };
     const gone = (): void => {
+      cancelExpiry();
       removeAbortListener(request.signal, leave);
       this.#streams.delete(changes);
       changes.drop();
@@ -341,6 +343,7 @@ class HttpHandler implements McpEndpoint {
     } catch (thrown) {
       return refuse(400, toRpcError(thrown).message, { code: toRpcError(thrown).code, id: message.id });
     }
+    const cancelExpiry = whenExpired(identity, () => changes.end());
     this.#streams.add(changes);
     if (request.signal.aborted) gone();
     else addAbortListener(request.signal, leave);

@@ -7,6 +7,7 @@ import {
 } from "../../core/execution/abort-listeners.ts";
 import { EVENT_STREAM_HEADERS, EventStream } from "../../http/event-stream.ts";
 import type { HttpAnswer, HttpRequest } from "../../http/exchange.ts";
+import { whenExpired } from "../../http/expiry.ts";
 import {
   isRequest,
   type RequestId,
@@ -150,7 +151,7 @@ export class HttpSession {
     const refusal = this.#admit(request);
     if (refusal !== undefined) return refusal;
     if (request.method === "POST") return this.#post(request, body, identity);
-    if (request.method === "GET") return this.#read(request);
+    if (request.method === "GET") return this.#read(request, identity);
     this.end();
     return { status: 200, headers: {}, body: undefined };
   }
@@ -374,7 +375,7 @@ export class HttpSession {
   }
 
   /** Opens the stream for what belongs to no request, or gives the rest of one that broke. */
-  #read(request: HttpRequest): HttpAnswer {
+  #read(request: HttpRequest, identity: Identity | undefined): HttpAnswer {
     const last = request.header("last-event-id") ?? "";
     const event = readEventId(last);
     if (last !== "" && (event === undefined || !this.#events.knows(event))) {
@@ -391,10 +392,13 @@ export class HttpSession {
       return refuse(429, message, { headers: { "retry-after": "1" } });
     }
     const reader = this.#openReader(() => {
+      cancelExpiry();
       this.#readers.delete(reader);
       if (this.#standing === reader) this.#standing = undefined;
       for (const post of this.#posts.values()) if (post.reader === reader) post.reader = undefined;
     });
+    // What comes later is kept for a client that comes back with a new token.
+    const cancelExpiry = whenExpired(identity, () => reader.end());
     this.#exchanges += 1;
     this.#readers.set(reader, stream);
     // In one piece, however much it is: a reader that has just come is not behind.

@@ -3,6 +3,7 @@ import { CallError } from "../../core/errors/errors.ts";
 import type { Executor, SubscribeOptions } from "../../core/registry/executor.ts";
 import { digestOf } from "../../http/caller-digest.ts";
 import type { AuthenticatedRequest, HttpAnswer } from "../../http/exchange.ts";
+import { expired, whenExpired } from "../../http/expiry.ts";
 import { EVENTS_TYPE } from "./accept.ts";
 import type { GenericCall } from "./batch.ts";
 import { LiveStream, type StreamLimits } from "./live-stream.ts";
@@ -40,6 +41,8 @@ export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #streams = new Map<string, LiveStream>();
   readonly #readers = new WeakMap<LiveStream, Identity>();
+  /** What calls off that a stream ends when its reader's token has expired. */
+  readonly #expiries = new WeakMap<LiveStream, () => void>();
 
   constructor(options: EventStreamsOptions) {
     this.#options = options;
@@ -64,12 +67,15 @@ export class EventStreams {
         values: executor.subscribe(operationId, input, settings),
         onError: (error) => warnOfUnexpected(warn, error, { operationId, requestId }),
         abort: (reason) => controller.abort(reason),
-        onGone: () => this.#streams.delete(stream.id),
+        onGone: () => {
+          this.#expiries.get(stream)?.();
+          this.#streams.delete(stream.id);
+        },
       },
       limits,
     );
     this.#streams.set(stream.id, stream);
-    if (identity !== undefined) this.#readers.set(stream, identity);
+    this.#readBy(stream, identity);
     const error = await stream.begin(FIRST_EVENT_MS);
     if (error === undefined) return toAnswer(operationId, stream, 0);
     stream.drop();
@@ -85,6 +91,7 @@ export class EventStreams {
         "This subscription is not known, or no longer; start it again without the last event id.";
       throw requestError("NOT_FOUND", message, { httpStatus: 410 });
     }
+    this.#readBy(stream, identity);
     const from = Number(sequence) + 1;
     // What tells clients that reconnect by themselves to stop doing so.
     if (stream.isEndedBefore(from)) return { status: 204, headers: {}, body: undefined };
@@ -96,6 +103,16 @@ export class EventStreams {
   /** Ends all of them; whoever reads is told why. */
   end(error: CallError): void {
     for (const stream of this.#streams.values()) stream.end(error);
+  }
+
+  #readBy(stream: LiveStream, identity: Identity | undefined): void {
+    if (identity === undefined) return;
+    this.#expiries.get(stream)?.();
+    this.#readers.set(stream, identity);
+    this.#expiries.set(
+      stream,
+      whenExpired(identity, () => stream.end(expired())),
+    );
   }
 
   /** Ends those of callers who are not let in any more. */
