@@ -52,6 +52,13 @@ describe("Mcp: a hostile server", () => {
     expect(JSON.stringify(hidden?._meta)).toContain("findings");
   });
 
+  it("RE-22 hides no tool behind one that is nested 300 deep, and says what is wrong with it", async () => {
+    const { source, call } = await hostile({}, "deep-tool");
+    expect((await call("ok")).meta.isError).toBe(false);
+    const reason = "Its definition is nested more than 256 levels deep.";
+    expect(source.unusable).toContainEqual({ tool: "deep", reason });
+  });
+
   it.each(["endless-pages", "same-page"])("RE-22 ends a list that never ends: %s", async (mode) => {
     const { registry } = await hostile({}, mode);
     expect(registry.has("evil.ok")).toBe(true);

@@ -14,6 +14,14 @@ let lists = 0;
 const deep = (/** @type {number} */ levels) => `${"[".repeat(levels)}1${"]".repeat(levels)}`;
 const proto = '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"toString":1}';
 
+/** A schema whose objects are nested that deep, each in a property of the other. */
+function deepSchema(/** @type {number} */ levels) {
+  /** @type {Record<string, unknown>} */
+  let schema = { type: "object" };
+  for (let level = 1; level < levels; level += 1) schema = { type: "object", properties: { a: schema } };
+  return schema;
+}
+
 /** @type {Record<string, (id: unknown, params: any) => void>} */
 const TOOLS = {
   ok: (id) => answer(id, { content: [{ type: "text", text: "fine" }] }),
@@ -193,8 +201,9 @@ createInterface({ input: process.stdin }).on("line", (line) => {
     case "tools/list": {
       // A cursor that never ends, when asked for it.
       const nextCursor = process.argv[2] === "endless-pages" ? `page-${lists}` : undefined;
+      const deep = process.argv[2] === "deep-tool" ? [{ name: "deep", inputSchema: deepSchema(300) }] : [];
       return answer(id, {
-        tools: tools(),
+        tools: [...deep, ...tools()],
         nextCursor: process.argv[2] === "same-page" ? "again" : nextCursor,
       });
     }

@@ -36,6 +36,31 @@ describe("readRpcLine", () => {
     });
   });
 
+  it.each([0, 100_000])(
+    "RE-22 reads a list of tools although one is nested too deeply, and nothing else",
+    (pad) => {
+      const deep = (levels: number) => `${'{"a":'.repeat(levels)}"]}"${"}".repeat(levels)}`;
+      const list = (levels: number, more = "") =>
+        `{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"bad","inputSchema":${deep(levels)}},{"name":"good"}]${more}},"pad":"${"x".repeat(pad)}"}`;
+      for (const levels of [600, 50_000]) {
+        const { messages, odd } = read(list(levels));
+        expect(odd).toBeUndefined();
+        const { result } = messages[0] as unknown as {
+          result: { tools: { name: string; inputSchema: object }[] };
+        };
+        expect(result.tools.map(({ name }) => name)).toEqual(["bad", "good"]);
+        // It is still deeper than what is read: the object, the result, the list and the tool are above it.
+        expect(JSON.stringify(result.tools[0]?.inputSchema)).toBe(
+          `${'{"a":'.repeat(508)}{}${"}".repeat(508)}`,
+        );
+      }
+      for (const more of [',"content":[]', ',"contents":[]', ',"messages":[]', ',"structuredContent":{}']) {
+        expect(read(list(600, more))).toEqual({ messages: [], odd: "is nested too deeply" });
+      }
+      expect(read(list(600).slice(0, -1))).toEqual({ messages: [], odd: "is nested too deeply" });
+    },
+  );
+
   it.each(["{}", "[]", "7", "null", '"text"', '{"jsonrpc":"1.0"}', '{"jsonrpc":2}', '[[{"jsonrpc":"2.0"}]]'])(
     "Mcp: %s is no message",
     (text) => {

@@ -23,7 +23,7 @@ const NOTHING: RpcLine = { messages: [] };
 /** Reads one line of standard output; never throws. */
 export function readRpcLine(line: Buffer): RpcLine {
   const isLarge = line.length >= LARGE_BYTES;
-  if (isLarge && isDeeper(line, MAX_JSON_DEPTH)) return { messages: [], odd: "is nested too deeply" };
+  if (isLarge && isDeeper(line, MAX_JSON_DEPTH)) return readDeepLine(line);
   let text = "";
   let value: unknown;
   try {
@@ -32,9 +32,30 @@ export function readRpcLine(line: Buffer): RpcLine {
     value = isLarge ? JSON.parse(bare) : parseJsonText(bare, countOpenings(line));
   } catch {
     if (text !== "" && text.trim() === "") return NOTHING;
-    return { messages: [], odd: isDeeper(line, MAX_JSON_DEPTH) ? "is nested too deeply" : "is not JSON" };
+    return isDeeper(line, MAX_JSON_DEPTH) ? readDeepLine(line) : { messages: [], odd: "is not JSON" };
   }
   return toMessages(value);
+}
+
+/**
+ * Reads a list of tools although it is nested too deeply: one bad definition must not hide the others. Whatever lies deeper is left out, one
+ * level past what is read, so that whoever reads a definition finds it too deep. Nothing else is passed on with a part of it missing.
+ */
+function readDeepLine(line: Buffer): RpcLine {
+  try {
+    const value: unknown = JSON.parse(cutDeep(line, MAX_JSON_DEPTH + 1).toString("utf8"));
+    if (isMessage(value) && isToolList((value as { readonly result?: unknown }).result)) {
+      return { messages: [value] };
+    }
+  } catch {
+    // It is no JSON either.
+  }
+  return { messages: [], odd: "is nested too deeply" };
+}
+
+function isToolList(result: unknown): boolean {
+  if (!isPlainObject(result) || !Array.isArray(result["tools"])) return false;
+  return !["content", "contents", "messages", "structuredContent"].some((name) => name in result);
 }
 
 function toMessages(value: unknown): RpcLine {
@@ -88,6 +109,27 @@ const BACKSLASH = 92;
 const CURLY = 32;
 const OPENING = 123;
 const CLOSING = 125;
+
+/** Empties the objects and arrays that are nested so many levels deep; the bytes need not be JSON. */
+function cutDeep(bytes: Buffer, levels: number): Buffer {
+  const kept: Buffer[] = [];
+  let depth = 0;
+  let from = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const code = bytes[i] as number;
+    if (code === QUOTE) {
+      for (i++; i < bytes.length && bytes[i] !== QUOTE; i++) if (bytes[i] === BACKSLASH) i++;
+    } else if ((code | CURLY) === OPENING) {
+      depth += 1;
+      if (depth === levels) kept.push(bytes.subarray(from, i + 1));
+    } else if ((code | CURLY) === CLOSING) {
+      if (depth === levels) from = i;
+      depth -= 1;
+    }
+  }
+  kept.push(bytes.subarray(from));
+  return Buffer.concat(kept);
+}
 
 /** Tells whether bytes open more objects and arrays than that, one in another; they need not be JSON. */
 function isDeeper(bytes: Buffer, levels: number): boolean {
