@@ -88,6 +88,8 @@ const STATED: Readonly<Record<string, Limits>> = {
     "operations found": constantOf("src/mcp/server/catalogue.ts", "MAX_FOUND"),
     ...within("given", constantsOf("src/mcp/server/stored-results.ts", "GIVEN_RESULTS")),
     "subscribed resources": constantOf("src/mcp/server/resource-subscriptions.ts", "MAX_SUBSCRIPTIONS"),
+    "addresses of one client": constantOf("src/mcp/server/resource-subscriptions.ts", "MAX_PEER_CHARACTERS"),
+    "addresses of all clients": constantOf("src/mcp/server/resource-subscriptions.ts", "MAX_ALL_CHARACTERS"),
     "a name of a tool": constantOf("src/mcp/server/tool-name.ts", "MAX_TOOL_NAME"),
     ...within("instructions", INSTRUCTION_LIMITS),
     "settings of an extension": constantOf("src/mcp/extensions.ts", "MAX_SETTINGS"),

@@ -12,7 +12,7 @@ import { META_KEYS } from "../protocol/revisions.ts";
 import type { ListKind, ServedMcp, ServerCapabilities } from "./mcp-server.ts";
 import { Peer } from "./peer.ts";
 import { invalidParams } from "./protocol-errors.ts";
-import { MAX_SUBSCRIPTIONS } from "./resource-subscriptions.ts";
+import { MAX_PEER_CHARACTERS, MAX_SUBSCRIPTIONS } from "./resource-subscriptions.ts";
 
 /** How long a client waits for those who have the resources; they are still asked afterwards. */
 const HOLD_MS = 5_000;
@@ -30,8 +30,8 @@ const LISTS = {
 interface SubscriptionFilter {
   readonly lists: readonly ListKind[];
   readonly uris: readonly string[];
-  /** The same in the words of the protocol. */
-  readonly honored: object;
+  /** The lists in the words of the protocol. */
+  readonly switches: object;
 }
 
 /** For whom changes are told, and how. */
@@ -48,7 +48,8 @@ export class ChangeStream {
   readonly id: RequestId;
   readonly #server: ServedMcp;
   readonly #options: ChangeStreamOptions;
-  readonly #filter: SubscriptionFilter;
+  /** What was asked for, until it is known what of it there is. */
+  #filter: SubscriptionFilter | undefined;
   readonly #peer: Peer;
   /** What happened before the client knows that it is heard. */
   #early: string[] | undefined = [];
@@ -60,11 +61,12 @@ export class ChangeStream {
     this.id = id;
     this.#server = server;
     this.#options = options;
-    this.#filter = readFilter(params?.["notifications"], server.capabilities);
+    const filter = readFilter(params?.["notifications"], server.capabilities);
+    this.#filter = filter;
     this.#peer = new Peer({
       era: "modern",
       identity: options.identity,
-      lists: this.#filter.lists,
+      lists: filter.lists,
       notify: (method, given) => this.#tell(writeCall(method, this.#stamped(given))),
       end: () => this.end(),
     });
@@ -72,8 +74,10 @@ export class ChangeStream {
 
   /** Begins to tell; the client hears of it when those who have the resources have been asked. */
   async open(): Promise<void> {
-    if (this.#isOver) return;
-    const { lists, uris, honored } = this.#filter;
+    if (this.#isOver || this.#filter === undefined) return;
+    const { lists, uris, switches } = this.#filter;
+    // Addresses that do not exist are not kept.
+    this.#filter = undefined;
     const isIdle = lists.length === 0 && uris.length === 0;
     if (!isIdle) {
       this.#leave = this.#server.follow(this.#peer);
@@ -81,6 +85,8 @@ export class ChangeStream {
     }
     if (this.#isOver) return;
     const early = this.#early ?? [];
+    const kept = uris.filter((uri) => this.#peer.subscriptions.has(uri));
+    const honored = { ...switches, ...(kept.length > 0 && { resourceSubscriptions: kept }) };
     this.#early = undefined;
     this.#options.send(
       writeCall("notifications/subscriptions/acknowledged", this.#stamped({ notifications: honored })),
@@ -131,15 +137,16 @@ function readFilter(wanted: unknown, capabilities: ServerCapabilities): Subscrip
     const message = `At most ${MAX_SUBSCRIPTIONS} resources can be listened to in one stream.`;
     throw new ProtocolError(RPC_CODES.invalidParams, message);
   }
+  if (given.reduce((sum: number, uri: string) => sum + uri.length, 0) > MAX_PEER_CHARACTERS) {
+    const message = `The addresses of one stream can have at most ${MAX_PEER_CHARACTERS} characters.`;
+    throw new ProtocolError(RPC_CODES.invalidParams, message);
+  }
   const names = (Object.keys(LISTS) as (keyof typeof LISTS)[]).filter(
     (name) => wanted[name] === true && capabilities[LISTS[name]]?.listChanged === true,
   );
   const uris = capabilities.resources?.subscribe === true ? [...new Set(given as string[])] : [];
-  const honored = {
-    ...Object.fromEntries(names.map((name) => [name, true])),
-    ...(uris.length > 0 && { resourceSubscriptions: uris }),
-  };
-  return { lists: names.map((name) => LISTS[name]), uris, honored };
+  const switches = Object.fromEntries(names.map((name) => [name, true]));
+  return { lists: names.map((name) => LISTS[name]), uris, switches };
 }
 
 /** Waits for something, and no longer than that. */

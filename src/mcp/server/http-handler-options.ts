@@ -19,7 +19,7 @@ export interface McpHandlerLimits extends SessionEventLimits {
   readonly sessionIdleMs?: number | undefined;
   /** Requests of one session that run at a time. @default 1_000 */
   readonly sessionRequests?: number | undefined;
-  /** Streams of changes (`subscriptions/listen`) that 2026-07-28 clients hold open. @default 1_000 */
+  /** Streams of changes (`subscriptions/listen`) that 2026-07-28 clients hold open; a caller with an identity has a quarter. @default 1_000 */
   readonly subscriptions?: number | undefined;
   /** Bytes a reader of a stream may be behind when more is to be sent. @default 4_194_304 */
   readonly streamBytes?: number | undefined;

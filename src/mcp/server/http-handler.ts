@@ -75,6 +75,8 @@ const METHODS = ["GET", "POST", "DELETE"];
 const FORBIDDEN = ["TRACE", "TRACK", "CONNECT"];
 const JSON_TYPE = { "content-type": "application/json" } as const;
 const FAULT = "An MCP request over HTTP failed unexpectedly.";
+/** Of all streams of changes, one caller has the fourth part. */
+const STREAM_SHARES = 4;
 /** How long answers to calls that were given up may take to be written, in milliseconds. */
 const LAST_MS = 200;
 /** From this size on, the depth is looked at before the text is parsed: parsing deep text takes a hundred times as long. */
@@ -106,7 +108,8 @@ class HttpHandler implements McpEndpoint {
   readonly #bounds: ReturnType<typeof readHandlerBounds>;
   readonly #warn: (message: string, cause?: unknown) => void;
   readonly #sessions: HttpSessions;
-  readonly #streams = new Set<ChangeStream>();
+  /** Streams of changes, with the name of whoever reads each. */
+  readonly #streams = new Map<ChangeStream, string>();
   /** Requests that are answered, or whose answers are not sent yet. */
   readonly #calls: CallSlots;
   /** Requests whose bodies are being read: the answer to a question must get through while the call that asks holds its slot. */
@@ -321,7 +324,8 @@ class HttpHandler implements McpEndpoint {
     request: HttpRequest,
     identity: Identity | undefined,
   ): Promise<HttpAnswer> {
-    if (this.#streams.size >= this.#bounds.subscriptions) {
+    const owner = ownerOf(identity);
+    if (!this.#hasRoom(identity)) {
       const error = { code: RPC_CODES.internalError, message: "Subscription limit reached" };
       return { status: 200, headers: { ...JSON_TYPE }, body: writeFailure(message.id, error) };
     }
@@ -344,11 +348,22 @@ class HttpHandler implements McpEndpoint {
       return refuse(400, toRpcError(thrown).message, { code: toRpcError(thrown).code, id: message.id });
     }
     const cancelExpiry = whenExpired(identity, () => changes.end());
-    this.#streams.add(changes);
+    this.#streams.set(changes, owner);
     if (request.signal.aborted) gone();
     else addAbortListener(request.signal, leave);
     await changes.open();
     return { status: 200, headers: { ...EVENT_STREAM_HEADERS }, body: stream };
+  }
+
+  /** Where callers say who they are, one of them may have a quarter of all streams. */
+  #hasRoom(identity: Identity | undefined): boolean {
+    const { subscriptions } = this.#bounds;
+    if (this.#streams.size >= subscriptions) return false;
+    if (identity === undefined) return true;
+    const owner = ownerOf(identity);
+    let own = 0;
+    for (const one of this.#streams.values()) if (one === owner) own += 1;
+    return own < Math.ceil(subscriptions / STREAM_SHARES);
   }
 
   async #untilIdle(timeoutMs: number): Promise<void> {
@@ -359,7 +374,7 @@ class HttpHandler implements McpEndpoint {
   }
 
   async #close(timeoutMs: number): Promise<void> {
-    for (const stream of [...this.#streams]) stream.end();
+    for (const stream of [...this.#streams.keys()]) stream.end();
     this.#sessions.endStreams();
     await this.#untilIdle(timeoutMs);
     this.#server.giveUpCalls();

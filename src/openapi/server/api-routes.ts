@@ -64,6 +64,7 @@ export class ApiRoutes {
     this.#streams = new StreamRoutes({
       executor,
       limits: this.#bounds,
+      isShared: decides,
       negotiation: this.#negotiation,
       runner: this.#runner,
       bodies: this.#bodies,

@@ -10,6 +10,7 @@ const DEFAULTS = {
   streams: 1_000,
   streamEvents: 256,
   streamBytes: 1_048_576,
+  allStreamBytes: 67_108_864,
   resumeMs: 30_000,
   idempotencyKeys: 10_000,
   idempotencyBytes: 67_108_864,

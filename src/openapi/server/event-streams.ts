@@ -1,4 +1,4 @@
-import type { Identity } from "../../core/access/identity.ts";
+import { type Identity, ownerOf } from "../../core/access/identity.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import type { Executor, SubscribeOptions } from "../../core/registry/executor.ts";
 import { digestOf } from "../../http/caller-digest.ts";
@@ -6,7 +6,7 @@ import type { AuthenticatedRequest, HttpAnswer } from "../../http/exchange.ts";
 import { expired, whenExpired } from "../../http/expiry.ts";
 import { EVENTS_TYPE } from "./accept.ts";
 import type { GenericCall } from "./batch.ts";
-import { LiveStream, type StreamLimits } from "./live-stream.ts";
+import { type KeptBytes, LiveStream, type StreamLimits } from "./live-stream.ts";
 import { noLongerLetIn } from "./no-longer-let-in.ts";
 import { requestError } from "./problem-answer.ts";
 import { type Warn, warnOfUnexpected } from "./warnings.ts";
@@ -14,17 +14,22 @@ import { type Warn, warnOfUnexpected } from "./warnings.ts";
 /** Bounds of all subscriptions together. */
 export interface EventStreamLimits extends StreamLimits {
   readonly streams: number;
+  readonly allStreamBytes: number;
 }
 
 /** What subscriptions run on, and for whom. */
 export interface EventStreamsOptions {
   readonly executor: Executor;
   readonly limits: EventStreamLimits;
+  /** Whether callers are told apart: then one has a quarter of all streams. */
+  readonly isShared: boolean;
   /** Tells whether somebody who was let in still is. */
   readonly isCurrent: (identity: Identity | undefined) => boolean;
   readonly warn: Warn;
 }
 
+/** Of all streams, one caller among others has the fourth part. */
+const SHARES = 4;
 /** How long an error may take to still be the answer rather than an event, in milliseconds. */
 const FIRST_EVENT_MS = 1_000;
 const EVENT_ID = /^([A-Za-z0-9_-]{24}):(\d{1,15})$/;
@@ -40,12 +45,15 @@ const HEADERS = {
 export class EventStreams {
   readonly #options: EventStreamsOptions;
   readonly #streams = new Map<string, LiveStream>();
+  /** Bytes of the events of all streams that are kept. */
+  readonly #keptBytes: KeptBytes;
   readonly #readers = new WeakMap<LiveStream, Identity>();
   /** What calls off that a stream ends when its reader's token has expired. */
   readonly #expiries = new WeakMap<LiveStream, () => void>();
 
   constructor(options: EventStreamsOptions) {
     this.#options = options;
+    this.#keptBytes = { now: 0, most: options.limits.allStreamBytes };
   }
 
   /** Starts a subscription; an error that comes before any event is thrown. */
@@ -56,7 +64,8 @@ export class EventStreams {
   ): Promise<HttpAnswer> {
     const { executor, limits, isCurrent, warn } = this.#options;
     if (!isCurrent(identity)) throw noLongerLetIn();
-    this.#makeRoom();
+    const caller = ownerOf(identity);
+    this.#makeRoom(caller);
     const controller = new AbortController();
     const settings = { ...options, requestId, identity, signal: controller.signal };
     const stream: LiveStream = new LiveStream(
@@ -64,6 +73,7 @@ export class EventStreams {
         operationId,
         requestId,
         owner: digestOf(identity),
+        caller,
         values: executor.subscribe(operationId, input, settings),
         onError: (error) => warnOfUnexpected(warn, error, { operationId, requestId }),
         abort: (reason) => controller.abort(reason),
@@ -72,7 +82,7 @@ export class EventStreams {
           this.#streams.delete(stream.id);
         },
       },
-      limits,
+      { ...limits, all: this.#keptBytes },
     );
     this.#streams.set(stream.id, stream);
     this.#readBy(stream, identity);
@@ -127,10 +137,18 @@ export class EventStreams {
     for (const stream of [...this.#streams.values()]) stream.drop();
   }
 
-  /** One that is over gives way, or else the one whose reader left first. */
-  #makeRoom(): void {
-    if (this.#streams.size < this.#options.limits.streams) return;
+  /** One that is over gives way, or else the one whose reader left first: of the caller's own where those are as many as it may have. */
+  #makeRoom(caller: string): void {
+    const { limits, isShared } = this.#options;
     const all = [...this.#streams.values()];
+    const own = isShared ? all.filter((stream) => stream.caller === caller) : [];
+    const isShareTaken = own.length >= Math.ceil(limits.streams / SHARES) && isShared;
+    if (isShareTaken) this.#giveWay(own, "As many of your subscriptions are open as one caller may have.");
+    else if (all.length >= limits.streams)
+      this.#giveWay(all, "Too many subscriptions are open; try again later.");
+  }
+
+  #giveWay(all: readonly LiveStream[], message: string): void {
     const left = all.filter(({ leftAt }) => leftAt !== undefined);
     const [longest] = left.sort((a, b) => (a.leftAt ?? 0) - (b.leftAt ?? 0));
     const given = all.find((stream) => stream.isOver) ?? longest;
@@ -138,9 +156,7 @@ export class EventStreams {
       given.drop();
       return;
     }
-    throw new CallError("RESOURCE_EXHAUSTED", "Too many subscriptions are open; try again later.", {
-      stack: false,
-    });
+    throw new CallError("RESOURCE_EXHAUSTED", message, { stack: false });
   }
 }
 

@@ -25,12 +25,17 @@ export interface HttpHandlerLimits {
   readonly calls?: number | undefined;
   /** The longest time a caller may ask for, in milliseconds, and what is taken where none is asked for. @default 60_000 */
   readonly timeoutMs?: number | undefined;
-  /** Subscriptions open or waiting to be resumed; of those that wait, the longest waiting gives way to a new one. @default 1_000 */
+  /**
+   * Subscriptions open or waiting to be resumed, of which one caller has a quarter where callers are told apart; of those that wait, the
+   * longest waiting gives way to a new one. @default 1_000
+   */
   readonly streams?: number | undefined;
   /** Events of one subscription kept for a client that comes back. @default 256 */
   readonly streamEvents?: number | undefined;
   /** Bytes of those events. @default 1_048_576 */
   readonly streamBytes?: number | undefined;
+  /** The same of all subscriptions together; where it is reached, each keeps the last event alone. @default 67_108_864 */
+  readonly allStreamBytes?: number | undefined;
   /** How long a subscription waits for its client to come back, in milliseconds. @default 30_000 */
   readonly resumeMs?: number | undefined;
   /**

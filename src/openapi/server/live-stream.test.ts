@@ -16,12 +16,14 @@ function create(values: AsyncIterable<ResponseEnvelope>, limits = {}) {
     operationId: "a.b",
     requestId: "r",
     owner: "",
+    caller: "",
     values,
     onError: () => {},
     abort: () => heard.push("abort"),
     onGone: () => heard.push("gone"),
   };
-  const bounds = { streamEvents: 10, streamBytes: 10_000, resumeMs: 1_000, ...limits };
+  const all = { now: 0, most: 1_000_000 };
+  const bounds = { streamEvents: 10, streamBytes: 10_000, resumeMs: 1_000, all, ...limits };
   return { stream: new LiveStream(source, bounds), heard };
 }
 
@@ -85,6 +87,23 @@ describe("a live stream", () => {
     const other = wide.read(0);
     for (let n = 0; n < 6; n += 1) await other.next();
     expect([wide.has(1), wide.has(2), wide.has(5), wide.has(6)]).toEqual([false, true, true, false]);
+  });
+
+  it("RE-28 keeps no more than all streams together may, and never fewer than the last", async () => {
+    const all = { now: 0, most: 1_000_000 };
+    const streams = [create(counting(), { all }).stream, create(counting(), { all }).stream];
+    const read = async (stream: LiveStream, events: number) => {
+      await stream.begin(1_000);
+      const reader = stream.read(0);
+      for (let n = 0; n < events; n += 1) await reader.next();
+    };
+    await read(streams[0] as LiveStream, 4);
+    Object.assign(all, { most: all.now });
+    expect([streams[0]?.has(0), all.now > 0]).toEqual([true, true]);
+    await read(streams[1] as LiveStream, 4);
+    expect([streams[0]?.has(0), streams[1]?.has(1), streams[1]?.has(2)]).toEqual([true, false, true]);
+    for (const stream of streams) stream.drop();
+    expect(all.now).toBe(0);
   });
 
   it("RE-28 gives the error that came before anything else, and tells readers of a later end", async () => {

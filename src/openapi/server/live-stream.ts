@@ -10,12 +10,20 @@ export interface StreamLimits {
   readonly resumeMs: number;
 }
 
+/** Bytes of the events that all subscriptions keep, and how many that may be. */
+export interface KeptBytes {
+  now: number;
+  readonly most: number;
+}
+
 /** What a subscription runs on. */
 export interface StreamSource {
   readonly operationId: string;
   readonly requestId: string;
   /** Whose it is; nobody else may take it up. */
   readonly owner: string;
+  /** The caller, whatever rights they have at the moment. */
+  readonly caller: string;
   readonly values: AsyncIterable<ResponseEnvelope>;
   /** Ends the handler. */
   abort(reason: unknown): void;
@@ -44,7 +52,7 @@ export class LiveStream {
   /** Nobody can guess it. */
   readonly id = randomBytes(18).toString("base64url");
   readonly #source: StreamSource;
-  readonly #limits: StreamLimits;
+  readonly #limits: StreamLimits & { readonly all: KeptBytes };
   readonly #values: AsyncIterator<ResponseEnvelope>;
   readonly #kept: KeptEvent[] = [];
   #keptBytes = 0;
@@ -59,10 +67,14 @@ export class LiveStream {
   #leaving: ReturnType<typeof setTimeout> | undefined;
   #leftAt: number | undefined;
 
-  constructor(source: StreamSource, limits: StreamLimits) {
+  constructor(source: StreamSource, limits: StreamLimits & { readonly all: KeptBytes }) {
     this.#source = source;
     this.#limits = limits;
     this.#values = source.values[Symbol.asyncIterator]();
+  }
+
+  get caller(): string {
+    return this.#source.caller;
   }
 
   get isOver(): boolean {
@@ -118,6 +130,7 @@ export class LiveStream {
     clearTimeout(this.#leaving);
     this.#isOver = true;
     this.#reader = undefined;
+    while (this.#kept.length > 0) this.#dropOldest();
     this.#source.abort(new CallError("ABORTED", undefined, { stack: false }));
     this.#values.return?.().catch(() => {});
     this.#source.onGone();
@@ -191,13 +204,21 @@ export class LiveStream {
   }
 
   #keep(text: string): void {
-    const { streamEvents, streamBytes } = this.#limits;
+    const { streamEvents, streamBytes, all } = this.#limits;
+    const bytes = Buffer.byteLength(text);
     this.#kept.push({ sequence: this.#next++, text });
-    this.#keptBytes += Buffer.byteLength(text);
+    this.#keptBytes += bytes;
+    all.now += bytes;
+    const isOver = (): boolean =>
+      this.#kept.length > streamEvents || this.#keptBytes > streamBytes || all.now > all.most;
     // The newest one stays, however long it is: nobody has read it yet.
-    while (this.#kept.length > 1 && (this.#kept.length > streamEvents || this.#keptBytes > streamBytes)) {
-      this.#keptBytes -= Buffer.byteLength(this.#kept.shift()?.text ?? "");
-    }
+    while (this.#kept.length > 1 && isOver()) this.#dropOldest();
+  }
+
+  #dropOldest(): void {
+    const bytes = Buffer.byteLength(this.#kept.shift()?.text ?? "");
+    this.#keptBytes -= bytes;
+    this.#limits.all.now -= bytes;
   }
 
   /** Waits until there may be something new; true when the time is over. */
