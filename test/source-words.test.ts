@@ -25,6 +25,17 @@ import { runCommandLine } from "./run-command-line.ts";
 const SECRET = "canary-4f1c9e27ab53d860";
 const SHORT = "cnry-77z";
 const WORDS = "the shelf is empty";
+const escapeEach = (by: (hex: string) => string): string =>
+  [...SECRET].map((letter) => by(letter.charCodeAt(0).toString(16).padStart(2, "0"))).join("");
+/** Other ways in which programs write what they were sent. */
+const SPELLED = [
+  escapeEach((hex) => `%${hex}`),
+  escapeEach((hex) => `\\u00${hex}`),
+  escapeEach((hex) => `&#x${hex};`),
+  escapeEach((hex) => `%25${hex}`),
+  SECRET.replaceAll("-", "%2D"),
+  Buffer.from(SECRET).toString("hex"),
+];
 /** Whatever a source answers with, it repeats what it was sent. */
 const ECHO = `${WORDS} for ${SECRET} and ${Buffer.from(`me:${SECRET}`).toString("base64")}`;
 
@@ -41,6 +52,7 @@ const SHAPES: Readonly<Record<string, readonly [number, string, unknown]>> = {
   text: [503, "text/plain", ECHO],
   html: [502, "text/html", `<h1>${ECHO}</h1>`],
   broken: [500, "application/json", `{"message": "${ECHO}`],
+  spelled: [400, "application/json", { message: `${WORDS}: ${SPELLED.join(" ")}` }],
 };
 const FORMATS = ["mcp", "tool-envelope", "status-envelope", "response-envelope", "tiered-envelope"] as const;
 const RPC_CODES = [-32602, -32603, -32601, -32000, 7];
@@ -111,6 +123,10 @@ const upstream = createServer(async (request, response) => {
     };
     return void response.writeHead(200, headers).end(JSON.stringify(body));
   }
+  if (path === "/api/bytes") {
+    const bytes = Buffer.from(`\u00ff${ECHO} ${SPELLED.join(" ")}`, "latin1");
+    return void response.writeHead(200, { "content-type": "application/octet-stream" }).end(bytes);
+  }
   if (path === "/api/events") {
     response.writeHead(200, { "content-type": "text/event-stream" });
     return void response.end(
@@ -150,6 +166,7 @@ function documentOf(base: string, oauth = false): object {
     paths: {
       ...Object.fromEntries([...Object.keys(SHAPES), "whole", "sent"].map((name) => [`/${name}`, get(name)])),
       "/events": get("events", "text/event-stream"),
+      "/bytes": get("bytes", "application/octet-stream"),
     },
   };
 }
@@ -281,6 +298,8 @@ function expectClean(text: string): void {
   expect(text).not.toContain(SECRET.slice(0, 12));
   expect(text).not.toContain(Buffer.from(`me:${SECRET}`).toString("base64").slice(4, 24));
   expect(text).not.toContain(running.folder);
+  const plain = text.replaceAll("\\\\", "\\");
+  for (const spelled of SPELLED) expect(plain).not.toContain(spelled.slice(0, spelled.length / 2));
 }
 
 describe.each(Object.entries(SURFACES))("what a source said, over %s", (surface, ask) => {
@@ -363,6 +382,15 @@ describe("secrets in results of a source that has credentials", () => {
     });
     expectClean(JSON.stringify(await source.readResource("a://b")));
     await source.close();
+  });
+
+  it("X-11 are masked in bytes, in every spelling, and as many bytes stay", async () => {
+    const { data, meta } = await running.gateway.executor.execute("api.bytes", {});
+    const text = Buffer.from(data as Uint8Array).toString("latin1");
+    expectClean(text);
+    expect(text).toHaveLength(`\u00ff${ECHO} ${SPELLED.join(" ")}`.length);
+    expect(text.startsWith(`\u00ff${WORDS} for ***`)).toBe(true);
+    expect(meta.waybill?.masked).toEqual(["/data"]);
   });
 
   it("X-11 are masked in each value of a stream", async () => {

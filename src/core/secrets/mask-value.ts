@@ -3,6 +3,7 @@ import type { ResponseEnvelope, ResponseMeta } from "../envelope/response-meta.t
 import { type CallError, changedError, isCallError } from "../errors/errors.ts";
 import { joinPointer } from "../json/json-pointer.ts";
 import { isPlainObject, setOwn } from "../json/json-value.ts";
+import type { Place } from "./escaped-text.ts";
 import type { SecretMask } from "./secret-mask.ts";
 
 /** Values of one result that are named as masked; further ones are masked as well. */
@@ -151,19 +152,27 @@ class Masking {
   }
 }
 
-/** Secrets in bytes, as UTF-8, become as many stars. */
+/** Secrets in bytes, in every spelling that texts may have and as UTF-8, become as many stars. */
 function maskBytes(given: Uint8Array | ArrayBuffer, mask: SecretMask): Uint8Array | ArrayBuffer {
   const bytes = given instanceof Uint8Array ? given : new Uint8Array(given);
-  let copy: Uint8Array<ArrayBuffer> | undefined;
-  for (const value of mask.values) {
-    const secret = new TextEncoder().encode(value);
-    for (let at = findBytes(bytes, secret, 0); at >= 0; at = findBytes(bytes, secret, at + secret.length)) {
-      copy ??= Uint8Array.from(bytes);
-      copy.fill(STAR, at, at + secret.length);
-    }
-  }
-  if (copy === undefined) return given;
+  // Each byte is one character in this encoding, so places in the text are places in the bytes.
+  const places = [...mask.places(new TextDecoder("windows-1252").decode(bytes))];
+  for (const value of mask.values) if (!isAscii(value)) places.push(...placesOf(value, bytes));
+  if (places.length === 0) return given;
+  const copy = Uint8Array.from(bytes);
+  for (const { at, end } of places) copy.fill(STAR, at, end);
   return given instanceof Uint8Array ? copy : copy.buffer;
+}
+
+function isAscii(value: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: every character of ASCII
+  return /^[\u0000-\u007f]*$/.test(value);
+}
+
+function* placesOf(value: string, bytes: Uint8Array): Generator<Place> {
+  const secret = new TextEncoder().encode(value);
+  for (let at = findBytes(bytes, secret, 0); at >= 0; at = findBytes(bytes, secret, at + secret.length))
+    yield { at, end: at + secret.length };
 }
 
 function findBytes(bytes: Uint8Array, sought: Uint8Array, start: number): number {

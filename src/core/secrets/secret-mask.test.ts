@@ -35,6 +35,51 @@ describe("SecretMask", () => {
     expect(maskOf('p@ss/w"ord x').mask(`<${written}>`)).toMatch(/^<"?\*\*\*=*"?>$/);
   });
 
+  const AWKWARD = "Zk9/cd+ef=G ~jk&x!Q*y(7)'é😀";
+  const percent = (text: string): string => text.replace(/[^A-Za-z0-9_.~/-]/gu, percentAll);
+  const percentAll = (text: string): string =>
+    [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, "0").toUpperCase()}`).join("");
+  const code = (text: string): string =>
+    text.replace(/[^A-Za-z0-9]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  const html = (text: string): string =>
+    text
+      .replaceAll("&", "&amp;")
+      .replaceAll("'", "&#39;")
+      .replaceAll("=", "&#x3D;")
+      .replaceAll("😀", "&#128512;");
+  it.each([
+    ["an address whose slashes stay", percent(AWKWARD)],
+    ["an address, every byte of it", percentAll(AWKWARD).toLowerCase()],
+    ["a form, as browsers write it", new URLSearchParams({ a: AWKWARD }).toString().slice(2)],
+    ["an address within an address", encodeURIComponent(encodeURIComponent(AWKWARD))],
+    ["HTML", html(AWKWARD)],
+    ["JSON with escapes for all but letters", code(AWKWARD)],
+    ["JSON within JSON within JSON", JSON.stringify(JSON.stringify(html(AWKWARD))).slice(1, -1)],
+    ["hexadecimal", Buffer.from(AWKWARD).toString("hex")],
+    ["hexadecimal in capitals", Buffer.from(AWKWARD).toString("hex").toUpperCase()],
+  ])("knows a secret as it is escaped in %s", (_, written) => {
+    const mask = maskOf(AWKWARD);
+    expect(mask.finds(`é%41 <${written}>`)).toBe(true);
+    expect(mask.mask(`é%41&lt;${written}&gt; %zz`)).toMatch(/^é%41&lt;(?:\\*")?\*\*\*(?:\\*")?&gt; %zz$/);
+  });
+
+  it("leaves text with escapes as it is, and finds each secret among them", () => {
+    const mask = maskOf("s3cr3t-value");
+    const text = "100 % \\u00e9 &nbsp; %C3%28 %ff \\q &#9999999; C:\\new";
+    expect(mask.mask(text)).toBe(text);
+    expect(mask.mask(`${text}%733cr3t%2Dvalue${text}s3cr3t-value&amp;s3cr3t&#45;value`)).toBe(
+      `${text}***${text}***&amp;***`,
+    );
+  });
+
+  it("reads a text of nothing but escapes in time by its length", () => {
+    const mask = maskOf("s3cr3t-value");
+    const start = cpuMs();
+    expect(mask.mask("%25%34%31".repeat(400_000)).length).toBe(3_600_000);
+    expect(mask.finds("\\u0041".repeat(600_000))).toBe(false);
+    expect(cpuMs() - start).toBeLessThan(6_000);
+  });
+
   it.each([8, 9, 10, 11, 24])(
     "knows a secret of %d bytes within longer text in base64, wherever it stands there",
     (length) => {

@@ -1,4 +1,5 @@
 import { encodeBase64 } from "../wire/base64.ts";
+import { type Place, placesBefore, unescapeText } from "./escaped-text.ts";
 import { isTooCommon } from "./secret-names.ts";
 
 /** All spellings have at least this many characters; texts are looked through by that many. */
@@ -9,11 +10,14 @@ const LEAST_LINE = 16;
 const LEAST_WITHIN_BASE64 = 8;
 /** A long secret is looked for by this many characters first: text that only begins like it must not take longer. */
 const HEAD_LENGTH = 64;
+/** Escapes of escapes that are read: a form in JSON in a log line has three. */
+const MOST_LAYERS = 3;
 const STARS = "***";
 
 /**
- * Knows the values that must not be shown, and takes them out of texts: as they are, and as they are written in addresses, in JSON
- * and in base64, alone or within longer text. Looks closer only where a text goes on like the beginning of one of them.
+ * Knows the values that must not be shown, and takes them out of texts: as they are, with any of their characters escaped as in
+ * addresses, JSON or HTML, and in base64 or hexadecimal, alone or within longer text. Looks closer only where a text goes on like the
+ * beginning of one of them.
  */
 export class SecretMask {
   readonly #values = new Set<string>();
@@ -50,20 +54,44 @@ export class SecretMask {
 
   /** Tells whether there is a secret in a text. */
   finds(text: string): boolean {
-    return this.#next(text, 0) !== undefined;
+    if (this.#values.size === 0) return false;
+    return this.#next(text, 0) !== undefined || this.#withinEscapes(text, MOST_LAYERS).length > 0;
   }
 
   /** The text with every secret in it replaced by `***`. */
   mask(text: string): string {
     let masked = "";
-    let end = -1;
-    for (let found = this.#next(text, 0); found !== undefined; found = this.#next(text, found.at + 1)) {
-      const { at, length } = found;
-      // Secrets that touch or overlap are taken out as one: of none may a part be left.
-      if (at > end) masked += end < 0 ? text.slice(0, at) : STARS + text.slice(end, at);
-      end = Math.max(end, at + length);
+    let from = 0;
+    for (const { at, end } of this.places(text)) {
+      masked += text.slice(from, at) + STARS;
+      from = end;
     }
-    return end < 0 ? text : masked + STARS + text.slice(end);
+    return from === 0 ? text : masked + text.slice(from);
+  }
+
+  /** Where secrets stand in a text, in order; those that touch or overlap are one place, so that no part of one is left. */
+  places(text: string): readonly Place[] {
+    if (this.#values.size === 0) return [];
+    const plain = this.#places(text);
+    const escaped = this.#withinEscapes(text, MOST_LAYERS);
+    return escaped.length === 0 ? plain : joined([...plain, ...escaped].sort((a, b) => a.at - b.at));
+  }
+
+  /** Secrets of which some characters are written as escapes, at the places of the text as it is. */
+  #withinEscapes(text: string, layers: number): Place[] {
+    if (layers === 0) return [];
+    const unescaped = unescapeText(text);
+    if (unescaped === text) return [];
+    const found = [...this.#places(unescaped), ...this.#withinEscapes(unescaped, layers - 1)];
+    return found.length === 0 ? [] : placesBefore(text, joined(found.sort((a, b) => a.at - b.at)));
+  }
+
+  #places(text: string): Place[] {
+    const places: { at: number; end: number }[] = [];
+    for (let found = this.#next(text, 0); found !== undefined; found = this.#next(text, found.at + 1)) {
+      places.push({ at: found.at, end: found.at + found.length });
+    }
+    return joined(places);
   }
 
   /** The next place from here where a secret begins. */
@@ -108,6 +136,17 @@ export class SecretMask {
   }
 }
 
+/** Places in the order in which they begin, with those that touch or overlap made one. */
+function joined(places: readonly Place[]): Place[] {
+  const apart: { at: number; end: number }[] = [];
+  for (const { at, end } of places) {
+    const last = apart.at(-1);
+    if (last !== undefined && at <= last.end) last.end = Math.max(last.end, end);
+    else apart.push({ at, end });
+  }
+  return apart;
+}
+
 /** Writes text so that a pattern means just that. */
 function escapeLetters(text: string): string {
   return text.replace(
@@ -116,24 +155,15 @@ function escapeLetters(text: string): string {
   );
 }
 
-/** How a value may be written in other texts. */
+/** How a value may be written in other texts, beside escapes of single characters. */
 function spellingsOf(value: string): Set<string> {
   const bytes = new TextEncoder().encode(value);
-  // Half a surrogate pair has no spelling in an address.
-  const encoded = encodeURIComponent(new TextDecoder().decode(bytes));
-  const escaped = JSON.stringify(value).slice(1, -1);
   const base64 = encodeBase64(bytes).replace(/=+$/, "");
-  const spellings = [
-    value,
-    escaped,
-    escaped.replaceAll("/", "\\/"),
-    encoded,
-    encoded.replaceAll("%20", "+"),
-    encoded.replace(/%[0-9A-F]{2}/g, (code) => code.toLowerCase()),
-    base64,
-    toBase64Url(base64),
-    ...withinBase64(bytes),
-  ];
+  const spellings = [value, value.replaceAll(" ", "+"), base64, toBase64Url(base64), ...withinBase64(bytes)];
+  if (bytes.length >= LEAST_WITHIN_BASE64) {
+    const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    spellings.push(hex, hex.toUpperCase());
+  }
   return new Set(spellings.filter((spelling) => spelling.length >= START_LENGTH));
 }
 
