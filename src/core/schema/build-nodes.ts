@@ -1,7 +1,7 @@
 import { joinPointer } from "../json/json-pointer.ts";
 import { typeBits } from "./evaluation.ts";
 import { refuseTypeDefinition } from "./foreign-schema.ts";
-import { isObject, isSchema, type JsonSchema } from "./json-schema.ts";
+import { isObject, isSchema, type JsonSchema, type JsonSchemaObject } from "./json-schema.ts";
 import type { SchemaLimits } from "./limits.ts";
 import { countParts } from "./measure-values.ts";
 import { compilePattern, type Matcher } from "./pattern.ts";
@@ -42,35 +42,52 @@ const ARRAY_KEYWORDS = [
   "uniqueItems",
 ];
 
-/** Turns a place in an indexed document, and all it leads to, into nodes. */
-export function buildNodes(root: SchemaPlace, index: SchemaIndex, limits: SchemaLimits): SchemaNode {
-  const builder = new NodeBuilder(index, limits);
-  const node = builder.node(root);
+/** The nodes of a document. */
+export interface BuiltNodes {
+  readonly root: SchemaNode;
+  /** The node of a schema of the document; none where nothing leads to it. */
+  nodeOf(schema: JsonSchemaObject): SchemaNode | undefined;
+}
+
+/** Turns a place in an indexed document, and all it leads to, into nodes; they belong to `resource` where one is given. */
+export function buildNodes(
+  place: SchemaPlace,
+  index: SchemaIndex,
+  { limits, resource }: { readonly limits: SchemaLimits; readonly resource?: SchemaResource | undefined },
+): BuiltNodes {
+  const builder = new NodeBuilder(index, limits, resource);
+  const root = builder.node(place);
   builder.finish();
-  builder.settleDynamicReferences(node.resource);
+  builder.settleDynamicReferences(root.resource);
   builder.flattenUnions();
-  return node;
+  return { root, nodeOf: (schema) => builder.made(schema) };
 }
 
 class NodeBuilder {
   readonly #index: SchemaIndex;
   readonly #limits: SchemaLimits;
+  readonly #resource: SchemaResource | undefined;
   readonly #nodes = new Map<object, SchemaNode>();
   /** More than any cache would keep: none is compiled twice for one schema. */
   readonly #patterns = new Map<string, Matcher>();
   /** Filled from here, not by recursion: a chain of references can be as long as the schema. */
   readonly #unfilled: [SchemaNode, JsonSchema][] = [];
 
-  constructor(index: SchemaIndex, limits: SchemaLimits) {
+  constructor(index: SchemaIndex, limits: SchemaLimits, resource: SchemaResource | undefined) {
     this.#index = index;
     this.#limits = limits;
+    this.#resource = resource;
+  }
+
+  made(schema: JsonSchemaObject): SchemaNode | undefined {
+    return this.#nodes.get(schema);
   }
 
   node(place: SchemaPlace): SchemaNode {
     const { schema } = place;
-    const known = isObject(schema) ? this.#nodes.get(schema) : undefined;
+    const known = isObject(schema) ? (this.#nodes.get(schema) ?? this.#index.knownNode(schema)) : undefined;
     if (known !== undefined) return known;
-    const node = new SchemaNode(place.resource, place.pointer);
+    const node = new SchemaNode(this.#resource ?? place.resource, place.pointer);
     if (isObject(schema)) this.#nodes.set(schema, node);
     this.#unfilled.push([node, schema]);
     return node;

@@ -10,8 +10,9 @@ import { Normalization, type NormalizeMode, normalizeAt } from "./normalize.ts";
 import { SchemaIndex } from "./schema-index.ts";
 import type { NormalizationReport, SchemaIssue } from "./schema-issue.ts";
 import { type SchemaNode, saysOnly } from "./schema-node.ts";
+import { PLAIN_RESOURCE, SharedDefinitions } from "./shared-definitions.ts";
 import { snapshotSchema } from "./snapshot-schema.ts";
-import { reachable, vetNodes } from "./vet-nodes.ts";
+import { vetNodes } from "./vet-nodes.ts";
 
 /** How a schema is compiled. */
 export interface SchemaOptions {
@@ -69,9 +70,29 @@ export function compileSchema(schema: unknown, options: SchemaOptions = {}): Com
   const json = snapshotSchema(schema, limits);
   const dialect = options.dialect === "draft-07" ? LEGACY : MODERN;
   const index = new SchemaIndex(options.documents ?? {}, limits, dialect);
-  const root = buildNodes(index.add(json), index, limits);
-  vetNodes(root, limits);
-  return new Checker(json, root, limits, options.codegen ?? true);
+  const isUsual = dialect === MODERN && options.limits === undefined && options.documents === undefined;
+  const shared = isUsual ? SharedDefinitions.of(schema, json) : undefined;
+  shared?.addTo(index);
+  const resource = shared === undefined ? undefined : PLAIN_RESOURCE;
+  const { root, nodeOf } = buildNodes(index.add(json), index, { limits, resource });
+  const costs = vetNodes(root, limits, (node) => shared?.costOf(node));
+  shared?.learn(nodeOf, costs);
+  const nodes = [...costs.keys()];
+  const hasDefaults = nodes.some((node) => node.default !== undefined) || shared?.hasDefaults(nodes) === true;
+  const hasOwnCode = nodes.every(
+    ({ dynamicRef }) => dynamicRef === undefined || dynamicRef.settled !== undefined,
+  );
+  return new Checker(json, root, {
+    limits,
+    hasDefaults,
+    codegen: (options.codegen ?? true) && hasOwnCode,
+  });
+}
+
+interface CheckerOptions {
+  readonly limits: SchemaLimits;
+  readonly hasDefaults: boolean;
+  readonly codegen: boolean;
 }
 
 class Checker implements CompiledSchema {
@@ -87,18 +108,15 @@ class Checker implements CompiledSchema {
   /** Made on first use: most schemas of a large registry are never asked. */
   #predicates: Predicates | undefined;
 
-  constructor(json: JsonSchema, root: SchemaNode, limits: SchemaLimits, codegen: boolean) {
-    const nodes = [...reachable(root)];
+  constructor(json: JsonSchema, root: SchemaNode, { limits, hasDefaults, codegen }: CheckerOptions) {
     this.json = json;
     this.#root = root;
     this.#limits = limits;
     this.#budget = { steps: limits.steps, depth: limits.valueDepth };
-    this.#codegen =
-      codegen &&
-      !nodes.some(({ dynamicRef }) => dynamicRef !== undefined && dynamicRef.settled === undefined);
+    this.#codegen = codegen;
     this.#firstSteps = limits.steps;
     this.meaningful = root.constant === undefined ? !saysOnly(root) : !root.constant;
-    this.hasDefaults = nodes.some((node) => node.default !== undefined);
+    this.hasDefaults = hasDefaults;
   }
 
   check(value: unknown): boolean {

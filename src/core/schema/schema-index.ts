@@ -12,6 +12,7 @@ import {
 import type { SchemaLimits } from "./limits.ts";
 import { METASCHEMAS } from "./metaschemas.ts";
 import { PatternBudget } from "./pattern-size.ts";
+import type { PlainSchema } from "./plain-schema.ts";
 import { SchemaError } from "./schema-error.ts";
 import type { SchemaNode } from "./schema-node.ts";
 import { snapshotSchema } from "./snapshot-schema.ts";
@@ -35,12 +36,19 @@ export interface SchemaPlace {
   readonly pointer: string;
 }
 
+/** A part of a document that is known from another one. */
+interface KnownPart {
+  readonly node: SchemaNode;
+  readonly plain: PlainSchema;
+}
+
 const DEFAULT_BASE = "waybill:///";
 
 /** Knows every resource and anchor of a document, and finds what a reference means without asking the network. */
 export class SchemaIndex {
   readonly #resources = new Map<string, SchemaResource>();
   readonly #places = new Map<JsonSchema, SchemaPlace>();
+  readonly #known = new Map<JsonSchema, SchemaNode>();
   readonly #documents: Readonly<Record<string, JsonSchema>>;
   readonly #limits: SchemaLimits;
   readonly #dialect: Dialect;
@@ -65,6 +73,18 @@ export class SchemaIndex {
     const resource = this.#open(root, uri, this.#dialect);
     this.#walk(root, resource, "");
     return this.place(root, resource, "");
+  }
+
+  /** Counts in a part of the document that has nodes already and is not looked into; to be called before the document is added. */
+  addKnown(schema: JsonSchemaObject, { node, plain }: KnownPart): void {
+    this.#known.set(schema, node);
+    this.#count(plain.subschemas);
+    for (const source of plain.patterns) this.#patterns.add(source, "/$defs");
+  }
+
+  /** The node of a part that is known from another document. */
+  knownNode(schema: JsonSchemaObject): SchemaNode | undefined {
+    return this.#known.get(schema);
   }
 
   /** Returns where a subschema stands; one that no keyword leads to is taken to be in `resource`. */
@@ -149,9 +169,8 @@ export class SchemaIndex {
   }
 
   #walk(schema: JsonSchema, resource: SchemaResource, pointer: string): void {
-    if (++this.#subschemas > this.#limits.subschemas) {
-      throw new SchemaError(`The schema has more than ${this.#limits.subschemas} subschemas.`);
-    }
+    if (this.#known.has(schema)) return;
+    this.#count(1);
     if (!isObject(schema) || this.#places.has(schema)) return;
     const own =
       schema === resource.root || idOf(schema, resource.dialect) === undefined
@@ -165,6 +184,12 @@ export class SchemaIndex {
       const at = joinPointer(pointer, keyword);
       this.#walk(child, own, key === undefined ? at : joinPointer(at, key));
     });
+  }
+
+  #count(subschemas: number): void {
+    this.#subschemas += subschemas;
+    if (this.#subschemas <= this.#limits.subschemas) return;
+    throw new SchemaError(`The schema has more than ${this.#limits.subschemas} subschemas.`);
   }
 
   /** Here, so that too many are refused before the first is compiled. */

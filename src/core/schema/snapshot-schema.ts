@@ -1,4 +1,5 @@
 import { joinPointer } from "../json/json-pointer.ts";
+import { setOwn } from "../json/json-value.ts";
 import { isRecord } from "./compare-values.ts";
 import { refuseFunctions, refuseInstance } from "./foreign-schema.ts";
 import { isSchema, type JsonSchema } from "./json-schema.ts";
@@ -9,16 +10,26 @@ interface Snapshot {
   readonly limits: SchemaLimits;
   readonly open: Set<object>;
   length: number;
+  /** The deepest level so far. */
+  deepest: number;
 }
 
-/** Copies a schema into frozen plain JSON, so that later changes to the original cannot reach what was vetted. */
+/** Copies that were made: they are frozen all through, so that no other is made of them. */
+const copies = new WeakMap<object, Pick<Snapshot, "length" | "deepest">>();
+
+/** Copies a schema into frozen plain JSON, so that later changes to the original cannot reach what was vetted; parts that are such copies stay. */
 export function snapshotSchema(schema: unknown, limits: SchemaLimits): JsonSchema {
   if (!isSchema(schema)) {
     throw new SchemaError(
       `A schema must be an object or a boolean, not ${describe(schema)}; use Type from waybill, a JSON Schema, or a Standard Schema that gives its JSON Schema.`,
     );
   }
-  return copy(schema, "", 0, { limits, open: new Set(), length: 0 }) as JsonSchema;
+  const state: Snapshot = { limits, open: new Set(), length: 0, deepest: 0 };
+  const copied = copy(schema, "", 0, state) as JsonSchema;
+  if (typeof copied === "object" && copied !== schema) {
+    copies.set(copied, { length: state.length, deepest: state.deepest });
+  }
+  return copied;
 }
 
 function describe(value: unknown): string {
@@ -39,8 +50,14 @@ function nameOf(value: unknown): string {
 }
 
 function copyContainer(value: object, pointer: string, depth: number, state: Snapshot): unknown {
-  if (depth > state.limits.schemaDepth) {
+  const known = copies.get(value);
+  state.deepest = Math.max(state.deepest, depth + (known?.deepest ?? 0));
+  if (state.deepest > state.limits.schemaDepth) {
     throw new SchemaError(`The schema is nested deeper than ${state.limits.schemaDepth} levels.`);
+  }
+  if (known !== undefined) {
+    grow(state, known.length);
+    return value;
   }
   if (state.open.has(value)) {
     throw new SchemaError("The schema object contains itself; use $ref for recursion.", pointer);
@@ -70,12 +87,7 @@ function copyObject(value: object, pointer: string, depth: number, state: Snapsh
     if (entry === undefined) continue;
     grow(state, key.length + 4);
     const copied = copy(entry, joinPointer(pointer, key), depth + 1, state);
-    Object.defineProperty(result, key, {
-      value: copied,
-      enumerable: true,
-      writable: true,
-      configurable: true,
-    });
+    setOwn(result, key, copied);
   }
   return result;
 }

@@ -2,10 +2,32 @@ import type { SchemaLimits } from "./limits.ts";
 import { SchemaError } from "./schema-error.ts";
 import { inPlaceChildren, partChildren, type SchemaNode } from "./schema-node.ts";
 
-/** Refuses references that loop without consuming input, and schemas that fan out beyond bounds over one value. */
-export function vetNodes(root: SchemaNode, limits: SchemaLimits): void {
-  const costs = new Map<SchemaNode, { cost: number; depth: number }>();
-  for (const node of reachable(root)) measure(node, costs, limits);
+/** What looking at one value by a node takes. */
+export interface NodeCost {
+  /** Subschemas that look at the value itself. */
+  readonly cost: number;
+  /** How deep references and combinations go before a part of the value is looked at. */
+  readonly depth: number;
+}
+
+/**
+ * Refuses references that loop without consuming input, and schemas that fan out beyond bounds over one value. Gives what each
+ * node costs. Nodes of which `knownCost` tells were vetted before, and so was all that they lead to.
+ */
+export function vetNodes(
+  root: SchemaNode,
+  limits: SchemaLimits,
+  knownCost: (node: SchemaNode) => NodeCost | undefined = () => undefined,
+): ReadonlyMap<SchemaNode, NodeCost> {
+  const costs = new Map<SchemaNode, NodeCost>();
+  const nodes = new Set([root]);
+  for (const node of nodes) {
+    const known = knownCost(node);
+    if (known !== undefined) costs.set(node, known);
+    else for (const child of neighbours(node)) nodes.add(child);
+  }
+  for (const node of nodes) measure(node, costs, limits);
+  return costs;
 }
 
 /** Every node that evaluation can reach from `root`, each once. */
@@ -25,11 +47,7 @@ export function neighbours(node: SchemaNode): SchemaNode[] {
 }
 
 /** Walks depth first with a stack of its own; `open` holds the nodes on the way down. */
-function measure(
-  start: SchemaNode,
-  costs: Map<SchemaNode, { cost: number; depth: number }>,
-  limits: SchemaLimits,
-): void {
+function measure(start: SchemaNode, costs: Map<SchemaNode, NodeCost>, limits: SchemaLimits): void {
   const stack = [start];
   const open = new Set<SchemaNode>();
   for (let node = stack.at(-1); node !== undefined; node = stack.at(-1)) {
@@ -64,9 +82,9 @@ function sameValueChildren(node: SchemaNode): SchemaNode[] {
 function total(
   node: SchemaNode,
   children: readonly SchemaNode[],
-  costs: ReadonlyMap<SchemaNode, { cost: number; depth: number }>,
+  costs: ReadonlyMap<SchemaNode, NodeCost>,
   limits: SchemaLimits,
-): { cost: number; depth: number } {
+): NodeCost {
   let cost = 1;
   let depth = 0;
   for (const child of children) {

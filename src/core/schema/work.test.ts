@@ -223,7 +223,8 @@ function counted(value: unknown, reads: { count: number }): unknown {
 
 function nodesOf(schema: JsonSchema): SchemaNode {
   const index = new SchemaIndex({}, SCHEMA_LIMITS, MODERN);
-  const root = buildNodes(index.add(snapshotSchema(schema, SCHEMA_LIMITS)), index, SCHEMA_LIMITS);
+  const place = index.add(snapshotSchema(schema, SCHEMA_LIMITS));
+  const { root } = buildNodes(place, index, { limits: SCHEMA_LIMITS });
   vetNodes(root, SCHEMA_LIMITS);
   return root;
 }

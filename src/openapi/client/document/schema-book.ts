@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import { isSchema, type JsonSchema } from "../../../core/schema/json-schema.ts";
+import { SCHEMA_LIMITS } from "../../../core/schema/limits.ts";
+import { snapshotSchema } from "../../../core/schema/snapshot-schema.ts";
 import { cleanSchema } from "./clean-schema.ts";
 import { type CopyContext, copySchema } from "./copy-schema.ts";
 import type { DocumentFile, Located } from "./document-file.ts";
@@ -24,12 +26,8 @@ interface Definition extends SettledPiece {
   isMade: boolean;
   /** Whether it requires what does not travel this way, itself or behind its references. */
   readonly differs: { input?: boolean; output?: boolean };
-  readonly variants: { input?: Variant; output?: Variant };
-}
-
-interface Variant {
-  readonly name: string;
-  readonly schema: JsonSchema;
+  /** As operations have it: one frozen object, so that all of them share what the engine makes of it. */
+  readonly frozen: Partial<Record<Direction | "both", JsonSchema>>;
 }
 
 /** Schemas looked at, over a whole document, for whether what is required travels; past that it stays required. */
@@ -61,7 +59,7 @@ export class SchemaBook {
     this.#make(piece);
     boundPiece(piece, this.#find);
     for (const note of piece.notes) used.notes.add(note);
-    const reached = this.#reach(piece);
+    const reached = this.#reach(piece, used.reached[direction]);
     this.#compare(reached, direction);
     for (const definition of reached) this.#include(definition, direction, used);
     if (!used.fits(piece)) return true;
@@ -117,7 +115,7 @@ export class SchemaBook {
     const known = this.#names.get(at.key);
     if (known !== undefined) return known;
     const name = this.#newName(at.key, at.file === this.#files.root);
-    const made = { piece: anyPiece(), isMade: false, differs: {}, variants: {} };
+    const made = { piece: anyPiece(), isMade: false, differs: {}, frozen: {} };
     this.#definitions.set(name, { name, at, ...made });
     return name;
   }
@@ -169,10 +167,13 @@ export class SchemaBook {
     }
   }
 
-  #reach(start: SchemaPiece): Set<Definition> {
+  /** What a piece leads to, apart from what was reached before, which receives it. */
+  #reach(start: SchemaPiece, before: Set<string>): Set<Definition> {
     const reached = new Set<Definition>();
     const add = ({ refs }: SchemaPiece) => {
       for (const { target } of refs) {
+        if (before.has(target)) continue;
+        before.add(target);
         const definition = this.#definitions.get(target);
         if (definition !== undefined) reached.add(definition);
       }
@@ -244,7 +245,7 @@ export class SchemaBook {
     // Keeps the name, and is never referred to by a document.
     this.#definitions.set(variant, {
       ...{ name: variant, at: { value: true, file: this.#files.root, key }, piece: anyPiece(), isMade: true },
-      ...{ differs: {}, variants: {} },
+      ...{ differs: {}, frozen: {} },
     });
     return variant;
   }
@@ -261,16 +262,25 @@ export class SchemaBook {
     const name = this.#nameIn(definition.name, direction);
     if (Object.hasOwn(used.schemas, name)) return;
     for (const note of definition.piece.notes) used.notes.add(note);
-    const schema = this.#schemaIn(definition, name, direction);
+    const schema = this.#schemaIn(definition, direction);
     if (!used.fits(definition.piece)) used.schemas[name] = true;
     else used.schemas[name] = used.withPatterns(definition.piece, schema);
   }
 
-  #schemaIn(definition: Definition, name: string, direction: Direction): JsonSchema {
-    if (definition.differs[direction] !== true) return definition.piece.schema;
-    const known = definition.variants[direction] ?? { name, schema: this.#vary(definition.piece, direction) };
-    definition.variants[direction] = known;
-    return known.schema;
+  #schemaIn(definition: Definition, direction: Direction): JsonSchema {
+    const { frozen, differs, piece } = definition;
+    const way = differs[direction] === true ? direction : "both";
+    frozen[way] ??= freeze(way === "both" ? piece.schema : this.#vary(piece, way));
+    return frozen[way];
+  }
+}
+
+/** One that the engine does not take stays as it is, and is refused with the operation that uses it. */
+function freeze(schema: JsonSchema): JsonSchema {
+  try {
+    return snapshotSchema(schema, SCHEMA_LIMITS);
+  } catch {
+    return schema;
   }
 }
 

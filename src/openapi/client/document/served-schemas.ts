@@ -2,7 +2,8 @@ import { parseJsonTextOrNone } from "../../../core/json/json-text.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
 import type { JsonSchema, JsonSchemaObject } from "../../../core/schema/json-schema.ts";
 import { SCHEMA_LIMITS } from "../../../core/schema/limits.ts";
-import { componentName, definitionRef, EXACT, withReferences } from "../../component-schemas.ts";
+import { definitionRef } from "../../../core/schema/plain-schema.ts";
+import { componentName, EXACT, withReferences } from "../../component-schemas.ts";
 import { copyExtension } from "./copy-json.ts";
 
 /** A schema of a document that Waybill wrote, read back. */

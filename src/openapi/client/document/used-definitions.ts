@@ -1,7 +1,7 @@
 import type { JsonSchema } from "../../../core/schema/json-schema.ts";
 import { patternSize } from "../../../core/schema/pattern-size.ts";
 import type { SchemaPiece } from "./schema-piece.ts";
-import { withoutPatterns } from "./schema-variant.ts";
+import { type Direction, withoutPatterns } from "./schema-variant.ts";
 
 /** What one operation may hold of schemas, well below what the engine takes of one. */
 const MAX_LENGTH = 2_000_000;
@@ -12,6 +12,8 @@ const MAX_PATTERNS = 9_000;
 export class UsedDefinitions {
   readonly schemas: Record<string, JsonSchema> = {};
   readonly notes: Set<string>;
+  /** Names of those that were looked at, by the way that data goes. */
+  readonly reached: Readonly<Record<Direction, Set<string>>> = { input: new Set(), output: new Set() };
   readonly #patterns = new Set<string>();
   #patternSize = 0;
   #length = 0;

@@ -2,15 +2,9 @@ import { parsePointer } from "../../../core/json/json-pointer.ts";
 import { setOwn } from "../../../core/json/json-value.ts";
 import { isEqual } from "../../../core/schema/compare-values.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../../core/schema/json-schema.ts";
+import { closedNames, definitionName, surveyPlainSchema } from "../../../core/schema/plain-schema.ts";
 import { ReferenceTargets } from "../../../core/schema/reference-targets.ts";
-import {
-  componentRef,
-  definitionName,
-  EXACT,
-  isSeparable,
-  plainRefs,
-  withReferences,
-} from "../../component-schemas.ts";
+import { componentRef, EXACT, isSeparable, withReferences } from "../../component-schemas.ts";
 import { toExactSchema } from "./exact-schema.ts";
 import { NotDescribable, type ReferenceSite, rewriteMember, rewriteSchema } from "./rewrite-schema.ts";
 
@@ -45,10 +39,11 @@ interface SharedCircle {
 /** A definition that is among the components, for schemas that have the same one. */
 interface UsualDefinition {
   readonly name: string;
-  /** Its text where it comes from. */
-  readonly source: string;
-  /** What the definitions it refers to are called there. */
+  readonly schema: JsonSchemaObject;
+  /** What the definitions it refers to are called where it comes from. */
   readonly refs: ReadonlySet<string>;
+  /** Its text, once another object was compared with it. */
+  text?: string;
 }
 
 /**
@@ -60,10 +55,7 @@ export class SchemaComponents {
   readonly #names = new FreeNames();
   /** By what the document says. */
   readonly #shared = new Map<string, SharedCircle[]>();
-  /**
-   * Definitions by what they are called where they come from, each with its text there. All that they refer to is here too, so that a
-   * schema that has none but these needs no closer look.
-   */
+  /** Definitions by what they are called where they come from. All that they refer to is here too, so that no schema needs a closer look at them. */
   readonly #usual = new Map<string, UsualDefinition>();
   /** Where importers read the schemas that were added back from. */
   readonly #pointers = new WeakMap<JsonSchemaObject, string>();
@@ -105,17 +97,15 @@ export class SchemaComponents {
 
   /** Gives nothing where not all of it can be described. */
   #put(own: string, root: JsonSchemaObject): Addition | undefined {
-    const sources = isObject(root["$defs"]) ? textsOf(root["$defs"]) : new Map<string, string>();
-    const usual = (known: string) => this.#usual.get(known);
-    const hasUsual = [...sources].every(([known, source]) => usual(known)?.source === source);
-    const canPart = isSeparable(root, hasUsual ? (known) => usual(known)?.refs : undefined);
-    const isUsual = canPart && hasUsual && sources.size > 0;
+    const usual = this.#usualIn(root);
+    const canPart = isSeparable(root, (known) => usual.get(known)?.refs);
+    const standIns = canPart ? usual : new Map<string, UsualDefinition>();
     try {
-      const addition = takeApart(isUsual ? withStandIns(root, sources) : root, canPart);
-      if (isUsual) for (const part of addition.parts.values()) part.name = usual(part.known)?.name ?? "";
+      const addition = takeApart(withStandIns(root, standIns), canPart);
+      for (const part of addition.parts.values()) part.name = standIns.get(part.known)?.name ?? "";
       for (const circle of circlesOf(addition.parts)) this.#name(circle, own, addition);
-      if (addition.isSeparable) this.#pointers.set(root, componentRef(own));
-      if (addition.isSeparable && !isUsual) this.#learn(sources, addition);
+      if (canPart) this.#pointers.set(root, componentRef(own));
+      if (canPart) this.#learn(addition, standIns);
       return addition;
     } catch (error) {
       if (!(error instanceof NotDescribable)) throw error;
@@ -124,17 +114,30 @@ export class SchemaComponents {
     }
   }
 
-  /** Remembers definitions that are at odds with none that are known, and that mean the same in any other schema. */
-  #learn(sources: ReadonlyMap<string, string>, { root, parts }: Addition): void {
-    const refersToRoot = [...parts.values()].some(({ sites }) => sites.some(({ target }) => target === root));
-    const isAtOdds = [...sources].some(
-      ([known, source]) => (this.#usual.get(known)?.source ?? source) !== source,
-    );
-    if (refersToRoot || isAtOdds) return;
-    for (const { schema, known, name } of parts.values()) {
-      const refs = schema === root ? undefined : plainRefs(schema);
-      if (refs !== undefined) this.#usual.set(known, { name, source: sources.get(known) ?? "", refs });
+  /** The definitions of a schema that are among the components already, and mean the same here. */
+  #usualIn({ $defs }: JsonSchemaObject): ReadonlyMap<string, UsualDefinition> {
+    const found = new Map<string, UsualDefinition>();
+    for (const known of isObject($defs) ? Object.keys($defs) : []) {
+      const usual = this.#usual.get(known);
+      if (usual !== undefined && says(usual, ($defs as JsonSchemaObject)[known])) found.set(known, usual);
     }
+    if (found.size === Object.keys($defs ?? {}).length) return found;
+    const closed = closedNames(found.keys(), (known) => found.get(known)?.refs);
+    for (const known of found.keys()) if (!closed.has(known)) found.delete(known);
+    return found;
+  }
+
+  /** Remembers definitions under names that are not taken, where they mean the same in any other schema. */
+  #learn({ root, parts }: Addition, usual: ReadonlyMap<string, UsualDefinition>): void {
+    const found = new Map<string, UsualDefinition>();
+    for (const { schema, known, name } of parts.values()) {
+      const plain = schema === root || this.#usual.has(known) ? undefined : surveyPlainSchema(schema);
+      if (plain?.refersToRoot === false) found.set(known, { name, schema, refs: plain.refs });
+    }
+    if (found.size === 0) return;
+    const refsOf = (known: string) => (found.get(known) ?? usual.get(known))?.refs;
+    const closed = closedNames([...found.keys(), ...usual.keys()], refsOf);
+    for (const [known, definition] of found) if (closed.has(known)) this.#usual.set(known, definition);
   }
 
   /** A schema that is written elsewhere, and that no other refers to. */
@@ -217,13 +220,28 @@ function takeApart(root: JsonSchemaObject, canPart: boolean): Addition {
   return { root, links, parts, isSeparable: canPart };
 }
 
-function textsOf(schemas: Readonly<Record<string, unknown>>): Map<string, string> {
-  return new Map(Object.keys(schemas).map((name) => [name, JSON.stringify(schemas[name])]));
+/** Operations of one source mostly have the very same object. */
+function says(usual: UsualDefinition, definition: unknown): boolean {
+  if (usual.schema === definition) return true;
+  usual.text ??= JSON.stringify(usual.schema);
+  return usual.text === JSON.stringify(definition);
 }
 
-/** A schema whose definitions say nothing any more: they are among the components already. */
-function withStandIns(root: JsonSchemaObject, definitions: ReadonlyMap<string, unknown>): JsonSchemaObject {
-  return { ...root, $defs: Object.fromEntries([...definitions].map(([name]) => [name, {}])) };
+/** A schema in which definitions that are among the components already say nothing any more, and are left out where only they are referred to by each other. */
+function withStandIns(root: JsonSchemaObject, usual: ReadonlyMap<string, unknown>): JsonSchemaObject {
+  if (usual.size === 0) return root;
+  const { $defs, ...rest } = root;
+  const kept: Record<string, unknown> = {};
+  const keep = (schema: JsonSchemaObject): void => {
+    for (const name of surveyPlainSchema(schema)?.refs ?? []) if (usual.has(name)) kept[name] ??= {};
+  };
+  keep(rest);
+  for (const [name, definition] of Object.entries($defs as JsonSchemaObject)) {
+    if (usual.has(name) || !isObject(definition)) continue;
+    kept[name] = definition;
+    keep(definition);
+  }
+  return { ...rest, $defs: kept };
 }
 
 function lastPartOf(reference: string): string {
