@@ -113,7 +113,7 @@ function named<T>(option: string, read: () => T): T {
 }
 
 /** Tells whether a path is one under which metadata of a protected resource is looked for. */
-export function isMetadataPath(pathname: string): boolean {
+function isMetadataPath(pathname: string): boolean {
   return pathname === WELL_KNOWN || pathname.startsWith(`${WELL_KNOWN}/`);
 }
 

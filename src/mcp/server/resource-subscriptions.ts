@@ -12,7 +12,7 @@ export const MAX_SUBSCRIPTIONS = 1_000;
 export const MAX_PEER_CHARACTERS = 262_144;
 
 /** The same of all peers together, of which one caller has a quarter. */
-export const MAX_ALL_CHARACTERS = 16_777_216;
+const MAX_ALL_CHARACTERS = 16_777_216;
 
 /** Of all addresses that are kept, one caller has the fourth part. */
 const SHARES = 4;
