@@ -1,12 +1,13 @@
 import { InMemoryTransport as FirstInMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
 import { Server as FirstServer } from "@modelcontextprotocol/sdk/server/index.js";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import type { MCPResponseMeta } from "../src/core/envelope/envelope.ts";
 import { OperationRegistry } from "../src/index.ts";
 import { type FromMcpOptions, fromMcp } from "../src/mcp/client/from-mcp.ts";
 import { closeImported, type Extra, imported, OBJECT, serverOf, text } from "./import-raw-server.ts";
 import { rejection } from "./make-operation.ts";
+import { serveByHand } from "./mcp-servers/http-servers.ts";
 import type { RawMcpServer } from "./raw-mcp-server.ts";
 
 afterEach(closeImported);
@@ -84,6 +85,21 @@ describe("importing tools", () => {
     });
     expect(source.unusable[5]).toEqual({ tool: "#6", reason: "It has no name." });
     expect((await registry.execute("raw.good", {})).meta.isError).toBe(false);
+  });
+
+  it.each([600, 20_000])("RE-22 one tool that is nested %i deep hides no other over HTTP", async (levels) => {
+    const deep = `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
+    const tools = `[{"name":"deep","inputSchema":${deep}},{"name":"good","inputSchema":{"type":"object"}}]`;
+    const server = await serveByHand(({ id }, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(`{"jsonrpc":"2.0","id":${id},"result":{"tools":${tools}}}`);
+    });
+    onTestFinished(() => server.close());
+    const source = await fromMcp({ url: server.url, namespace: "raw", onWarning: () => {} });
+    onTestFinished(() => source.close());
+    expect(source.operations.map(({ id }) => id)).toEqual(["raw.good"]);
+    const reason = "Its definition is nested more than 512 levels deep.";
+    expect(source.unusable).toEqual([{ tool: "deep", reason }]);
   });
 
   it.each([

@@ -1,5 +1,6 @@
 import { isCallError } from "../../core/errors/errors.ts";
 import { monotonicNow } from "../../core/execution/deadline.ts";
+import { isValueTooDeep, MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { ImportLimits } from "./import-options.ts";
 import type { McpConnection, McpRequestOptions } from "./mcp-connection.ts";
@@ -28,7 +29,7 @@ export interface PageWalk {
   /** Its time limit is that of one page; the whole walk may take five times as long. @default that of the connection, for the walk 60_000 */
   readonly request?: McpRequestOptions | undefined;
   warn(message: string): void;
-  /** Hears of entries that are left out for their size. @default a warning about the first of them */
+  /** Hears of entries that are left out for their size or depth. @default a warning about the first of them */
   readonly onOversized?: ((entry: OversizedEntry) => void) | undefined;
 }
 
@@ -95,20 +96,26 @@ class FoundEntries {
     const { method, limits } = this.#walk;
     for (let i = 0; i < entries.length; i++) {
       if (this.#count >= limits.tools) return `${method} has more than ${limits.tools} entries${REST}`;
+      if (isValueTooDeep(entries[i], Number.MAX_VALUE)) {
+        this.#count += 1;
+        this.#leaveOut(entries[i], `nested more than ${MAX_JSON_DEPTH} levels deep`);
+        continue;
+      }
       const bytes = sizeOf(entries[i]);
       this.#bytes += bytes ?? 0;
       if (this.#bytes > limits.listBytes) return `${method} has more than ${limits.listBytes} bytes${REST}`;
       this.#count += 1;
-      if (bytes === undefined || bytes > limits.definitionBytes) this.#leaveOut(entries[i], bytes);
+      if (bytes === undefined) this.#leaveOut(entries[i], "no JSON");
+      else if (bytes > limits.definitionBytes)
+        this.#leaveOut(entries[i], `larger than ${limits.definitionBytes} bytes`);
       else this.entries.push(entries[i]);
     }
     return undefined;
   }
 
-  #leaveOut(entry: unknown, bytes: number | undefined): void {
+  #leaveOut(entry: unknown, fault: string): void {
     const { method, limits, warn, onOversized } = this.#walk;
     const name = isPlainObject(entry) ? toPlainLine(entry["name"], 200) : "";
-    const fault = bytes === undefined ? "no JSON" : `larger than ${limits.definitionBytes} bytes`;
     const reason = `Its definition is ${fault}.`;
     if (onOversized !== undefined) onOversized({ name, reason });
     else if (!this.#warned) {

@@ -299,8 +299,9 @@ export class McpSession {
         return this.#toFailure(end.failure, asked);
       case "result": {
         const { result } = end;
-        // A pipe has looked at the depth already; what the platform's own reader took may be of any.
-        const isDeep = !this.#parts.channel.isShared && isValueTooDeep(result, Number.MAX_VALUE);
+        // A pipe has looked at the depth already; what the platform's own reader took may be of any. Tools are looked at one by one.
+        const isLooked = this.#parts.channel.isShared || asked.method === "tools/list";
+        const isDeep = !isLooked && isValueTooDeep(result, Number.MAX_VALUE);
         if (isPlainObject(result) && !isDeep) return result;
         const what = isDeep ? "a result that is nested too deeply" : "a result that is no object";
         return new CallError("EXECUTION_ERROR", `The MCP server answered ${asked.method} with ${what}.`);
