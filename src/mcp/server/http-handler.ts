@@ -12,7 +12,6 @@ import { whenExpired } from "../../http/expiry.ts";
 import { FetchRequest, toResponse } from "../../http/fetch-exchange.ts";
 import { createHostGuard } from "../../http/host-guard.ts";
 import { NO_SNIFFING } from "../../http/listen.ts";
-import type { Refusal } from "../../http/refusal.ts";
 import {
   type RequestId,
   RPC_CODES,
