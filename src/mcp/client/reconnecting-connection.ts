@@ -3,6 +3,7 @@ import { saidIn } from "../../core/errors/source-words.ts";
 import { LONGEST_DELAY, monotonicNow } from "../../core/execution/deadline.ts";
 import type { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { checkRequestOptions } from "../option-checks.ts";
+import type { McpLogLevel } from "../provider.ts";
 import { tellAll } from "../tell-all.ts";
 import { Backoff } from "./backoff.ts";
 import { ChangeListener } from "./change-listener.ts";
@@ -20,8 +21,6 @@ import { type McpSession, SessionGone, type SessionRequest, toUnavailable } from
 import { openSession } from "./open-session.ts";
 import { toPlainLine } from "./plain-line.ts";
 import { RequestStop } from "./request-stop.ts";
-import { RetiredSessions } from "./retired-sessions.ts";
-import { StandingWishes } from "./standing-wishes.ts";
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -36,7 +35,7 @@ export class ReconnectingConnection implements McpConnection {
   readonly #backoff: Backoff;
   readonly #listeners = new Set<(event: McpConnectionEvent) => void>();
   readonly #closing = new AbortController();
-  readonly #wishes: StandingWishes;
+  readonly #subscriptions: Subscriptions;
   readonly #retired = new RetiredSessions();
   /** Decides how soon a session that the server has forgotten is replaced again. */
   readonly #renewals: Backoff;
@@ -60,7 +59,7 @@ export class ReconnectingConnection implements McpConnection {
     this.#limits = toMcpLimits(options.limits);
     this.#backoff = new Backoff(options.reconnect || {});
     this.#renewals = new Backoff(options.reconnect || {});
-    this.#wishes = new StandingWishes(options.logLevel);
+    this.#subscriptions = new Subscriptions(options.logLevel);
   }
 
   get server(): McpServerFacts {
@@ -111,12 +110,12 @@ export class ReconnectingConnection implements McpConnection {
       method,
       params,
       timeoutMs: Math.max(0, timeoutMs - (monotonicNow() - startedAt)),
-      logLevel: this.#wishes.logLevel,
+      logLevel: this.#subscriptions.logLevel,
     };
     const local = await this.#answerLocally(session, method, params);
     if (local !== undefined) return local;
     const result = await this.#requestOver(session, request);
-    this.#wishes.note(method, params);
+    this.#subscriptions.note(method, params);
     return result;
   }
 
@@ -179,9 +178,9 @@ export class ReconnectingConnection implements McpConnection {
   ): Promise<Params | undefined> {
     if (!session.isModern) return undefined;
     if (method !== "logging/setLevel" && !/^resources\/(?:un)?subscribe$/.test(method)) return undefined;
-    const forget = this.#wishes.note(method, params);
+    const forget = this.#subscriptions.note(method, params);
     try {
-      if (method !== "logging/setLevel") await this.#changes?.listen(this.#wishes.uris);
+      if (method !== "logging/setLevel") await this.#changes?.listen(this.#subscriptions.uris);
     } catch (cause) {
       forget();
       throw toUnavailable({ reason: "it takes no subscription", cause }, this.#asked(method));
@@ -245,10 +244,10 @@ export class ReconnectingConnection implements McpConnection {
       const onGap = (method: string) => this.#emit({ type: "notification", method, params: {} });
       this.#changes = new ChangeListener(session, onGap);
       const mostMs = this.#options.connectTimeoutMs ?? 30_000;
-      await this.#changes.start(this.#wishes.uris, mostMs, (error) => this.#noteFailure(error));
+      await this.#changes.start(this.#subscriptions.uris, mostMs, (error) => this.#noteFailure(error));
       return;
     }
-    const failures = await this.#wishes.restore(session, this.#options.connectTimeoutMs ?? 30_000);
+    const failures = await this.#subscriptions.restore(session, this.#options.connectTimeoutMs ?? 30_000);
     for (const failure of failures) this.#noteFailure(failure);
   }
 
@@ -322,5 +321,78 @@ export class ReconnectingConnection implements McpConnection {
 
   #emit(event: McpConnectionEvent): void {
     tellAll(this.#listeners, event);
+  }
+}
+
+/** What was asked for over one session and holds for the next ones too. */
+class Subscriptions {
+  readonly #subscribed = new Set<string>();
+  #logLevel: McpLogLevel | undefined;
+
+  constructor(logLevel: McpLogLevel | undefined) {
+    this.#logLevel = logLevel;
+  }
+
+  get logLevel(): McpLogLevel | undefined {
+    return this.#logLevel;
+  }
+
+  /** The resources that are watched. */
+  get uris(): string[] {
+    return [...this.#subscribed];
+  }
+
+  /** Remembers what a request asked for, if it holds beyond the session; returns how to forget it again. */
+  note(method: string, params: Params | undefined): () => void {
+    const [uris, level] = [this.uris, this.#logLevel];
+    const uri = params?.["uri"];
+    if (method === "logging/setLevel") this.#logLevel = params?.["level"] as McpLogLevel;
+    if (method === "resources/subscribe" && typeof uri === "string") this.#subscribed.add(uri);
+    if (method === "resources/unsubscribe" && typeof uri === "string") this.#subscribed.delete(uri);
+    return () => {
+      this.#logLevel = level;
+      this.#subscribed.clear();
+      for (const each of uris) this.#subscribed.add(each);
+    };
+  }
+
+  /** Asks a server of the 2025 revisions for everything again; gives the failures, which are no reason to have no connection. */
+  async restore(session: McpSession, timeoutMs: number): Promise<unknown[]> {
+    const requests: [string, Params][] = this.uris.map((uri) => ["resources/subscribe", { uri }]);
+    if (this.#logLevel !== undefined && Object.hasOwn(session.facts.capabilities, "logging")) {
+      requests.push(["logging/setLevel", { level: this.#logLevel }]);
+    }
+    const sent = requests.map(([method, params]) =>
+      session.request({ method, params, timeoutMs, logLevel: undefined }),
+    );
+    const ends = await Promise.allSettled(sent);
+    return ends.flatMap((end) => (end.status === "rejected" ? [end.reason] : []));
+  }
+}
+
+/** Sessions that were lost or replaced, until they are closed. */
+class RetiredSessions {
+  readonly #open = new Set<McpSession>();
+
+  /** Closes a session now. */
+  end(session: McpSession): void {
+    this.#open.add(session);
+    void session.close().finally(() => this.#open.delete(session));
+  }
+
+  /** Closes a session once nothing runs over it any more, or after so many milliseconds. */
+  retire(session: McpSession, patienceMs: number): void {
+    this.#open.add(session);
+    const timer = setTimeout(() => this.end(session), patienceMs);
+    timer.unref();
+    void session.idle().then(() => {
+      clearTimeout(timer);
+      this.end(session);
+    });
+  }
+
+  /** Closes all that are left; resolves when they are closed. */
+  async closeAll(): Promise<void> {
+    await Promise.all([...this.#open].map((session) => session.close()));
   }
 }

@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { readError } from "../protocol/messages.ts";
-import { isUnknownTool } from "./is-unknown-tool.ts";
-import { codeOfStatus, fromRpcError } from "./rpc-error.ts";
+import { codeOfStatus, fromRpcError, isUnknownTool } from "./rpc-error.ts";
 
 const server = "MCP server x";
 const secrets = new SourceSecrets();
