@@ -15,8 +15,14 @@ export interface WorkMeter {
   step(cost?: number): void;
 }
 
+/** What counts the work of comparing objects. */
+export interface KeyMeter extends WorkMeter {
+  /** The keys of an object that JSON would write, counted as work; those of a large one are listed once. */
+  keysOf(value: object): readonly string[];
+}
+
 /** Compares two values as JSON does: numbers by value, objects without regard to order, own properties only. */
-export function isEqual(a: unknown, b: unknown, meter?: WorkMeter): boolean {
+export function isEqual(a: unknown, b: unknown, meter?: KeyMeter): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
   if (Array.isArray(a)) {
@@ -25,15 +31,14 @@ export function isEqual(a: unknown, b: unknown, meter?: WorkMeter): boolean {
     return a.every((item, i) => isEqual(item, b[i], meter));
   }
   if (!isRecord(a) || !isRecord(b)) return false;
-  const keys = presentKeys(a);
-  const others = presentKeys(b).length;
-  meter?.step(keys.length + others);
+  const keys = meter?.keysOf(a) ?? presentKeys(a);
+  const others = (meter?.keysOf(b) ?? presentKeys(b)).length;
   if (keys.length !== others) return false;
   return keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key], meter));
 }
 
 /** Finds out whether two items of a list are equal, in time that grows with what they hold and not with how it is shared. */
-export function hasDuplicates(list: readonly unknown[], meter?: WorkMeter): boolean {
+export function hasDuplicates(list: readonly unknown[], meter?: KeyMeter): boolean {
   const table = new EqualityTable();
   const seen = new Set<number>();
   for (const item of list) {
@@ -58,7 +63,7 @@ export class AllowedValues {
     for (const value of objects) this.#ids.add(this.#table.add(value));
   }
 
-  has(value: unknown, meter?: WorkMeter): boolean {
+  has(value: unknown, meter?: KeyMeter): boolean {
     if (typeof value !== "object" || value === null) return this.#scalars.has(value);
     const id = this.#table?.find(value, meter);
     return id !== undefined && this.#ids.has(id);
@@ -76,7 +81,7 @@ class EqualityTable {
   #deepest = 0;
 
   /** The number of a value, which it has from now on. */
-  add(value: unknown, meter?: WorkMeter, depth = 0): number {
+  add(value: unknown, meter?: KeyMeter, depth = 0): number {
     if (typeof value !== "object" || value === null) return this.#known(this.#scalars, value);
     const known = this.#byObject.get(value);
     if (known !== undefined) return known;
@@ -90,7 +95,7 @@ class EqualityTable {
   }
 
   /** The number of a value that is in here; undefined for any other, as soon as one part of it is not. */
-  find(value: unknown, meter?: WorkMeter, depth = 0): number | undefined {
+  find(value: unknown, meter?: KeyMeter, depth = 0): number | undefined {
     if (typeof value !== "object" || value === null) return this.#scalars.get(value);
     if (depth > this.#deepest) return undefined;
     const text = textOf(value, meter, this.#widest, (part) => this.find(part, meter, depth + 1));
@@ -107,7 +112,7 @@ class EqualityTable {
 /** A container written with the numbers of its parts; undefined where one has none, for too many, and for what is no JSON. */
 function textOf(
   value: object,
-  meter: WorkMeter | undefined,
+  meter: KeyMeter | undefined,
   widest: number,
   numberOf: (part: unknown) => number | undefined,
 ): string | undefined {
@@ -123,11 +128,12 @@ function textOf(
     return text;
   }
   if (!isRecord(value)) return undefined;
-  const keys = presentKeys(value);
-  meter?.step(2 * keys.length + 1);
+  const keys = meter?.keysOf(value) ?? presentKeys(value);
+  meter?.step(1);
   if (keys.length > widest) return undefined;
+  meter?.step(keys.length);
   let text = "{";
-  for (const key of keys.sort()) {
+  for (const key of [...keys].sort()) {
     const id = numberOf(value[key]);
     if (id === undefined) return undefined;
     text += `${JSON.stringify(key)}:${id},`;

@@ -142,7 +142,9 @@ class Checker implements CompiledSchema {
   normalize(value: unknown): Normalized {
     const clean = this.#cleanVerdict(value);
     if (clean === true) return { value, valid: true, issues: [] };
-    if (clean === "too much work" && this.#verdict(value) === "too much work") {
+    // The first steps were not enough just now, and would not be again.
+    const isTooMuch = clean === "too much work" && this.#checkFurther(value, new LimitReached("steps"));
+    if (isTooMuch === "too much work") {
       return { value, valid: false, issues: [this.#tooMuchWork(value)] };
     }
     const changed = this.#normalizeFully(value, SHAPE);

@@ -1,7 +1,7 @@
 import { joinPointer } from "../json/json-pointer.ts";
 import { hasDuplicates } from "./compare-values.ts";
 import { evaluate, passesQuietly } from "./evaluate.ts";
-import { type Evaluated, type Evaluation, plural } from "./evaluation.ts";
+import { type Evaluated, type Evaluation, LARGE, plural, STEPS_IN_LARGE } from "./evaluation.ts";
 import type { ArrayRules } from "./schema-node.ts";
 
 /** Checks an array's items; counts them as looked at in `seen`. */
@@ -59,7 +59,9 @@ function evaluateContains(
   for (let i = 0; i < value.length && matches < enough; i++) {
     if (!passesQuietly(contains, value[i], run, undefined)) continue;
     matches++;
-    seen?.singleItems.add(i);
+    if (seen === undefined) continue;
+    if (matches > LARGE) run.step(STEPS_IN_LARGE);
+    seen.singleItems.add(i);
   }
   if (matches < minContains) {
     return run.fail(pointer, `at least ${plural(minContains, "item")} matching "contains"`, value);

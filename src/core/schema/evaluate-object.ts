@@ -1,7 +1,7 @@
 import { joinPointer } from "../json/json-pointer.ts";
-import { presentKeys, type WorkMeter } from "./compare-values.ts";
+import type { WorkMeter } from "./compare-values.ts";
 import { evaluate, passesQuietly } from "./evaluate.ts";
-import { type Evaluated, type Evaluation, plural } from "./evaluation.ts";
+import { type Evaluated, type Evaluation, LARGE, plural, STEPS_IN_LARGE } from "./evaluation.ts";
 import type { Matcher } from "./pattern.ts";
 import type { ObjectRules, SchemaNode } from "./schema-node.ts";
 
@@ -50,7 +50,7 @@ function evaluateNamed(
   const goOn = run.issues !== undefined;
   const { steps, children } = rules;
   const isFew = rules.keys.length <= FEW_PROPERTIES;
-  const keys = isFew ? rules.keys : countedKeys(value, run);
+  const keys = isFew ? rules.keys : run.keysOf(value);
   if (isFew && keys.length >= KEYS_PER_STEP) run.step(Math.floor(keys.length / KEYS_PER_STEP));
   let passed = true;
   for (let i = 0; i < keys.length; i++) {
@@ -78,13 +78,6 @@ export function passesAll(node: SchemaNode): boolean {
   return node.constant ?? node.isEmpty;
 }
 
-/** The keys of an object that JSON would write, each counted as a step of work. */
-export function countedKeys(value: object, run: Evaluation): string[] {
-  const keys = presentKeys(value);
-  run.step(keys.length);
-  return keys;
-}
-
 function evaluatePresence(rules: ObjectRules, value: object, run: Evaluation, pointer: string): boolean {
   let passed = true;
   for (const key of rules.required) {
@@ -102,7 +95,7 @@ function evaluatePresence(rules: ObjectRules, value: object, run: Evaluation, po
     }
   }
   if (rules.minProperties === 0 && rules.maxProperties === Number.POSITIVE_INFINITY) return passed;
-  const count = countedKeys(value, run).length;
+  const count = run.keysOf(value).length;
   if (count < rules.minProperties) {
     return run.fail(pointer, `at least ${plural(rules.minProperties, "property", "properties")}`, value);
   }
@@ -121,8 +114,8 @@ function evaluateByKey(
 ): boolean {
   const { names, patterns, additional, properties } = rules;
   let passed = true;
-  const keys = countedKeys(value, run);
-  if (seen !== undefined) run.step(2 * keys.length);
+  const keys = run.keysOf(value);
+  if (seen !== undefined) run.step((keys.length < LARGE ? 2 : STEPS_IN_LARGE) * keys.length);
   for (const key of keys) {
     const part = (value as Properties)[key];
     const at = run.issues === undefined ? "" : joinPointer(pointer, key);

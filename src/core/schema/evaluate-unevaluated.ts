@@ -1,6 +1,6 @@
 import { joinPointer } from "../json/json-pointer.ts";
 import { evaluate } from "./evaluate.ts";
-import { countedKeys, evaluateAdditional } from "./evaluate-object.ts";
+import { evaluateAdditional } from "./evaluate-object.ts";
 import type { Evaluated, Evaluation } from "./evaluation.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
@@ -20,7 +20,7 @@ export function evaluateUnevaluated(
   const rest = node.unevaluatedProperties;
   if (rest === undefined || seen.allProperties) return true;
   let passed = true;
-  for (const key of countedKeys(value, run)) {
+  for (const key of run.keysOf(value)) {
     if (seen.properties.has(key)) continue;
     const part = (value as Record<string, unknown>)[key];
     passed = evaluateAdditional(rest, part, run, joinPointer(pointer, key)) && passed;

@@ -1,4 +1,4 @@
-import type { WorkMeter } from "./compare-values.ts";
+import { type KeyMeter, presentKeys, type WorkMeter } from "./compare-values.ts";
 import { MAX_ISSUES } from "./limits.ts";
 import { countCodePoints } from "./measure-values.ts";
 import type { SchemaResource } from "./schema-index.ts";
@@ -13,6 +13,11 @@ const STEPS_BEFORE_MEMORY = 1_000;
 
 /** Objects normalised before it is remembered which of them need no change. */
 const PARTS_BEFORE_MEMORY = 200;
+
+/** Keys or items from which on looking one up takes longer; the keys of such an object are kept for the next subschema. */
+export const LARGE = 64;
+/** Steps of work that looking at one of them counts as. */
+export const STEPS_IN_LARGE = 4;
 
 const MAX_POINTER = 256;
 
@@ -38,7 +43,8 @@ export class Evaluated {
   readonly singleItems = new Set<number>();
 
   merge(other: Evaluated, meter: WorkMeter): void {
-    meter.step(other.properties.size + other.singleItems.size);
+    const size = other.properties.size + other.singleItems.size;
+    meter.step(size < LARGE ? size : STEPS_IN_LARGE * size);
     this.allProperties ||= other.allProperties;
     this.allItems ||= other.allItems;
     this.items = Math.max(this.items, other.items);
@@ -56,7 +62,7 @@ export interface Budget {
 }
 
 /** The state of checking one value: limits, dynamic scope, and the issues when they are wanted. */
-export class Evaluation implements WorkMeter {
+export class Evaluation implements KeyMeter {
   issues: SchemaIssue[] | undefined;
   readonly scope: SchemaResource[] = [];
   readonly budget: Budget;
@@ -66,6 +72,8 @@ export class Evaluation implements WorkMeter {
   /** Objects that a node was found to leave as they are, once enough parts were normalised to make it worth while. */
   #unchanged: Map<SchemaNode, WeakSet<object>> | undefined;
   #partsUnremembered = PARTS_BEFORE_MEMORY;
+  /** The keys of large objects, as several subschemas may look at one. */
+  #keys: Map<object, readonly string[]> | undefined;
   /** Set once several subschemas spoke about one value, and may have said the same. */
   mayRepeat = false;
 
@@ -78,6 +86,18 @@ export class Evaluation implements WorkMeter {
   step(cost = 1): void {
     this.budget.steps -= cost;
     if (this.budget.steps < 0) throw new LimitReached("steps");
+  }
+
+  /** The keys of an object that JSON would write, each counted as a step of work, or several where a large object's are listed. */
+  keysOf(value: object): readonly string[] {
+    const known = this.#keys?.get(value);
+    const keys = known ?? presentKeys(value);
+    this.step(keys.length);
+    if (known !== undefined || keys.length < LARGE) return keys;
+    this.#keys ??= new Map();
+    this.#keys.set(value, keys);
+    this.step((STEPS_IN_LARGE - 1) * keys.length);
+    return keys;
   }
 
   /** Tells whether there is room to explain one more alternative; without a bound, alternatives inside alternatives multiply. */

@@ -1,4 +1,4 @@
-import { type AllowedValues, isEqual, type WorkMeter } from "./compare-values.ts";
+import { type AllowedValues, isEqual, type KeyMeter } from "./compare-values.ts";
 import type { Matcher } from "./pattern.ts";
 import type { SchemaResource } from "./schema-index.ts";
 
@@ -141,7 +141,7 @@ export function defaultOf(node: SchemaNode): Default | undefined {
 }
 
 /** The one default that some of the nodes declare and none contradicts; two that differ cancel out. */
-export function agreedDefault(nodes: readonly SchemaNode[], meter?: WorkMeter): Default | undefined {
+export function agreedDefault(nodes: readonly SchemaNode[], meter?: KeyMeter): Default | undefined {
   const declared = nodes.map(defaultOf).filter((entry) => entry !== undefined);
   const [first] = declared;
   if (first === undefined) return undefined;

@@ -55,6 +55,22 @@ const ATTACKS: Readonly<Record<string, () => readonly [JsonSchema, unknown]>> = 
     { items: { allOf: times(5_000, () => true) } },
     times(30_000, () => 1),
   ],
+  "500 bounds on the number of 100,000 properties": () => [
+    { allOf: times(500, (i) => ({ maxProperties: 1_000_000 + i })) },
+    Object.fromEntries(times(100_000, (i) => [`name-${i}`, i])),
+  ],
+  "500 constants that are small objects, and one of 100,000 properties": () => [
+    { anyOf: times(500, (i) => ({ const: { id: i } })) },
+    Object.fromEntries(times(100_000, (i) => [`name-${i}`, i])),
+  ],
+  "200 subschemas that each look at all of 100,000 properties": () => [
+    { allOf: times(200, () => ({ additionalProperties: {} })), unevaluatedProperties: false },
+    Object.fromEntries(times(100_000, (i) => [`name-${i}`, i])),
+  ],
+  "200 subschemas that each look at all of 200,000 items": () => [
+    { allOf: times(200, () => ({ contains: { type: "number" } })), unevaluatedItems: false },
+    times(200_000, (i) => i),
+  ],
   "uniqueItems of objects": () => [
     { uniqueItems: true },
     times(30_000, (i) => ({ id: i, name: "x", of: [i, { a: 1 }] })),
