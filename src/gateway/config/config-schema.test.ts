@@ -96,6 +96,7 @@ const FULL = {
     token: "c",
     serveAs: "d",
     mount: true,
+    said: false,
     policy: sourcePolicy,
   },
   policies: { "a.*": policy },

@@ -216,6 +216,8 @@ export interface BusConfig {
   readonly serveAs?: string | undefined;
   /** Mounts operations of these namespaces, or all. @default none */
   readonly mount?: readonly string[] | boolean | undefined;
+  /** Passes on what sources of other services said when they failed, in `details.said`. @default true */
+  readonly said?: boolean | undefined;
   readonly policy?: SourcePolicy | undefined;
 }
 

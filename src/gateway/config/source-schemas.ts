@@ -139,6 +139,9 @@ const BUS = {
     { type: "array", items: { type: "string", minLength: 1 } },
     { type: "boolean" },
   ),
+  said: flag(
+    "Passes on what sources of other services said when they failed, in details.said. Default: true.",
+  ),
   policy: SOURCE_POLICY,
 } satisfies Record<keyof BusConfig, ConfigSchema>;
 

@@ -7,6 +7,7 @@ import { serveCalls } from "../../call/call-handler.ts";
 import type { CallObservation } from "../../call/call-observer.ts";
 import { connectNatsBus } from "../../call/nats/nats-bus.ts";
 import type { Identity } from "../../core/access/identity.ts";
+import { CallError } from "../../core/errors/errors.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
 import { SecretMask } from "../../core/secrets/secret-mask.ts";
@@ -54,6 +55,28 @@ natsSuite("operations on a bus as a source", () => {
     await vi.waitFor(() => expect(source.operations.map(({ id }) => id)).toEqual(["a.late", "a.x"]), 20_000);
     expect((await here.execute("a.late")).data).toBe("late");
     expect(source.report()).toMatchObject({ name: "bus", kind: "bus", target: broker.url, unusable: [] });
+  });
+
+  it.each([
+    [undefined, { status: 403, said: "the shelf is empty" }],
+    [false, { status: 403 }],
+  ])("X-11 passes on what sources of others said, unless said is %s", async (said, details) => {
+    const broker = await startNats();
+    atEnd(() => broker.stop());
+    const failing = query("a.x", () => {
+      throw new CallError("ACCESS_DENIED", "It answered 403.", {
+        details: { status: 403, said: "the shelf is empty" },
+      });
+    });
+    await serve(broker.url, "other", failing);
+    const bus = { nats: broker.url, mount: true, ...(said !== undefined && { said }) };
+    const { source } = makeSource(loadedConfig({ bus }));
+    await source.start();
+    const here = new OperationRegistry();
+    here.registerAll(source);
+    const error = await rejection(here.execute("a.x"));
+    expect(error).toMatchObject({ code: "ACCESS_DENIED", message: "It answered 403." });
+    expect((error as CallError).details).toEqual(details);
   });
 
   it("RE-30 is down until the broker is there, and again while it is away", async () => {

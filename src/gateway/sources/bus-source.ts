@@ -20,6 +20,7 @@ export function createBusSource(name: string, bus: BusConfig, around: Surroundin
     target,
     secrets: loaded.secrets,
     reconnect,
+    said: bus.said,
     warn: around.warnerOf(name),
     open: async (signal, watcher) => {
       const { createRemoteRegistry } = await import("../../call/remote-registry.ts");

@@ -1,4 +1,5 @@
-import { CallError } from "../../core/errors/errors.ts";
+import { CallError, changedError, isCallError } from "../../core/errors/errors.ts";
+import { saidIn, withoutSaid } from "../../core/errors/source-words.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ChangeListener } from "../../core/registry/executor.ts";
 import { maskError } from "../../core/secrets/mask-value.ts";
@@ -146,8 +147,15 @@ export class RetriedSource implements Source {
     return new CallsInFlight(
       () => this.#refusal(),
       // What one source says may hold a secret of another.
-      (thrown) => rewordError(maskError(thrown, this.#plan.secrets), this.#plan.wording ?? []),
+      (thrown) => this.#toldError(maskError(thrown, this.#plan.secrets)),
     );
+  }
+
+  #toldError(thrown: unknown): unknown {
+    const { wording = [], said } = this.#plan;
+    const told = rewordError(thrown, wording);
+    if (said !== false || !isCallError(told) || saidIn(told.details) === undefined) return told;
+    return changedError(told, { details: withoutSaid(told.details) });
   }
 
   /** Why no call can be made: what stands behind the operations is being made, or gone for good. */

@@ -18,6 +18,8 @@ export interface SourcePlan {
   readonly isMadeAnew?: boolean | undefined;
   /** What is said of it and of its calls in better words. @default nothing */
   readonly wording?: Wording | undefined;
+  /** Whether words of other sources that come with its errors are passed on. @default true */
+  readonly said?: boolean | undefined;
   /** Never throws. */
   warn(message: string, cause?: unknown): void;
   /** Makes what stands behind it; leaves nothing behind where that fails, or soon after the signal. */
