@@ -168,6 +168,26 @@ describe("serveGateway", () => {
     expect(await statusOf(`${server.url}/.well-known/oauth-protected-resource`)).toBe(404);
   });
 
+  it.each([
+    ["https://tools.example/", "https://tools.example"],
+    ["https://tools.example/gate/way", "https://tools.example/gate/way"],
+  ])(
+    "RE-30 says in its document that clients reach it at %s, whatever a request claims",
+    async (publicUrl, url) => {
+      const { server } = await start({ serve: { publicUrl } });
+      const headers = {
+        "x-forwarded-host": "evil.example",
+        "x-forwarded-proto": "ftp",
+        forwarded: "host=evil",
+      };
+      const read = async (base: string) =>
+        (await (await fetch(base, { headers })).json()) as { servers: unknown };
+      expect((await read(`${server.url}/openapi.json`)).servers).toEqual([{ url }]);
+      const { server: plain } = await start({});
+      expect((await read(`${plain.url}/openapi.json`)).servers).toEqual([{ url: plain.url }]);
+    },
+  );
+
   it("RE-30 answers 404 for what is switched off, and probes always", async () => {
     const { server } = await start({ serve: { mcp: false, http: false, metrics: false } });
     const post = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
