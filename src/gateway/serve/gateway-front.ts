@@ -144,12 +144,15 @@ export class GatewayFront {
     if (path === "/") return this.#own(request, () => jsonAnswer(this.#index()));
     if (path === "/metrics") {
       const read = metrics !== undefined && this.#settings.metrics ? metrics : undefined;
-      return this.#own(request, (identity) => {
-        if (read === undefined) return ownRefusal(NOTHING_HERE);
-        // Metrics name every operation and source, also those that a caller may not know of.
-        if (auth.isOn && identity?.scopes?.includes(METRICS_SCOPE) !== true) return ownRefusal(NO_METRICS);
-        return textAnswer(read.text(), PROMETHEUS_TYPE);
-      });
+      if (read === undefined) return this.#own(request, () => ownRefusal(NOTHING_HERE));
+      // Metrics name every operation and source, also those that a caller may not know of.
+      const isRefused = (identity: Identity | undefined): boolean =>
+        auth.isOn && identity?.scopes?.includes(METRICS_SCOPE) !== true;
+      return this.#own(
+        request,
+        () => textAnswer(read.text(), PROMETHEUS_TYPE),
+        (identity) => (isRefused(identity) ? NO_METRICS : undefined),
+      );
     }
     if (path === "/ready" && this.#state !== "ok") return Promise.resolve(this.#probe(request));
     const described = auth.describe(request);
@@ -181,14 +184,16 @@ export class GatewayFront {
   /** Answers what can only be read, by whoever may use the gateway. */
   async #own(
     request: HttpRequest,
-    answer: (identity: Identity | undefined) => HttpAnswer,
+    answer: () => HttpAnswer,
+    refuse?: (identity: Identity | undefined) => typeof ONLY_READ | undefined,
   ): Promise<HttpAnswer> {
     const preflight = request.method === "OPTIONS" ? this.#guard.preflight(request) : undefined;
     if (preflight !== undefined) return preflight;
     const admitted = await this.#admit(request);
     if ("refusal" in admitted) return this.#mark(request, admitted.refusal);
     const isRead = request.method === "GET" || request.method === "HEAD";
-    return this.#mark(request, isRead ? answer(admitted.identity) : ownRefusal(ONLY_READ));
+    const refusal = refuse?.(admitted.identity) ?? (isRead ? undefined : ONLY_READ);
+    return this.#mark(request, refusal === undefined ? answer() : ownRefusal(refusal));
   }
 
   /** Lets a page of an allowed origin read an answer. */

@@ -240,6 +240,10 @@ describe("serveGateway", () => {
       'Bearer error="insufficient_scope", scope="waybill:metrics"',
     ]);
     expect(await refused.text()).not.toContain("office.greet");
+    for (const method of ["POST", "DELETE", "OPTIONS", "PROPFIND"]) {
+      const other = await fetch(`${server.url}/metrics`, { ...bearer, method });
+      expect([method, other.status, other.headers.get("allow")]).toEqual([method, 403, null]);
+    }
     const asked = { headers: { authorization: "Bearer the-token-of-prometheus" } };
     expect(await statusOf(`${server.url}/metrics`, asked)).toBe(200);
     expect(await statusOf(`${server.url}/metrics`)).toBe(401);
