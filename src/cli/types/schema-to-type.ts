@@ -50,7 +50,7 @@ const MAX_UNION = 2_000;
 export function schemaToType(schema: unknown, options: SchemaTypeOptions = {}): SchemaType {
   const json = snapshotSchema(schema, SCHEMA_LIMITS);
   const index = new SchemaIndex({}, SCHEMA_LIMITS, MODERN);
-  const root = buildNodes(index.add(json), index, SCHEMA_LIMITS);
+  const { root } = buildNodes(index.add(json), index, { limits: SCHEMA_LIMITS });
   vetNodes(root, SCHEMA_LIMITS);
   return new TypeWriter(isObject(json) ? json : {}, options).write(root);
 }
