@@ -42,6 +42,7 @@ const idle =
       String(port),
       isStreaming ? "streams" : "none",
     ]);
+    await once(clients.child, "message");
     const open = async (/** @type {number} */ count) => {
       clients.child.send(count);
       const [{ opened }] = await once(clients.child, "message");

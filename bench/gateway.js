@@ -13,7 +13,7 @@ import { startMeasured, startServer } from "./clients/measured-process.js";
 import { CLI, writeConfig } from "./gateway/config.js";
 import { createComparison, interleave } from "./interleave.js";
 import { PETSTORE } from "./openapi/petstore.js";
-import { timing } from "./options.js";
+import { serverTiming } from "./options.js";
 import { judgeExtra, judgeWithin, perCall, printTable } from "./report.js";
 import { createRandom, shuffled } from "./statistics.js";
 import "./waybill.js";
@@ -127,8 +127,7 @@ async function sources(name, options) {
   };
   const before = gateway.lines();
   const sides = Object.entries(loads).map(([side, { run }]) => [side, () => run(TIMES)]);
-  const slices = { ...timing(options), sliceMs: options.quick ? 40 : 100 };
-  const comparison = await interleave(Object.fromEntries(sides), { ...slices, cpu });
+  const comparison = await interleave(Object.fromEntries(sides), { ...serverTiming(options), cpu });
   const calls = IN_FLIGHT * TIMES;
   const title = `${name}: ${IN_FLIGHT} calls in flight, through waybill serve and past it`;
   printTable(`${title}: a call`, perCall(comparison, calls), "local: by hand");
@@ -159,8 +158,7 @@ const middle = (entrance) => async (name, options) => {
     const comparison = await interleave(
       Object.fromEntries(open.map(({ side, run }) => [side, () => run(TIMES)])),
       {
-        ...timing(options),
-        sliceMs: options.quick ? 40 : 100,
+        ...serverTiming(options),
         cpu: Object.fromEntries(open.map(({ side, cpu }) => [side, cpu])),
       },
     );

@@ -6,7 +6,7 @@ import { writeToolCalls } from "./clients/mcp-requests.js";
 import { startServer } from "./clients/measured-process.js";
 import { interleave } from "./interleave.js";
 import { createBenchRegistry } from "./mcp/operations.js";
-import { timing } from "./options.js";
+import { serverTiming, timing } from "./options.js";
 import { judgeFaster, judgeWithin, perCall, printTable } from "./report.js";
 import { createMcpHandler, toMcpServer } from "./waybill.js";
 
@@ -72,7 +72,7 @@ async function compare(title, programs, { open, inFlight, base, options }) {
   const entries = Object.entries(loads);
   const comparison = await interleave(
     Object.fromEntries(entries.map(([side, { run }]) => [side, () => run(TIMES)])),
-    { ...slices(options), cpu: Object.fromEntries(entries.map(([side, { cpu }]) => [side, cpu])) },
+    { ...serverTiming(options), cpu: Object.fromEntries(entries.map(([side, { cpu }]) => [side, cpu])) },
   );
   for (const { close } of Object.values(loads)) await close();
   const calls = inFlight * TIMES;

@@ -9,7 +9,7 @@ import { openHttpLoad, writeRequest } from "./clients/http-load.js";
 import { startServer } from "./clients/measured-process.js";
 import { createComparison, interleave } from "./interleave.js";
 import { PETSTORE } from "./openapi/petstore.js";
-import { timing } from "./options.js";
+import { serverTiming, timing } from "./options.js";
 import { judgeFaster, judgeWithin, perCall, printTable, verdict } from "./report.js";
 import { fromOpenApi, OperationRegistry } from "./waybill.js";
 
@@ -147,8 +147,7 @@ async function serving(name, options) {
   const comparison = await interleave(
     Object.fromEntries(open.map(({ side, load }) => [side, () => load.run(TIMES)])),
     {
-      ...timing(options),
-      sliceMs: options.quick ? 30 : 100,
+      ...serverTiming(options),
       cpu: Object.fromEntries(open.map(({ side, server }) => [side, server.cpu])),
     },
   );

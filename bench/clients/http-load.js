@@ -11,7 +11,7 @@ const LAST_CHUNK = Buffer.from("0\r\n\r\n");
  * @param {number} port @param {readonly string[]} requests
  */
 export async function openHttpLoad(port, requests) {
-  const lanes = await Promise.all(requests.map((request) => Lane.open(port, Buffer.from(request))));
+  const lanes = await Promise.all(requests.map((request) => new Lane(port, Buffer.from(request)).open()));
   const first = await /** @type {Lane} */ (lanes[0]).run(1);
   return {
     /** The first answer, head and body. */
@@ -24,10 +24,12 @@ export async function openHttpLoad(port, requests) {
   };
 }
 
-/** One connection with one request in flight. */
+/** One connection with one request in flight; servers close those that have been idle for a while, and then it is opened again. */
 class Lane {
-  #socket;
+  #port;
   #request;
+  /** @type {import("node:net").Socket | undefined} */
+  #socket;
   #left = 0;
   #arrived = Buffer.alloc(0);
   /** @type {((answer: Buffer) => void) | undefined} */
@@ -35,39 +37,40 @@ class Lane {
   /** @type {((error: Error) => void) | undefined} */
   #reject;
 
-  /** @param {import("node:net").Socket} socket @param {Buffer} request */
-  constructor(socket, request) {
-    this.#socket = socket;
+  /** @param {number} port @param {Buffer} request */
+  constructor(port, request) {
+    this.#port = port;
     this.#request = request;
-    socket.on("data", (chunk) => this.#take(chunk));
-    socket.on("error", () => {});
-    socket.on("close", () => this.#reject?.(new Error("The server closed the connection.")));
   }
 
-  /** @param {number} port @param {Buffer} request @returns {Promise<Lane>} */
-  static open(port, request) {
+  /** @returns {Promise<this>} */
+  open() {
     return new Promise((resolve, reject) => {
-      const socket = connect({ port, host: "127.0.0.1", noDelay: true }, () => {
-        socket.off("error", reject);
-        resolve(new Lane(socket, request));
-      });
+      const socket = connect({ port: this.#port, host: "127.0.0.1", noDelay: true }, () => resolve(this));
       socket.once("error", reject);
+      socket.on("data", (chunk) => this.#take(chunk));
+      socket.on("close", () => {
+        this.#socket = undefined;
+        this.#reject?.(new Error("The server closed the connection."));
+      });
+      this.#socket = socket;
     });
   }
 
   /** @param {number} times @returns {Promise<Buffer>} the last answer */
-  run(times) {
-    return new Promise((resolve, reject) => {
+  async run(times) {
+    if (this.#socket === undefined) await this.open();
+    return await new Promise((resolve, reject) => {
       this.#left = times;
       this.#resolve = resolve;
       this.#reject = reject;
-      this.#socket.write(this.#request);
+      this.#socket?.write(this.#request);
     });
   }
 
   close() {
     this.#reject = undefined;
-    this.#socket.destroy();
+    this.#socket?.destroy();
   }
 
   /** @param {Buffer} chunk */
@@ -80,8 +83,11 @@ class Lane {
     if (this.#arrived.length > 0) this.#arrived = Buffer.alloc(0);
     if (answer[9] !== 0x32) this.#reject?.(new Error(`The server answers ${answer.toString()}`));
     this.#left -= 1;
-    if (this.#left > 0) this.#socket.write(this.#request);
-    else this.#resolve?.(answer);
+    if (this.#left > 0) this.#socket?.write(this.#request);
+    else {
+      this.#reject = undefined;
+      this.#resolve?.(answer);
+    }
   }
 }
 

@@ -38,3 +38,4 @@ async function openAll(count) {
 process.on("message", async (message) => {
   if (typeof message === "number") process.send?.({ opened: await openAll(message) });
 });
+process.send?.({ ready: true });
