@@ -224,7 +224,7 @@ async function walkApi() {
   const gateway = await startGateway({
     openapi: { sums: { document: "sums.json", baseUrl: `http://127.0.0.1:${port}` } },
   });
-  const body = { a: 1, b: 2 };
+  const body = { body: { a: 1, b: 2 } };
   return await walkOnce(async () => (await post(gateway.port, "/api/sums/add", body)).text, { gateway });
 }
 
