@@ -20,7 +20,9 @@ const parcel = (code) => ({
 
 const common = /** @type {const} */ ({ namespace: "parcel", version: "1.0.0" });
 
-/** What the clients are generated for: inputs in a query and in a body, errors, streams, and names that are nearly the same. */
+const Address = { type: "object", properties: { street: { type: "string" } }, required: ["street"] };
+
+/** What the clients are generated for: inputs in a query and in a body, errors, streams, shared answers, and names that are nearly the same. */
 export const registry = new OperationRegistry([
   defineOperation({
     ...common,
@@ -31,6 +33,24 @@ export const registry = new OperationRegistry([
     outputSchema: Parcel,
     errors: { NO_PARCEL: { httpStatus: 404, schema: Type.Object({ code: Type.String() }) } },
     handler: ({ code }) => parcel(code),
+  }),
+  defineOperation({
+    ...common,
+    name: "latest",
+    type: "query",
+    description: "Finds the latest parcel.",
+    inputSchema: Type.Object({}),
+    outputSchema: Parcel,
+    handler: () => parcel("A-9"),
+  }),
+  defineOperation({
+    ...common,
+    name: "sender",
+    type: "query",
+    description: "Tells where parcels come from.",
+    inputSchema: Type.Object({}),
+    outputSchema: { $ref: "#/$defs/Address", $defs: { Address } },
+    handler: () => ({ street: "Main Street 1" }),
   }),
   defineOperation({
     ...common,

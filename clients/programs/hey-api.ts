@@ -1,5 +1,11 @@
 import assert from "node:assert/strict";
-import { parcelListAll, parcelSend, parcelTrack } from "../generated/hey-api/index.ts";
+import {
+  parcelLatest,
+  parcelListAll,
+  parcelSend,
+  parcelSender,
+  parcelTrack,
+} from "../generated/hey-api/index.ts";
 
 const tracked = await parcelTrack({ query: { code: "A-7" } });
 const state: "new" | "sent" | undefined = tracked.data?.state;
@@ -13,6 +19,10 @@ assert.deepEqual(
   all.data?.map(({ code }) => code),
   ["A-1", "A-2"],
 );
+
+const latest = await parcelLatest();
+const sender = await parcelSender();
+assert.deepEqual([latest.data?.to.name, sender.data?.street.length], ["Ada", 13]);
 
 /** Never called: every line in it is wrong. */
 export async function wrong(): Promise<void> {
@@ -32,5 +42,9 @@ export async function wrong(): Promise<void> {
   const price: string | undefined = sent.data?.price;
   // @ts-expect-error a result that is a list, used as one parcel
   all.data?.code;
+  // @ts-expect-error a member that a result shared with others does not have
+  latest.data?.price;
+  // @ts-expect-error a member that a result that is a definition does not have
+  sender.data?.price;
   assert.ok(price);
 }

@@ -19,6 +19,10 @@ assert.deepEqual(
   ["A-1", "A-2"],
 );
 
+const latest = await client.GET("/api/parcel/latest");
+const sender = await client.GET("/api/parcel/sender");
+assert.deepEqual([latest.data?.to.name, sender.data?.street.length], ["Ada", 13]);
+
 /** Never called: every line in it is wrong. */
 export async function wrong(): Promise<void> {
   // @ts-expect-error a member of the query is missing
@@ -41,5 +45,9 @@ export async function wrong(): Promise<void> {
   const price: string | undefined = sent.data?.price;
   // @ts-expect-error a result that is a list, used as one parcel
   all.data?.code;
+  // @ts-expect-error a member that a result shared with others does not have
+  latest.data?.price;
+  // @ts-expect-error a member that a result that is a definition does not have
+  sender.data?.price;
   assert.ok(price);
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { parcelListAll, parcelSend, parcelTrack } from "../generated/orval.ts";
+import { parcelLatest, parcelListAll, parcelSend, parcelSender, parcelTrack } from "../generated/orval.ts";
 
 const tracked = await parcelTrack({ code: "A-7" });
 if (tracked.status !== 200) throw new Error("not found");
@@ -14,6 +14,12 @@ const all = await parcelListAll();
 if (all.status !== 200) throw new Error("no list");
 const codes = all.data.map(({ code }) => code);
 assert.deepEqual(codes, ["A-1", "A-2"]);
+const latest = await parcelLatest();
+const sender = await parcelSender();
+if (latest.status !== 200 || sender.status !== 200) throw new Error("none");
+assert.deepEqual([latest.data.to.name, sender.data.street.length], ["Ada", 13]);
+const { data: latestParcel } = latest;
+const { data: address } = sender;
 const { data: parcel } = tracked;
 const { data: result } = sent;
 const { data: list } = all;
@@ -36,5 +42,9 @@ export async function wrong(): Promise<void> {
   const price: string = result.price;
   // @ts-expect-error a result that is a list, used as one parcel
   list.code;
+  // @ts-expect-error a member that a result shared with others does not have
+  latestParcel.price;
+  // @ts-expect-error a member that a result that is a definition does not have
+  address.price;
   assert.ok(price);
 }

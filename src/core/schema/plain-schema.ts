@@ -78,22 +78,63 @@ export function isTodaysDialect($schema: unknown): boolean {
   return typeof $schema !== "string" || TODAY.test($schema);
 }
 
-/** Those of the names that refer, step by step, to nothing but each other. */
-export function closedNames(
-  names: Iterable<string>,
-  refsOf: (name: string) => ReadonlySet<string> | undefined,
-): ReadonlySet<string> {
-  const closed = new Set(names);
-  const referrers = new Map<string, string[]>();
-  const left: string[] = [];
-  for (const name of closed) {
-    for (const ref of refsOf(name) ?? []) {
-      if (!closed.has(ref)) left.push(name);
-      else if (!referrers.get(ref)?.push(name)) referrers.set(ref, [name]);
+/** A definition of which something is known, which holds wherever its references lead to the same definitions. */
+export interface KnownDefinition<Known> {
+  readonly plain: PlainSchema;
+  readonly refs: ReadonlyMap<string, Known>;
+}
+
+/** Leaves those of the definitions of a schema whose references lead to the same ones here as where they were learned. */
+export function withSameReferences<Known extends KnownDefinition<Known>>(
+  found: Map<string, Known>,
+): ReadonlyMap<string, Known> {
+  const others: string[] = [];
+  for (const [name, { refs }] of found) {
+    for (const [ref, known] of refs) {
+      if (found.get(ref) === known) continue;
+      others.push(name);
+      break;
     }
   }
-  for (let name = left.pop(); name !== undefined; name = left.pop()) {
-    if (closed.delete(name)) left.push(...(referrers.get(name) ?? []));
+  return others.length === 0 ? found : withoutReferrers(found, others);
+}
+
+/** Gives definitions that are new their references, and hands on those that refer to nothing but each other and what is known. */
+export function learnReferences<Known extends KnownDefinition<Known>>(
+  made: ReadonlyMap<string, Known & { readonly refs: Map<string, Known> }>,
+  known: ReadonlyMap<string, Known>,
+  keep: (name: string, definition: Known) => void,
+): void {
+  const others: string[] = [];
+  for (const [name, { plain, refs }] of made) {
+    for (const ref of plain.refs) {
+      const target = made.get(ref) ?? known.get(ref);
+      if (target !== undefined) refs.set(ref, target);
+    }
+    if (refs.size < plain.refs.size) others.push(name);
   }
-  return closed;
+  const closed = others.length === 0 ? made : withoutReferrers(new Map<string, Known>(made), others);
+  for (const [name, definition] of closed) keep(name, definition);
+}
+
+/** Takes definitions out, and those that refer to them, step by step. */
+function withoutReferrers<Known extends KnownDefinition<Known>>(
+  definitions: Map<string, Known>,
+  taken: readonly string[],
+): ReadonlyMap<string, Known> {
+  const referrers = new Map<string, string[]>();
+  for (const [name, { plain }] of definitions) {
+    for (const ref of plain.refs) addTo(referrers, ref, name);
+  }
+  const left = [...taken];
+  for (let name = left.pop(); name !== undefined; name = left.pop()) {
+    if (definitions.delete(name)) left.push(...(referrers.get(name) ?? []));
+  }
+  return definitions;
+}
+
+function addTo(lists: Map<string, string[]>, key: string, entry: string): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [entry]);
+  else list.push(entry);
 }

@@ -1,16 +1,19 @@
 import { isObject, type JsonSchema, type JsonSchemaObject, MODERN } from "./json-schema.ts";
-import { closedNames, isTodaysDialect, type PlainSchema, surveyPlainSchema } from "./plain-schema.ts";
+import {
+  isTodaysDialect,
+  type KnownDefinition,
+  learnReferences,
+  surveyPlainSchema,
+  withSameReferences,
+} from "./plain-schema.ts";
 import type { SchemaIndex, SchemaResource } from "./schema-index.ts";
 import type { SchemaNode } from "./schema-node.ts";
 import type { NodeCost } from "./vet-nodes.ts";
 
 /** A definition with its nodes, for every schema that has the same frozen object, and the same behind all it refers to. */
-export interface SharedDefinition {
+interface SharedDefinition extends KnownDefinition<SharedDefinition> {
   readonly node: SchemaNode;
   readonly cost: NodeCost;
-  readonly plain: PlainSchema;
-  /** What its references lead to. */
-  readonly refs: ReadonlyMap<string, SharedDefinition>;
 }
 
 /** The first meaning of each definition; a schema in which it means something else gets nodes of its own. */
@@ -93,33 +96,17 @@ export class SharedDefinitions {
       if (node === undefined || cost === undefined || plain === undefined || plain.refersToRoot) continue;
       made.set(name, { node, cost, plain, refs: new Map() });
     }
-    if (made.size === 0) return;
-    const refsOf = (name: string) => (made.get(name) ?? this.#inUse.get(name))?.plain.refs;
-    for (const name of closedNames([...made.keys(), ...this.#inUse.keys()], refsOf)) {
-      const shared = made.get(name);
-      if (shared === undefined) continue;
-      for (const ref of shared.plain.refs) {
-        shared.refs.set(ref, (made.get(ref) ?? this.#inUse.get(ref)) as SharedDefinition);
-      }
+    learnReferences(made, this.#inUse, (name, shared) => {
       known.set(this.#frozen.get(name) as JsonSchemaObject, shared);
-    }
+    });
   }
 }
 
-/** Those whose references lead to the same definitions here as where they were learned. */
 function findUsable(frozen: ReadonlyMap<string, JsonSchemaObject>): ReadonlyMap<string, SharedDefinition> {
   const found = new Map<string, SharedDefinition>();
   for (const [name, definition] of frozen) {
     const shared = known.get(definition);
     if (shared !== undefined) found.set(name, shared);
   }
-  const others = [...found.keys()].filter((name) => {
-    for (const [ref, to] of found.get(name)?.refs ?? []) if (found.get(ref) !== to) return true;
-    return false;
-  });
-  if (others.length === 0) return found;
-  for (const name of others) found.delete(name);
-  const closed = closedNames(found.keys(), (name) => found.get(name)?.plain.refs);
-  for (const name of found.keys()) if (!closed.has(name)) found.delete(name);
-  return found;
+  return withSameReferences(found);
 }

@@ -164,6 +164,8 @@ export interface DescribedOperation {
   readonly deprecated: boolean;
   /** What Waybill wrote about an operation it serves (`x-waybill`). */
   readonly waybill: JsonSchemaObject | undefined;
+  /** Its own parameters as the document has them, hostile or not. */
+  readonly parameters: unknown;
   /** Reads the rest, once; a document that is wrong here gives notes and never throws. */
   plan(): OperationPlan;
 }

@@ -65,7 +65,7 @@ export function readWaybillFacts(
     namespace: id?.[1],
     name: id?.[2],
     spec: readSpec(written, schemas),
-    inputSchema: () => schemas.read(written["inputSchema"]),
+    inputSchema: () => schemas.readInput(written["inputSchema"], described.parameters),
     outputSchema: () => schemas.read(written["outputSchema"]),
   };
 }

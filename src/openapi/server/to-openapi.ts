@@ -1,12 +1,18 @@
 import { createHash } from "node:crypto";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { Executor } from "../../core/registry/executor.ts";
+import { componentName } from "../component-schemas.ts";
 import { DATA_TYPE, ENVELOPE_TYPE } from "../media-types.ts";
 import { formatType } from "./accept.ts";
 import { checkExecutor, checkToOpenApiOptions } from "./check-document-options.ts";
 import { BUILT_IN_IDS, builtInPaths } from "./document/built-in-paths.ts";
 import { type DescribedApi, describeOperation } from "./document/describe-operation.ts";
-import type { DocumentObject, OpenApiDocument, PathItem } from "./document/openapi-document.ts";
+import type {
+  DescribedOperation,
+  DocumentObject,
+  OpenApiDocument,
+  PathItem,
+} from "./document/openapi-document.ts";
 import { FreeNames, SchemaComponents } from "./document/schema-components.ts";
 import {
   SHARED_HEADERS,
@@ -49,7 +55,8 @@ export function* describeApi(
   const warn = toWarner(options.onWarning);
   const nameOf = createNames(operations);
   const api = { components, nameOf, authenticated: asksCallers, warn, examples };
-  const { paths, parameters } = shareParameters(yield* describePaths(operations, basePath, api));
+  const described = yield* describePaths(operations, basePath, api);
+  const { paths, parameters, responses } = shareRepeated(described);
   return {
     openapi: "3.1.1",
     info: {
@@ -65,7 +72,7 @@ export function* describeApi(
       schemas: components.toJson(),
       headers: SHARED_HEADERS,
       parameters: { ...SHARED_PARAMETERS, ...parameters },
-      responses: SHARED_RESPONSES,
+      responses: { ...SHARED_RESPONSES, ...responses },
       ...(names.length > 0 && { securitySchemes: schemes }),
     },
     "x-waybill": {
@@ -116,35 +123,81 @@ function* describePaths(
   };
 }
 
-/** Characters of a parameter, written as JSON, from which on several operations share it. */
-const LONG_PARAMETER = 100;
-
-/** Puts long parameters that several operations have among the components, each under its name. */
-function shareParameters(paths: Paths): { readonly paths: Paths; readonly parameters: DocumentObject } {
-  const operations = Object.values(paths).flatMap(({ get }) => (get === undefined ? [] : [get]));
-  const counts = new Map<string, number>();
-  for (const parameter of operations.flatMap(({ parameters = [] }) => parameters)) {
-    const text = JSON.stringify(parameter);
-    counts.set(text, (counts.get(text) ?? 0) + 1);
+/** Puts long parameters and answers that several operations have among the components. */
+function shareRepeated(paths: Paths): {
+  readonly paths: Paths;
+  readonly parameters: DocumentObject;
+  readonly responses: DocumentObject;
+} {
+  const parameters = new Repeated("parameters", SHARED_PARAMETERS);
+  const responses = new Repeated("responses", SHARED_RESPONSES);
+  const operations = Object.values(paths).flatMap(({ get, post }) => [get ?? [], post ?? []].flat());
+  for (const operation of operations) {
+    for (const parameter of operation.parameters ?? []) parameters.count(parameter);
+    for (const response of Object.values(operation.responses)) responses.count(response);
   }
-  const free = new FreeNames();
-  for (const name of Object.keys(SHARED_PARAMETERS)) free.take([name]);
-  const names = new Map<string, string>();
-  const shared = new Map<string, DocumentObject>();
-  const share = (parameter: DocumentObject): DocumentObject => {
-    const text = JSON.stringify(parameter);
-    if (text.length < LONG_PARAMETER || (counts.get(text) ?? 0) < 2) return parameter;
-    const name = names.get(text) ?? free.take([String(parameter["name"])]);
-    names.set(text, name);
-    shared.set(name, parameter);
-    return sharedRef("parameters", name);
+  const share = (operation: DescribedOperation): DescribedOperation => {
+    const named = operation.parameters?.map((each) => parameters.share(each, String(each["name"])));
+    const answers = Object.entries(operation.responses).map(([status, response]) => [
+      status,
+      responses.share(response, answerName(response)),
+    ]);
+    return {
+      ...operation,
+      ...(named !== undefined && { parameters: named }),
+      responses: Object.fromEntries(answers),
+    };
   };
-  const items = Object.entries(paths).map(([path, item]): [string, PathItem] => {
-    const { get } = item;
-    if (get?.parameters === undefined) return [path, item];
-    return [path, { ...item, get: { ...get, parameters: get.parameters.map(share) } }];
-  });
-  return { paths: Object.fromEntries(items), parameters: Object.fromEntries(shared) };
+  const items = Object.entries(paths).map(([path, { get, post }]): [string, PathItem] => [
+    path,
+    { ...(get !== undefined && { get: share(get) }), ...(post !== undefined && { post: share(post) }) },
+  ]);
+  return {
+    paths: Object.fromEntries(items),
+    parameters: Object.fromEntries(parameters.shared),
+    responses: Object.fromEntries(responses.shared),
+  };
+}
+
+/** An answer is named after its data, where that has a name. */
+function answerName({ content }: DocumentObject): string {
+  const { schema } = ((content as DocumentObject | undefined)?.["application/json"] ?? {}) as DocumentObject;
+  const name = componentName((schema as DocumentObject | undefined)?.["$ref"]);
+  return name === undefined ? "Answer" : `Answer.${name}`;
+}
+
+/** Characters of something, written as JSON, from which on several operations share it. */
+const LONG = 100;
+
+/** Things of one kind that operations have, and those that become components because several have them. */
+class Repeated {
+  readonly shared = new Map<string, DocumentObject>();
+  readonly #kind: "parameters" | "responses";
+  readonly #counts = new Map<string, number>();
+  readonly #texts = new WeakMap<DocumentObject, string>();
+  readonly #names = new Map<string, string>();
+  readonly #free = new FreeNames();
+
+  constructor(kind: "parameters" | "responses", taken: DocumentObject) {
+    this.#kind = kind;
+    for (const name of Object.keys(taken)) this.#free.take([name]);
+  }
+
+  count(thing: DocumentObject): void {
+    const text = JSON.stringify(thing);
+    if (text.length < LONG) return;
+    this.#texts.set(thing, text);
+    this.#counts.set(text, (this.#counts.get(text) ?? 0) + 1);
+  }
+
+  share(thing: DocumentObject, wanted: string): DocumentObject {
+    const text = this.#texts.get(thing);
+    if (text === undefined || (this.#counts.get(text) ?? 0) < 2) return thing;
+    const name = this.#names.get(text) ?? this.#free.take([wanted]);
+    this.#names.set(text, name);
+    this.shared.set(name, thing);
+    return sharedRef(this.#kind, name);
+  }
 }
 
 function securitySchemes({ bearer, apiKeyHeader }: NonNullable<ToOpenApiOptions["auth"]>): DocumentObject {

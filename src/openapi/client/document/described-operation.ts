@@ -26,7 +26,7 @@ export function describeOperation(
   context: DescriptionContext,
 ): DescribedOperation {
   const { method, path, operationId } = found;
-  const { summary, description, tags, deprecated, "x-waybill": waybill } = found.operation.value;
+  const { summary, description, tags, deprecated, parameters, "x-waybill": waybill } = found.operation.value;
   const title = overlay.title ?? textOf(summary);
   let plan: OperationPlan | undefined;
   return {
@@ -40,6 +40,7 @@ export function describeOperation(
     tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [],
     deprecated: deprecated === true,
     waybill: waybill === undefined ? undefined : copyExtension(waybill),
+    parameters,
     plan() {
       plan ??= planOperation(
         { ...found, notes, contentType: overlay.contentType, schemes: context.schemes },

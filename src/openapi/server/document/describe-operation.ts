@@ -4,7 +4,9 @@ import type {
   ErrorDeclaration,
   OperationAnnotations,
 } from "../../../core/operation/operation-types.ts";
+import { isEqual } from "../../../core/schema/compare-values.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../../core/schema/json-schema.ts";
+import { IN_PARAMETERS } from "../../component-schemas.ts";
 import { type InputPlace, placeOf, type QueryParameter } from "../input-place.ts";
 import { type DescribedAnswers, declaredErrors, describeResponses, errorJson } from "./describe-responses.ts";
 import { describeData, findExample } from "./described-data.ts";
@@ -21,15 +23,16 @@ export interface DescribedApi extends DescribedAnswers {
 export function describeOperation(operation: AnyOperation, api: DescribedApi): PathItem {
   const { title, description, namespace, tags = [] } = operation;
   const place = placeOf(operation);
+  const input = describeInput(operation, place, api);
   const described: DescribedOperation = {
     operationId: api.nameOf(operation),
     ...(title !== undefined && { summary: title }),
     description,
     tags: [...new Set([namespace, ...tags])],
     ...(isDeprecated(operation) && { deprecated: true }),
-    ...describeInput(operation, place, api),
+    ...input,
     responses: describeResponses(operation, api),
-    "x-waybill": exactFacts(operation, place, api),
+    "x-waybill": exactFacts(operation, { place, parameters: input.parameters }, api),
   };
   return place.place === "query" ? { get: described } : { post: described };
 }
@@ -100,7 +103,14 @@ function inputJson(operation: AnyOperation, { warn }: DescribedApi): JsonSchema 
 }
 
 /** What an importer needs to get the operation back as it is; who may call it and how it works stays here. */
-function exactFacts(operation: AnyOperation, { place }: InputPlace, api: DescribedApi): DocumentObject {
+function exactFacts(
+  operation: AnyOperation,
+  {
+    place: { place },
+    parameters,
+  }: { readonly place: InputPlace; readonly parameters: DescribedOperation["parameters"] },
+  api: DescribedApi,
+): DocumentObject {
   const { id, type, version, title, description, tags, annotations, tier } = operation;
   const input = inputJson(operation, api);
   // Whether it can be used was told already.
@@ -117,11 +127,28 @@ function exactFacts(operation: AnyOperation, { place }: InputPlace, api: Describ
     ...(tags !== undefined && { tags }),
     ...(annotations !== undefined && { annotations: hintsOf(annotations) }),
     ...(tier !== undefined && { tier }),
-    ...(input !== undefined && { inputSchema: api.components.exactly(input) }),
+    ...(input !== undefined && {
+      inputSchema: saidByParameters(api.components.exactly(input), place === "query" ? parameters : []),
+    }),
     ...(output !== undefined && { outputSchema: api.components.exactly(output) }),
     ...(errors.length > 0 && { errors }),
     ...(isDeprecated(operation) && { deprecated: true }),
   };
+}
+
+/** Leaves properties out of a schema where importers get the same ones from the parameters. */
+function saidByParameters(
+  exact: JsonSchema | string,
+  parameters: readonly DocumentObject[] = [],
+): JsonSchema | string {
+  const properties = isObject(exact) ? exact["properties"] : undefined;
+  if (!isObject(exact) || !isObject(properties) || parameters.length === 0) return exact;
+  const names = Object.keys(properties);
+  const isSaid = parameters.every(({ name, description, schema }, at) => {
+    const own = names[at] === name ? properties[String(name)] : undefined;
+    return isEqual(own, { ...(schema as object), ...(description !== undefined && { description }) });
+  });
+  return isSaid && names.length === parameters.length ? { ...exact, properties: IN_PARAMETERS } : exact;
 }
 
 function exactError(operation: AnyOperation, error: ErrorDeclaration, api: DescribedApi): DocumentObject {

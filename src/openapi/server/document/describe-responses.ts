@@ -78,13 +78,8 @@ function answered(operation: AnyOperation, data: DescribedData): Responses {
   };
   return {
     200: { description: "The data.", headers, content },
-    ...(mayBeNothing && { 204: { description: "There is no data.", headers: { ...REQUEST_ID, ...TRACE } } }),
-    ...(place.place === "query" && {
-      304: {
-        description: "Nothing has changed since the answer named by `if-none-match`.",
-        headers: REQUEST_ID,
-      },
-    }),
+    ...(mayBeNothing && { 204: sharedRef("responses", "NoData") }),
+    ...(place.place === "query" && { 304: sharedRef("responses", "NotModified") }),
   };
 }
 

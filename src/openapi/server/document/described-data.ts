@@ -46,7 +46,7 @@ function trySchema(json: JsonSchema): TriedSchema {
   if (known !== undefined) return known;
   const compiled = (isObject(json) ? takeCompiled(json) : undefined) ?? interpreted(json);
   const found = {
-    example: sampleValues(json).find((value) => writable(value) !== undefined && compiled.check(value)),
+    example: sampleValues(json).find((value) => isShort(value) && compiled.check(value)),
     mayBeNothing: compiled.check(undefined),
     mayBeBytes: compiled.check(new Uint8Array()),
   };
@@ -57,6 +57,13 @@ function trySchema(json: JsonSchema): TriedSchema {
 /** A few values are not worth the code that would be made for them. */
 function interpreted(json: JsonSchema): ReturnType<typeof compileSchema> {
   return compileSchema(json, { codegen: false });
+}
+
+/** Characters of an example that is made up, or taken from the schema, which says it anyway. */
+const MAX_EXAMPLE = 2_000;
+
+function isShort(value: unknown): boolean {
+  return writable(value) !== undefined && (JSON.stringify(value)?.length ?? 0) <= MAX_EXAMPLE;
 }
 
 /** Tools would take some keys of an example for references. */

@@ -14,7 +14,7 @@ const POINTING = /"\$(?:ref|id|anchor|dynamicRef|dynamicAnchor)":/;
 
 /** Tells whether a tool would take something in a JSON value for a reference, or for the name of one. */
 export function hasPointingKey(value: unknown): boolean {
-  return POINTING.test(JSON.stringify(value) ?? "");
+  return typeof value === "object" && value !== null && POINTING.test(JSON.stringify(value));
 }
 
 /** A schema word for word, to stand in a document that is not about it: as text where tools would follow its references. */

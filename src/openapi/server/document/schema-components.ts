@@ -2,9 +2,16 @@ import { parsePointer } from "../../../core/json/json-pointer.ts";
 import { setOwn } from "../../../core/json/json-value.ts";
 import { isEqual } from "../../../core/schema/compare-values.ts";
 import { isObject, type JsonSchema, type JsonSchemaObject } from "../../../core/schema/json-schema.ts";
-import { closedNames, definitionName, surveyPlainSchema } from "../../../core/schema/plain-schema.ts";
+import {
+  definitionName,
+  type KnownDefinition,
+  learnReferences,
+  surveyPlainSchema,
+  withSameReferences,
+} from "../../../core/schema/plain-schema.ts";
 import { ReferenceTargets } from "../../../core/schema/reference-targets.ts";
-import { componentRef, EXACT, isSeparable, withReferences } from "../../component-schemas.ts";
+import { componentRef, EXACT, isSeparable, withReferences, writeReference } from "../../component-schemas.ts";
+import { findPatch } from "../../schema-patch.ts";
 import { toExactSchema } from "./exact-schema.ts";
 import { NotDescribable, type ReferenceSite, rewriteMember, rewriteSchema } from "./rewrite-schema.ts";
 
@@ -37,14 +44,18 @@ interface SharedCircle {
 }
 
 /** A definition that is among the components, for schemas that have the same one. */
-interface UsualDefinition {
+interface UsualDefinition extends KnownDefinition<UsualDefinition> {
   readonly name: string;
   readonly schema: JsonSchemaObject;
-  /** What the definitions it refers to are called where it comes from. */
-  readonly refs: ReadonlySet<string>;
   /** Its text, once another object was compared with it. */
   text?: string;
 }
+
+/** Characters of a schema from which on operations that have the same one share it, under the name of the first. */
+const LONG_ROOT = 50;
+
+/** Definitions of one name that are remembered: several sources may have an `Error`. */
+const MOST_OF_ONE_NAME = 16;
 
 /**
  * Collects the schemas of a document under names that every tool can refer to. A definition that many schemas have becomes one
@@ -53,19 +64,53 @@ interface UsualDefinition {
 export class SchemaComponents {
   readonly #schemas = new Map<string, JsonSchema>();
   readonly #names = new FreeNames();
+  /** Long schemas that were added, by what the document says of them. */
+  readonly #roots = new Map<string, string>();
   /** By what the document says. */
   readonly #shared = new Map<string, SharedCircle[]>();
   /** Definitions by what they are called where they come from. All that they refer to is here too, so that no schema needs a closer look at them. */
-  readonly #usual = new Map<string, UsualDefinition>();
+  readonly #usual = new Map<string, readonly UsualDefinition[]>();
   /** Where importers read the schemas that were added back from. */
   readonly #pointers = new WeakMap<JsonSchemaObject, string>();
 
   /** Adds a schema under a name that begins with `name`, and each one it refers to; gives the reference to it. */
   add(name: string, schema: JsonSchema): JsonSchemaObject {
     if (!isObject(schema)) return schema ? {} : { not: {} };
+    const target = onlyReference(schema);
+    if (target !== undefined) return this.#addReference(name, schema, target);
     const own = this.#names.take([name]);
     this.#put(own, schema);
-    return { $ref: componentRef(own) };
+    return { $ref: componentRef(this.#sharedRoot(own, schema)) };
+  }
+
+  /** The name of a long schema that was added before and is the same in all that it says, and to importers. */
+  #sharedRoot(own: string, schema: JsonSchemaObject): string {
+    const text = this.#pointers.has(schema) ? JSON.stringify(this.#schemas.get(own)) : "";
+    if (text.length < LONG_ROOT) return own;
+    const name = this.#roots.get(text) ?? own;
+    this.#roots.set(text, name);
+    if (name !== own) this.#remove(own, schema);
+    this.#pointers.set(schema, componentRef(name));
+    return name;
+  }
+
+  /** What says nothing but that it is one of its definitions needs no component of its own, where importers can put it together again. */
+  #addReference(name: string, schema: JsonSchemaObject, target: string): JsonSchemaObject {
+    let found = this.#usualName(schema, target);
+    if (found === undefined) {
+      const own = this.#names.take([name]);
+      this.#put(own, schema);
+      found = this.#usualName(schema, target);
+      if (found === undefined) return { $ref: componentRef(own) };
+      this.#remove(own, schema);
+    }
+    this.#pointers.set(schema, writeReference(componentRef(found)));
+    return { $ref: componentRef(found) };
+  }
+
+  #usualName(schema: JsonSchemaObject, known: string): string | undefined {
+    const usual = this.#usualIn(schema);
+    return isSeparable(schema, (each) => usual.get(each)?.plain.refs) ? usual.get(known)?.name : undefined;
   }
 
   /** Adds a schema in the same way, and gives each of its properties; none where it cannot be described. */
@@ -85,7 +130,7 @@ export class SchemaComponents {
     return written;
   }
 
-  /** What an importer gets a schema back from: the reference to the component it was added as, or the schema word for word. */
+  /** What an importer gets a schema back from: the reference to the component it was added as or refers to, or the schema word for word. */
   exactly(schema: JsonSchema): JsonSchema | string {
     return (isObject(schema) ? this.#pointers.get(schema) : undefined) ?? toExactSchema(schema);
   }
@@ -98,7 +143,7 @@ export class SchemaComponents {
   /** Gives nothing where not all of it can be described. */
   #put(own: string, root: JsonSchemaObject): Addition | undefined {
     const usual = this.#usualIn(root);
-    const canPart = isSeparable(root, (known) => usual.get(known)?.refs);
+    const canPart = isSeparable(root, (known) => usual.get(known)?.plain.refs);
     const standIns = canPart ? usual : new Map<string, UsualDefinition>();
     try {
       const addition = takeApart(withStandIns(root, standIns), canPart);
@@ -118,26 +163,23 @@ export class SchemaComponents {
   #usualIn({ $defs }: JsonSchemaObject): ReadonlyMap<string, UsualDefinition> {
     const found = new Map<string, UsualDefinition>();
     for (const known of isObject($defs) ? Object.keys($defs) : []) {
-      const usual = this.#usual.get(known);
-      if (usual !== undefined && says(usual, ($defs as JsonSchemaObject)[known])) found.set(known, usual);
+      const usual = findSame(this.#usual.get(known), ($defs as JsonSchemaObject)[known]);
+      if (usual !== undefined) found.set(known, usual);
     }
-    if (found.size === Object.keys($defs ?? {}).length) return found;
-    const closed = closedNames(found.keys(), (known) => found.get(known)?.refs);
-    for (const known of found.keys()) if (!closed.has(known)) found.delete(known);
-    return found;
+    return withSameReferences(found);
   }
 
-  /** Remembers definitions under names that are not taken, where they mean the same in any other schema. */
+  /** Remembers definitions that mean the same in any other schema. */
   #learn({ root, parts }: Addition, usual: ReadonlyMap<string, UsualDefinition>): void {
-    const found = new Map<string, UsualDefinition>();
+    const made = new Map<string, UsualDefinition & { readonly refs: Map<string, UsualDefinition> }>();
     for (const { schema, known, name } of parts.values()) {
-      const plain = schema === root || this.#usual.has(known) ? undefined : surveyPlainSchema(schema);
-      if (plain?.refersToRoot === false) found.set(known, { name, schema, refs: plain.refs });
+      const plain = schema === root || usual.has(known) ? undefined : surveyPlainSchema(schema);
+      if (plain?.refersToRoot === false) made.set(known, { name, schema, plain, refs: new Map() });
     }
-    if (found.size === 0) return;
-    const refsOf = (known: string) => (found.get(known) ?? usual.get(known))?.refs;
-    const closed = closedNames([...found.keys(), ...usual.keys()], refsOf);
-    for (const [known, definition] of found) if (closed.has(known)) this.#usual.set(known, definition);
+    learnReferences(made, usual, (known, definition) => {
+      const others = this.#usual.get(known) ?? [];
+      if (others.length < MOST_OF_ONE_NAME) this.#usual.set(known, [...others, definition]);
+    });
   }
 
   /** A schema that is written elsewhere, and that no other refers to. */
@@ -157,7 +199,8 @@ export class SchemaComponents {
     for (const { sites } of circle) fill(sites, nameOf);
     const isShared = circle.every((part) => part.schema !== addition.root);
     const text = isShared ? JSON.stringify(circle.map(({ known, written }) => [known, written])) : "";
-    const source = addition.isSeparable ? JSON.stringify(circle.map(({ schema }) => schema)) : undefined;
+    const source =
+      isShared && addition.isSeparable ? JSON.stringify(circle.map(({ schema }) => schema)) : undefined;
     // What says the same is the same component, unless importers would get another schema back.
     const equal = this.#shared.get(text) ?? [];
     const known = equal.find((other) => source === undefined || other.source === source);
@@ -176,6 +219,12 @@ export class SchemaComponents {
     const namespace = own.slice(0, own.indexOf(".") + 1);
     return this.#names.take(hasNames ? [known, `${namespace}${known}`] : [`${own}.${known || "part"}`]);
   }
+}
+
+/** The definition that a schema refers to, where it says nothing else. */
+function onlyReference(schema: JsonSchemaObject): string | undefined {
+  const isAlone = Object.keys(schema).every((keyword) => keyword === "$ref" || keyword === "$defs");
+  return isAlone ? definitionName(schema["$ref"]) : undefined;
 }
 
 const MAX_NAME = 400;
@@ -221,10 +270,14 @@ function takeApart(root: JsonSchemaObject, canPart: boolean): Addition {
 }
 
 /** Operations of one source mostly have the very same object. */
-function says(usual: UsualDefinition, definition: unknown): boolean {
-  if (usual.schema === definition) return true;
-  usual.text ??= JSON.stringify(usual.schema);
-  return usual.text === JSON.stringify(definition);
+function findSame(usual: readonly UsualDefinition[] = [], definition: unknown): UsualDefinition | undefined {
+  const same = usual.find(({ schema }) => schema === definition);
+  if (same !== undefined || usual.length === 0) return same;
+  const text = JSON.stringify(definition);
+  return usual.find((each) => {
+    each.text ??= JSON.stringify(each.schema);
+    return each.text === text;
+  });
 }
 
 /** A schema in which definitions that are among the components already say nothing any more, and are left out where only they are referred to by each other. */
@@ -269,7 +322,11 @@ function withExact(
     const target = name === undefined ? root : ($defs as Record<string, JsonSchemaObject>)[name];
     return componentRef(parts.get(target as JsonSchemaObject)?.name ?? "");
   });
-  return isEqual(exact, written) ? written : { ...written, [EXACT]: { schema: toExactSchema(exact) } };
+  if (isEqual(exact, written)) return written;
+  const whole = { schema: toExactSchema(exact) };
+  const changes = { patch: toExactSchema({ ...findPatch(written, exact) }) };
+  const isShorter = JSON.stringify(changes).length < JSON.stringify(whole).length;
+  return { ...written, [EXACT]: isShorter ? changes : whole };
 }
 
 /** The parts in circles of references, most of which have one member; what a circle refers to comes before it (Tarjan). */

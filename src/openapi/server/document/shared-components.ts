@@ -104,17 +104,27 @@ const FAILURE_HEADERS: Readonly<Partial<Record<SharedFailure, DocumentObject>>> 
   Unavailable: RETRY_AFTER,
 };
 
-/** Answers of failures that operations share. */
-export const SHARED_RESPONSES: DocumentObject = Object.fromEntries(
-  Object.entries(FAILURES).map(([name, description]) => [
-    name,
-    {
-      description,
-      headers: { ...REQUEST_ID, ...FAILURE_HEADERS[name as SharedFailure] },
-      content: problemContent(sharedRef("schemas", "Problem")),
-    },
-  ]),
-);
+/** Answers that operations share. */
+export const SHARED_RESPONSES: DocumentObject = {
+  NoData: {
+    description: "There is no data.",
+    headers: { ...REQUEST_ID, traceparent: sharedRef("headers", "Traceparent") },
+  },
+  NotModified: {
+    description: "Nothing has changed since the answer named by `if-none-match`.",
+    headers: REQUEST_ID,
+  },
+  ...Object.fromEntries(
+    Object.entries(FAILURES).map(([name, description]) => [
+      name,
+      {
+        description,
+        headers: { ...REQUEST_ID, ...FAILURE_HEADERS[name as SharedFailure] },
+        content: problemContent(sharedRef("schemas", "Problem")),
+      },
+    ]),
+  ),
+};
 
 /** The content of an answer that is a problem. */
 export function problemContent(schema: JsonSchemaObject, example?: unknown): DocumentObject {
