@@ -59,6 +59,9 @@ export interface CompiledSchema {
 /** Steps of work that generated code does before the interpreter takes over, which is slower and remembers answers. */
 const GENERATED_STEPS = 200_000;
 
+/** Steps that code does in a second attempt where it hands much over to the interpreter, and is hardly faster. */
+const HANDED_OVER_STEPS = 2_000_000;
+
 /** Rounds of normalising before a value that keeps changing is given up on. */
 const MAX_ROUNDS = 8;
 const SHAPE: NormalizeMode = { shape: true };
@@ -142,9 +145,7 @@ class Checker implements CompiledSchema {
   normalize(value: unknown): Normalized {
     const clean = this.#cleanVerdict(value);
     if (clean === true) return { value, valid: true, issues: [] };
-    // The first steps were not enough just now, and would not be again.
-    const isTooMuch = clean === "too much work" && this.#checkFurther(value, new LimitReached("steps"));
-    if (isTooMuch === "too much work") {
+    if (clean === "too much work" && this.#interpret(value, this.#stepsForSize(value)) === "too much work") {
       return { value, valid: false, issues: [this.#tooMuchWork(value)] };
     }
     const changed = this.#normalizeFully(value, SHAPE);
@@ -176,23 +177,26 @@ class Checker implements CompiledSchema {
    * which remembers answers and so may come to an end where generated code does not.
    */
   #checkFurther(value: unknown, thrown: unknown): Verdict {
-    let last = thrown;
+    const isStopped = isTooMuchWork(thrown);
+    if (!isStopped && !this.#codegen) return false;
     const more = this.#stepsForSize(value);
-    if (isTooMuchWork(last)) {
+    if (isStopped && this.#codegen) {
       try {
-        return this.#ready(more).isValid(value, 0);
-      } catch (again) {
-        last = again;
+        const isOwn = this.#predicates?.handsOver !== true;
+        return this.#ready(isOwn ? more : Math.min(more, HANDED_OVER_STEPS)).isValid(value, 0);
+      } catch {
+        // The interpreter has the last word.
       }
     }
-    if (this.#codegen) {
-      try {
-        return evaluate(this.#root, value, this.#start(false, more), "", undefined);
-      } catch (again) {
-        last = again;
-      }
+    return this.#interpret(value, more);
+  }
+
+  #interpret(value: unknown, more: number): Verdict {
+    try {
+      return evaluate(this.#root, value, this.#start(false, more), "", undefined);
+    } catch (thrown) {
+      return isTooMuchWork(thrown) ? "too much work" : false;
     }
-    return isTooMuchWork(last) ? "too much work" : false;
   }
 
   #cleanVerdict(value: unknown): Verdict {

@@ -82,8 +82,8 @@ function evaluatePresence(rules: ObjectRules, value: object, run: Evaluation, po
   let passed = true;
   for (const key of rules.required) {
     if (ownValue(value, key) !== undefined) continue;
-    passed = run.fail(joinPointer(pointer, key), "a required property", undefined);
     if (run.issues === undefined) return false;
+    passed = run.fail(joinPointer(pointer, key), "a required property", undefined);
   }
   run.step(rules.dependentRequired.length >> 2);
   for (const [key, needed] of rules.dependentRequired) {

@@ -54,7 +54,8 @@ export function generatePredicates(root: SchemaNode, budget: Budget, limits: Sch
   };
   try {
     const { isValid, isClean } = new Function("r", source)(runtime) as Predicates;
-    return { isValid, isClean, uncounted: writer.uncounted };
+    const handsOver = writer.interpreted.length > 0;
+    return { isValid, isClean, uncounted: writer.uncounted, handsOver };
   } catch {
     return interpretedPredicates(root, budget);
   }

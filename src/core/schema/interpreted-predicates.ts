@@ -10,6 +10,8 @@ export interface Predicates {
   isClean(value: unknown, depth: number): boolean;
   /** Steps of work that neither counts, because no check takes them more than once. @default 0 */
   readonly uncounted?: number;
+  /** Whether code leaves part of the work to the interpreter. @default false */
+  readonly handsOver?: boolean;
 }
 
 /** Begins an evaluation whose outermost resource is that of `root`. */
