@@ -130,7 +130,7 @@ const upstream = createServer(async (request, response) => {
   if (path === "/api/events") {
     response.writeHead(200, { "content-type": "text/event-stream" });
     return void response.end(
-      `data: ${JSON.stringify({ text: ECHO })}\n\ndata: ${JSON.stringify({ n: 2 })}\n\n`,
+      `id: 1-${SECRET}\nevent: ${SECRET}\ndata: ${JSON.stringify({ text: ECHO })}\n\nid: 2\nevent: b\ndata: ${JSON.stringify({ n: 2 })}\n\n`,
     );
   }
   if (path === "/api/token") {
@@ -396,7 +396,14 @@ describe("secrets in results of a source that has credentials", () => {
   it("X-11 are masked in each value of a stream", async () => {
     const values = await collect(running.gateway.executor.subscribe("api.events", {}));
     expectClean(JSON.stringify(values));
-    expect(values.map(({ meta }) => meta.waybill?.masked)).toEqual([["/data/text"], undefined]);
+    expect(values.map(({ meta }) => [meta.waybill?.event, meta.waybill?.cursor])).toEqual([
+      ["***", "1-***"],
+      ["b", "2"],
+    ]);
+    expect(values.map(({ meta }) => meta.waybill?.masked)).toEqual([
+      ["/data/text", "/meta/waybill/event"],
+      undefined,
+    ]);
   });
 
   it("X-11 are masked on every way out, and not where the config of the source says so", async () => {

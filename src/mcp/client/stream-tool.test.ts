@@ -3,6 +3,7 @@ import { collect, rejection } from "../../../test/make-operation.ts";
 import { localEnvelope, toolError, withFacts } from "../../core/envelope/envelope.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import { CursoredValue } from "../../core/operation/with-cursor.ts";
+import { SourceSecrets } from "../../core/secrets/source-secrets.ts";
 import { encodeEnvelope } from "../../core/wire/wire.ts";
 import { type StreamRun, ToolStream } from "./stream-tool.ts";
 
@@ -40,6 +41,18 @@ describe("ToolStream", () => {
     expect(first).toBeInstanceOf(CursoredValue);
     expect(first).toMatchObject({ cursor: "c", value: { data: 1 } });
     expect(second).toMatchObject({ data: { no: 1 }, meta: { isError: true, waybill: { code: "X" } } });
+  });
+
+  it("X-11 masks cursors as it masks values", async () => {
+    const secrets = new SourceSecrets(undefined, { secrets: ["canary-4f1c9e27ab53d860"] });
+    const given = withFacts(localEnvelope("canary-4f1c9e27ab53d860", "a.b"), {
+      cursor: "1-canary-4f1c9e27ab53d860",
+    });
+    const run: StreamRun["run"] = async (onProgress) =>
+      onProgress({ _meta: { "dev.waybill/yield": encodeEnvelope(given) } });
+    const mask: StreamRun["mask"] = (envelope) => secrets.maskEnvelope(envelope);
+    const [value] = await collect(new ToolStream({ limit: 10, run, mask }));
+    expect(value).toMatchObject({ cursor: "1-***", value: { data: "***" } });
   });
 
   it("RE-28 gives what came before an error, then the error, once", async () => {

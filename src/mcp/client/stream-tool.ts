@@ -129,5 +129,7 @@ function readYield(
     waybill: facts,
   });
   const envelope = mask(given);
-  return cursor === undefined ? envelope : withCursor(envelope, cursor);
+  if (typeof cursor !== "string") return envelope;
+  const { data: shown } = mask(mcpEnvelope(cursor, { isError: false, content: [] }));
+  return withCursor(envelope, String(shown));
 }

@@ -124,7 +124,7 @@ export class OperationCaller {
     try {
       for await (const { envelope, cursor } of items) {
         const masked = secrets.maskEnvelope(envelope);
-        yield cursor === undefined ? masked : withCursor(masked, cursor);
+        yield cursor === undefined ? masked : withCursor(masked, secrets.maskResult(cursor));
       }
     } catch (thrown) {
       throw secrets.maskError(thrown);
