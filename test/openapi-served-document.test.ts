@@ -4,7 +4,6 @@ import { describe, expect, it } from "vitest";
 import { defineOperation } from "../src/core/operation/operation.ts";
 import type { AnyOperation } from "../src/core/operation/operation-types.ts";
 import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { toOperationSchema } from "../src/core/schema/any-schema.ts";
 import { compileSchema } from "../src/core/schema/compile-schema.ts";
 import type { JsonSchema, JsonSchemaObject } from "../src/core/schema/json-schema.ts";
 import { createResultFormat } from "../src/formats/index.ts";
