@@ -86,10 +86,12 @@ describe("RemoteRegistry", () => {
   });
 
   it("Discovery: finds an operation by what was found, and by that found object", async () => {
-    const { remote } = await pair([query("a.x", () => "x", { title: "X" })]);
+    // What others publish may hide something.
+    const said = { title: "X\u{e0041}\u202e", description: "Says\u200b x." };
+    const { remote } = await pair([query("a.x", () => "x", said)]);
     const operation = remote.get("a.x");
     if (operation === undefined) throw new Error("not found");
-    expect(operation).toMatchObject({ id: "a.x", title: "X", source: "call" });
+    expect(operation).toMatchObject({ id: "a.x", title: "X", description: "Says x.", source: "call" });
     expect((await remote.execute(operation)).data).toBe("x");
     expect(remote.get("a.y")).toBeUndefined();
   });

@@ -3,6 +3,7 @@ import { defineOperation } from "../../core/operation/operation.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { type EntrySettings, OperationEntry } from "../../core/registry/operation-entry.ts";
 import { type AnySchema, type SchemaDirection, toOperationSchema } from "../../core/schema/any-schema.ts";
+import { cleanText } from "../../core/text/clean-text.ts";
 import type { Steps } from "./offer-reader.ts";
 import type { OperationNotice } from "./service-notice.ts";
 
@@ -23,7 +24,14 @@ export function* vetNotice(
   notice: OperationNotice,
   handler: AnyOperation["handler"],
 ): Steps<NoticedOperation> {
-  const operation = defineOperation({ ...notice, source: "call", handler });
+  const { title, description } = notice;
+  const operation = defineOperation({
+    ...notice,
+    ...(title !== undefined && { title: cleanText(title).text }),
+    description: cleanText(description).text,
+    source: "call",
+    handler,
+  });
   // A key of its own, so that nothing compiled outlives the vetting.
   const options = { ...VETTING };
   const settings: EntrySettings = {

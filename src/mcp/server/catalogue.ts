@@ -9,10 +9,11 @@ import type { EndedCall } from "../../core/result/ended-call.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import { cleanText } from "../../core/text/clean-text.ts";
 import { OPERATION_META_KEY } from "../meta-keys.ts";
 import { type CallScope, endOperation, isHidden, mayCall } from "./call-tool.ts";
 import { searchOperations } from "./catalogue-search.ts";
-import { inputOf } from "./describe-tool.ts";
+import { inputOf, toShownSchema } from "./describe-tool.ts";
 import { toModernSchema } from "./modern-schema.ts";
 import { withOutcome } from "./outcome-meta.ts";
 import { pageOf } from "./page-cursor.ts";
@@ -165,8 +166,8 @@ function search(
   const operations = found.map(({ id, title, description, type, tags }) => ({
     id,
     type,
-    ...(title !== undefined && { title }),
-    description,
+    ...(title !== undefined && { title: cleanText(title).text }),
+    description: cleanText(description).text,
     ...(tags !== undefined && tags.length > 0 && { tags }),
   }));
   return answer({ operations });
@@ -206,7 +207,7 @@ function describeOperation({ served, request, format }: DescribeScope, operation
   return {
     id,
     ...shown,
-    inputSchema: typeof json === "boolean" ? json : toModernSchema(json),
+    inputSchema: typeof json === "boolean" ? json : toShownSchema(toModernSchema(json)),
     _meta: { ...shown._meta, [OPERATION_META_KEY]: facts },
   };
 }

@@ -1,4 +1,4 @@
-import { isPlainObject } from "../../core/json/json-value.ts";
+import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
 import type { AnyOperation, ErrorDeclaration } from "../../core/operation/operation-types.ts";
 import type { ResultFormat } from "../../core/result/result-format.ts";
 import {
@@ -7,8 +7,9 @@ import {
   type SchemaDirection,
   toOperationSchema,
 } from "../../core/schema/any-schema.ts";
-import type { JsonSchema, JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import { forEachSubschema, type JsonSchema, type JsonSchemaObject } from "../../core/schema/json-schema.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
+import { findHidden } from "../../core/text/find-hidden.ts";
 import { OPERATION_META_KEY, TOOL_META_KEY } from "../meta-keys.ts";
 import type { Era } from "../protocol/revisions.ts";
 import { withProviderUi } from "./provider-uri.ts";
@@ -102,15 +103,41 @@ export function describeTool(
     source !== undefined && isProvided(source) ? withProviderUi(foreign, { namespace: source }) : foreign;
   return {
     name,
-    ...(title !== undefined && { title }),
-    description,
-    inputSchema: input.schema,
-    ...(outputSchema !== undefined && { outputSchema }),
+    ...(title !== undefined && { title: cleanText(title).text }),
+    description: cleanText(description).text,
+    inputSchema: toShownSchema(input.schema),
+    ...(outputSchema !== undefined && { outputSchema: toShownSchema(outputSchema) }),
     ...(annotations !== undefined && { annotations }),
     ...(Array.isArray(imported["icons"]) && { icons: imported["icons"] }),
     ...(execution !== undefined && { execution }),
     _meta: { ...meta, [OPERATION_META_KEY]: facts },
   };
+}
+
+/** What of a schema is for models and people, and nothing that a value has to match. */
+const SCHEMA_TEXTS = ["title", "description", "$comment"];
+
+/** The schema without what hides in its titles and descriptions; the same one where nothing does. */
+export function toShownSchema(schema: JsonSchemaObject): JsonSchemaObject {
+  if (findHidden(schema).length === 0) return schema;
+  const subschemas = new Set<object>();
+  const collect = (subschema: JsonSchema): void => {
+    if (!isPlainObject(subschema) || subschemas.has(subschema)) return;
+    subschemas.add(subschema);
+    forEachSubschema(subschema, collect);
+  };
+  collect(schema);
+  const copy = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(copy);
+    if (!isPlainObject(value)) return value;
+    const members: Record<string, unknown> = {};
+    for (const [key, member] of Object.entries(value)) {
+      const isText = subschemas.has(value) && SCHEMA_TEXTS.includes(key) && typeof member === "string";
+      setOwn(members, key, isText ? cleanText(member).text : copy(member));
+    }
+    return members;
+  };
+  return copy(schema) as JsonSchemaObject;
 }
 
 function warnOfRefused(operation: AnyOperation, warn: NonNullable<ToolDescription["warn"]>): void {

@@ -1,3 +1,5 @@
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { cleanText } from "../../core/text/clean-text.ts";
 import type { McpProvider, McpProviderOptions } from "../provider.ts";
 
 /** How long a list is good for finding out who owns a name; what clients list is asked for anew each time. */
@@ -71,7 +73,7 @@ export class ProviderLists<T> {
 
   async #ask(provider: McpProvider, options: McpProviderOptions): Promise<readonly T[]> {
     try {
-      const items = await this.#list(provider, options);
+      const items = (await this.#list(provider, options)).map(withShownTexts);
       this.#kept.set(provider, { at: Date.now(), items });
       return items;
     } catch (cause) {
@@ -79,4 +81,25 @@ export class ProviderLists<T> {
       return this.#kept.get(provider)?.items ?? [];
     }
   }
+}
+
+/** What of a resource, a prompt or its arguments is for models and people; names of prompts and addresses say which one is meant. */
+const SHOWN = ["title", "description"];
+
+/** What a provider lists, without what hides in its texts; the same where nothing does. */
+function withShownTexts<T>(item: T): T {
+  if (!isPlainObject(item)) return item;
+  const isAddressed = typeof item["uri"] === "string" || typeof item["uriTemplate"] === "string";
+  const changed: Record<string, unknown> = {};
+  for (const key of isAddressed ? [...SHOWN, "name"] : SHOWN) {
+    const text = item[key];
+    const clean = typeof text === "string" ? cleanText(text).text : text;
+    if (clean !== text) changed[key] = clean;
+  }
+  const { arguments: given } = item as { readonly arguments?: unknown };
+  if (Array.isArray(given)) {
+    const shown = given.map(withShownTexts);
+    if (shown.some((argument, index) => argument !== given[index])) changed["arguments"] = shown;
+  }
+  return Object.keys(changed).length === 0 ? item : ({ ...(item as object), ...changed } as T);
 }

@@ -1,6 +1,7 @@
 import type { OperationContext } from "../../core/operation/operation-context.ts";
 import type { AnyOperation, OperationAnnotations, Pager } from "../../core/operation/operation-types.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
+import { cleanText } from "../../core/text/clean-text.ts";
 import { mergePatch } from "./document/merge-patch.ts";
 import type { OperationOverlay } from "./openapi-options.ts";
 import { type ImportSettings, OperationCaller } from "./operation-caller.ts";
@@ -51,15 +52,18 @@ export class ImportedOperation {
     const { namespace, name, overlay, waybill } = this.#names;
     const { type, description } = this.#described;
     const imported = this;
+    const spec = waybill === undefined ? this.#spec() : { version: this.#names.version, ...waybill.spec };
     return Object.freeze({
       namespace,
       name,
       id: `${namespace}.${name}` as const,
       type,
-      description,
       source: "http" as const,
-      ...(waybill === undefined ? this.#spec() : { version: this.#names.version, ...waybill.spec }),
+      ...spec,
       ...this.#overlaid(),
+      // What a document says is foreign text, and what an overlay says the user's own.
+      ...(spec.title !== undefined && { title: cleanText(spec.title).text }),
+      description: cleanText(spec.description ?? description).text,
       ...(overlay.title !== undefined && { title: overlay.title }),
       ...(overlay.description !== undefined && { description: overlay.description }),
       get inputSchema() {
