@@ -1,4 +1,5 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -60,12 +61,14 @@ describe("importing the root", () => {
     expect(loaded.filter((url) => !url.startsWith(DIST))).toEqual([]);
   });
 
-  // Processor time, which other processes on the machine do not change as they change the time on a clock.
-  it("costs at most 60 ms", async () => {
-    let least = Number.POSITIVE_INFINITY;
-    for (let run = 0; run < 15 && least >= 60; run++) {
-      least = Math.min(least, ...(await evaluate<number>(LOAD_TIME, ENTRY)));
+  // Compared with a package that many programs load: how fast the machine is at the moment makes no difference.
+  it("costs less than importing zod", async () => {
+    const zod = pathToFileURL(createRequire(import.meta.url).resolve("zod")).href;
+    const least = { root: Number.POSITIVE_INFINITY, zod: Number.POSITIVE_INFINITY };
+    for (let run = 0; run < 15 && (run < 3 || least.root >= least.zod); run++) {
+      least.zod = Math.min(least.zod, ...(await evaluate<number>(LOAD_TIME, zod)));
+      least.root = Math.min(least.root, ...(await evaluate<number>(LOAD_TIME, ENTRY)));
     }
-    expect(least).toBeLessThan(60);
+    expect(least.root).toBeLessThan(least.zod);
   });
 });

@@ -109,10 +109,10 @@ describe("imported recordings", () => {
   );
 
   it.each(servers.filter((name) => read(name).modern))(
-    "RE-22 RE-23 %s: the same over 2026-07-28, which it is asked for first",
+    "RE-22 RE-23 %s: the same over 2026-07-28, where it knows that",
     async (name) => {
       const { modern } = read(name);
-      const imported = await open(name, "auto");
+      const imported = await open(name, "2026");
       expect(imported.server.protocolVersion).toBe("2026-07-28");
       await compare(imported, modern?.toolsList.response.result.tools ?? [], modern?.calls ?? []);
     },
