@@ -1,12 +1,8 @@
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { esmExternalRequirePlugin } from "rolldown/plugins";
 import { defineConfig } from "tsdown";
-
-/** Copied into `dist` instead of being loaded from `node_modules`; docs/dependencies.md says why. */
-const BUNDLED = ["typebox", "re2js", "tokenx"];
-
-/** Licence texts that travel with the bundled code; `preact` is in the inspector's page. */
-const LICENCES = ["typebox/license", "re2js/LICENSE", "tokenx/LICENSE", "preact/LICENSE"];
+import { BUNDLED } from "./scripts/third-party-notices.js";
 
 /** One entry for each subpath of the package. */
 const SUBPATHS = {
@@ -20,15 +16,6 @@ const SUBPATHS = {
   lint: "src/lint/index.ts",
 };
 
-function writeThirdPartyLicences(): void {
-  const texts = LICENCES.map((path) => {
-    const name = path.slice(0, path.indexOf("/"));
-    const { version } = JSON.parse(readFileSync(`node_modules/${name}/package.json`, "utf8"));
-    return `${name} ${version}\n\n${readFileSync(`node_modules/${path}`, "utf8").trim()}\n`;
-  });
-  writeFileSync("dist/third-party-licences.txt", texts.join("\n\n"));
-}
-
 /** For editors: what a config may hold. */
 async function writeConfigSchema(): Promise<void> {
   const { CONFIG_SCHEMA } = await import(`${pathToFileURL("dist/gateway.js").href}?${Date.now()}`);
@@ -40,16 +27,17 @@ export default defineConfig([
     entry: {
       ...SUBPATHS,
       cli: "src/cli.ts",
-      "embedded/depot-server": "src/gateway/embedded/depot-server.ts",
-      "workers/look-worker": "src/inspector/server/look-worker.ts",
+      "embedded/depot-server": "examples/parcel-office/depot-server.ts",
+      "workers/decode-thread": "src/inspector/server/decode/decode-thread.ts",
     },
     platform: "neutral",
     target: "es2022",
     deps: {
       alwaysBundle: BUNDLED.map((name) => new RegExp(`^${name}(/|$)`)),
       onlyBundle: BUNDLED,
-      neverBundle: [/^node:/],
     },
+    // Commander is CommonJS: what it requires of Node is imported.
+    plugins: [esmExternalRequirePlugin({ external: [/^node:/] })],
     inputOptions: { resolve: { mainFields: ["module", "main"] } },
     outputOptions: { chunkFileNames: "chunks/[name]-[hash].js" },
     checks: { pluginTimings: false },
@@ -57,7 +45,6 @@ export default defineConfig([
     hooks: {
       "build:done": async () => {
         await writeConfigSchema();
-        writeThirdPartyLicences();
         copyFileSync("src/lint/no-raw-mcp-text.grit", "dist/no-raw-mcp-text.grit");
       },
     },

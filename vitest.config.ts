@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { HARDENED_FLAGS } from "./test/run-node.ts";
 import { WhatToDoReporter } from "./test/setup/reporter.ts";
@@ -13,8 +14,19 @@ const BROWSERS = named("browser");
 /** Processes that are killed under load, alone and last: they keep every core busy for a while. */
 const FAULTS = named("faults");
 
+/** Counts the timers that are left, in a process of its own: what other files have left behind would count too. */
+const ALONE = "test/call-model.test.ts";
+
 /** The package as users have it: packed, and installed into an empty folder. */
 const INSTALLED = "test/installed/**/*.test.ts";
+
+/** The example that is served without a config imports the package by its name, and is tested with the sources. */
+const SOURCES = {
+  alias: [
+    { find: /^waybill$/, replacement: fileURLToPath(new URL("src/index.ts", import.meta.url)) },
+    { find: /^waybill\/mcp$/, replacement: fileURLToPath(new URL("src/mcp/index.ts", import.meta.url)) },
+  ],
+};
 
 /** `--mode hardened` runs the tests in a Node that forbids code generation and `__proto__`; Playwright and terminals need neither. */
 export default defineConfig(({ mode }) => {
@@ -43,7 +55,16 @@ export default defineConfig(({ mode }) => {
             ...shared,
             name: "unit",
             include: ["{src,test}/**/*.test.ts"],
-            exclude: [PROCESSES, TERMINALS, BROKERS, BROWSERS, FAULTS, INSTALLED],
+            exclude: [PROCESSES, TERMINALS, BROKERS, BROWSERS, FAULTS, INSTALLED, ALONE],
+            setupFiles: [...shared.setupFiles, "test/setup/no-processes.ts"],
+          },
+        },
+        {
+          test: {
+            ...shared,
+            name: "unit-alone",
+            include: [ALONE],
+            isolate: true,
             setupFiles: [...shared.setupFiles, "test/setup/no-processes.ts"],
           },
         },
@@ -80,11 +101,12 @@ export default defineConfig(({ mode }) => {
             ...shared,
             name: "faults",
             include: [FAULTS],
+            globalSetup: ["test/setup/build-once.ts"],
             testTimeout: 1_200_000,
             sequence: { groupOrder: 1 },
           },
         },
-      ],
+      ].map((project) => ({ resolve: SOURCES, ...project })),
     },
   };
 });

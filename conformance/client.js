@@ -16,13 +16,12 @@ const caller = {
   sample: async () => ({ role: "assistant", content: { type: "text", text: "Yes." }, model: "none" }),
 };
 
-const source = await fromMcp({
+const source = await fromMcp(url, {
   namespace: "server",
-  url,
   protocol: revision < "2026" ? "2025" : "auto",
   clientInfo: { name: "waybill-conformance", version: "1.0.0" },
   reconnect: false,
-  ...(scenario.startsWith("auth/") && { auth: await createAuth() }),
+  ...(scenario.startsWith("auth/") && { auth: { oauth2: await createAuth() } }),
 });
 try {
   const registry = new OperationRegistry();
@@ -111,9 +110,23 @@ async function createAuth() {
       signingAlgorithm,
     });
   }
+  if (scenario === "auth/wif-jwt-bearer") {
+    return createOAuthStore({ clientId, issuer: await findIssuer(), assertion: context.valid_jwt });
+  }
+  // A person who is logged in at the company's identity provider.
+  if (context.idp_id_token !== undefined) {
+    const { idp_client_id, idp_id_token: token, idp_issuer, idp_token_endpoint: tokenUrl } = context;
+    return createOAuthStore({
+      clientId,
+      clientSecret,
+      issuer: await findIssuer(),
+      identity: { issuer: idp_issuer, tokenUrl, clientId: idp_client_id, token },
+    });
+  }
   return createOAuthStore({
     redirectUrl: "http://localhost:3000/callback",
     clientMetadataUrl: "https://conformance-test.local/client-metadata.json",
+    dpop: scenario.startsWith("auth/dpop"),
     ...(clientId !== undefined && { clientId, clientSecret, issuer: issuer ?? (await findIssuer()) }),
     // The authorization server of the suite asks nobody and sends back at once.
     onAuthorize: async (address) => {

@@ -8,9 +8,9 @@ import { fileURLToPath } from "node:url";
 /** The server that everything here talks to. */
 export const EXAMPLE = fileURLToPath(new URL("../examples/mcp-conformance-server.js", import.meta.url));
 
-/** Starts the example over HTTP, on a port that is free; `stop` ends the process. */
-export async function startExampleServer() {
-  const child = spawn(process.execPath, [EXAMPLE, "--port", String(await findFreePort())], {
+/** Starts the example over HTTP, on a port that is free; `stop` ends the process. @param {readonly string[]} [flags] */
+export async function startExampleServer(flags = []) {
+  const child = spawn(process.execPath, [EXAMPLE, "--port", String(await findFreePort()), ...flags], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = once(child, "exit");
@@ -29,7 +29,8 @@ export async function startExampleServer() {
   return { url: String(url), stop };
 }
 
-async function findFreePort() {
+/** A port of this machine that was free a moment ago. */
+export async function findFreePort() {
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
   const address = probe.address();

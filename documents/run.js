@@ -65,7 +65,7 @@ async function tryDocument(number, path, name) {
   const settings = {
     namespace: "tried",
     baseUrl: `${server.origin}/${number}`,
-    retries: false,
+    retry: false,
     limits: { operations: 50_000 },
     onWarning() {},
   };

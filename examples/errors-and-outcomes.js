@@ -1,5 +1,5 @@
 // @ts-check
-// Three outcomes: ok, a tool error (it ran and said no), a call error (it never ran, or broke).
+// Three outcomes: ok, a tool error (it ran and reported an error), a call error (it never ran, or broke).
 import assert from "node:assert/strict";
 import {
   CallError,

@@ -74,7 +74,7 @@ assert.deepEqual(states, ["lost is down", "weather is up", "local is up"]);
 const answer = await fetch(`${server.url}/api/trip/plan?city=Basel`);
 assert.deepEqual(await answer.json(), { city: "Basel", advice: "Go." });
 // …and over MCP; the weather was kept meanwhile.
-const client = await fromMcp({ namespace: "travel", url: `${server.url}/mcp` });
+const client = await fromMcp(`${server.url}/mcp`, { namespace: "travel" });
 assert.deepEqual((await client.call("trip_plan", { city: "Basel" })).data, { city: "Basel", advice: "Go." });
 assert.equal(asked, 1);
 const down = await fetch(`${server.url}/api/lost/read`);

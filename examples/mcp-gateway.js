@@ -26,8 +26,8 @@ const elsewhere = await serveMcpHttp(weather);
 // …one that is started here…
 const child = fileURLToPath(new URL("./mcp-conformance-server.js", import.meta.url));
 const [remote, local] = await Promise.all([
-  fromMcp({ namespace: "remote", url: elsewhere.url }),
-  fromMcp({ namespace: "child", command: process.execPath, args: [child, "--stdio"] }),
+  fromMcp(elsewhere.url, { namespace: "remote" }),
+  fromMcp({ command: process.execPath, args: [child, "--stdio"] }, { namespace: "child" }),
 ]);
 
 // …and an operation of our own, in one registry and behind one endpoint.
@@ -53,7 +53,7 @@ const gateway = toMcpServer(registry, { name: "gateway", providers: [remote, loc
 const http = await serveMcpHttp(gateway);
 
 // Any client sees all of it; this one is ours.
-const client = await fromMcp({ namespace: "all", url: http.url });
+const client = await fromMcp(http.url, { namespace: "all" });
 assert.deepEqual((await client.call("trip_plan", { city: "Basel" })).data, { city: "Basel", advice: "Go." });
 assert.deepEqual((await client.call("remote_weather_today", { city: "Bern" })).data, {
   city: "Bern",

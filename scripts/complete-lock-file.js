@@ -5,7 +5,8 @@ import { readFileSync, writeFileSync } from "node:fs";
  * Adds to a lock file the builds for other platforms that a registry mirror does not offer.
  *
  * npm leaves an optional package out of the lock file when it cannot be fetched, and `npm ci` then refuses the whole
- * file, also where that package would not be installed. Usage: node scripts/complete-lock-file.js [package-lock.json]
+ * file, also where that package would not be installed. And takes the versions of Node out that packages ask for which are built
+ * into ours, for Node 20 and tested there: `npm ci` would warn of each. Usage: node scripts/complete-lock-file.js [package-lock.json]
  */
 const file = process.argv[2] ?? "package-lock.json";
 const lock = JSON.parse(readFileSync(file, "utf8"));
@@ -51,6 +52,10 @@ for (const [from, { optionalDependencies = {}, dev }] of Object.entries(lock.pac
     added.push(`${path} ${version}`);
   }
 }
+
+/** Packages whose code is copied into `dist`. */
+const BUILT_IN = /^node_modules\/@scalar\/[^/]+$/;
+for (const [path, entry] of Object.entries(lock.packages)) if (BUILT_IN.test(path)) delete entry.engines;
 
 const byPath = Object.entries(lock.packages).sort(([a], [b]) => a.localeCompare(b, "en"));
 lock.packages = Object.fromEntries(byPath);

@@ -24,6 +24,22 @@ async function go(page, place) {
   }, `#/${place}`);
 }
 
+/** Takes the paths of this machine out of what is shown. @param {Page} page */
+async function withoutPaths(page) {
+  await page.evaluate(
+    ([root, node]) => {
+      const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+      while (texts.nextNode()) {
+        const { currentNode } = texts;
+        const text = currentNode.nodeValue ?? "";
+        if (text.includes(root) || text.includes(node))
+          currentNode.nodeValue = text.replaceAll(node, "node").replaceAll(root, "waybill/");
+      }
+    },
+    /** @type {const} */ ([fileURLToPath(new URL("..", import.meta.url)), process.execPath]),
+  );
+}
+
 /** @param {Page} page @param {string} operation @param {object} input */
 async function run(page, operation, input) {
   await go(page, `operations/${operation}`);
@@ -37,6 +53,11 @@ async function run(page, operation, input) {
 
 /** How each picture is come by. @type {Readonly<Record<string, (page: Page) => Promise<void>>>} */
 const VIEWS = {
+  home: async (page) => {
+    await go(page, "home");
+    await page.getByRole("region", { name: "Tool list" }).waitFor();
+    await page.getByRole("region", { name: "Last calls" }).getByRole("listitem").first().waitFor();
+  },
   operations: async (page) => {
     await run(page, "parcel.track", { id: "P-1001" });
     await page
@@ -133,6 +154,7 @@ try {
       await page.mouse.move(0, 0);
       // What is said for a moment is gone, and nothing moves any more.
       await page.waitForTimeout(600);
+      await withoutPaths(page);
       const path = join(FOLDER, `inspector-${view}-${colorScheme}.png`);
       await page.screenshot({ path });
       const { size } = statSync(path);

@@ -44,10 +44,13 @@ const install = (folder) => npm("--prefix", folder, "ci", "--ignore-scripts");
 const SMALL = { WAYBILL_RUNS: process.env["WAYBILL_RUNS"] ?? "0.1" };
 const LARGE = { WAYBILL_RUNS: process.env["WAYBILL_RUNS"] ?? "1" };
 
+/** Those of `unit`, and those that need a process of their own. */
+const UNIT = ["--project", "unit*"];
+
 /** Each line of stages is a list of parts that run side by side. */
 const TEST = /** @type {Part[][]} */ ([
   [
-    { name: "unit tests", steps: [vitest("--project", "unit")], env: SMALL },
+    { name: "unit tests", steps: [vitest(...UNIT)], env: SMALL },
     {
       name: "format, lint, unused code, types",
       steps: [
@@ -66,11 +69,7 @@ const REST = /** @type {Part[][]} */ ([
   [
     {
       name: "package checks",
-      steps: [
-        npm("run", "--silent", "build"),
-        npm("exec", "--", "publint", "--strict"),
-        npm("exec", "--", "attw", "--pack", ".", "--profile", "esm-only"),
-      ],
+      steps: [npm("run", "--silent", "check:package")],
     },
   ],
   [
@@ -81,7 +80,7 @@ const REST = /** @type {Part[][]} */ ([
     },
     {
       name: "unit tests, hardened, many runs",
-      steps: [vitest("--mode", "hardened", "--project", "unit")],
+      steps: [vitest("--mode", "hardened", ...UNIT)],
       env: LARGE,
     },
   ],
@@ -104,6 +103,7 @@ const REST = /** @type {Part[][]} */ ([
       steps: [
         install("conformance"),
         node("conformance/run.js"),
+        node("conformance/run.js", "--fleet"),
         node("conformance/inspector.js"),
         node("conformance/gateway-inspector.js"),
       ],
@@ -121,7 +121,7 @@ function otherNode(version, env) {
   if (process.platform !== "linux" || process.arch !== "x64") {
     return { name, steps: [], missing: `test/other-nodes has Node ${version} for Linux on x64 only` };
   }
-  const run = [join(ROOT, binary), "node_modules/vitest/vitest.mjs", "run", "--project", "unit"];
+  const run = [join(ROOT, binary), "node_modules/vitest/vitest.mjs", "run", ...UNIT];
   return { name, steps: [install(folder), run], env };
 }
 

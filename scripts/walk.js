@@ -170,14 +170,25 @@ async function walkOnce(call, sides) {
   /** @type {Map<string, Files[]>} */
   const taken = new Map(names.map((name) => [name, []]));
   for (let i = 0; i < COUNTED_CALLS; i++) {
-    // What is done after an answer, such as writing the log, belongs to the call before.
-    await wait(100);
-    for (const { files } of Object.values(sides)) await files();
+    for (const { files } of Object.values(sides)) await untilIdle(files);
     await call();
     await wait(20);
     for (const [name, { files }] of Object.entries(sides)) taken.get(name)?.push(await files());
   }
   return names.map((part) => ({ part, files: inAll(taken.get(part) ?? []) }));
+}
+
+const MOST_LOOKS = 30;
+
+/**
+ * Waits until nothing of ours runs any more: what is done after an answer, such as writing the log, belongs to the call before.
+ * @param {() => Promise<Files>} files
+ */
+async function untilIdle(files) {
+  for (let looks = 0, idle = 0; looks < MOST_LOOKS && idle < 3; looks++) {
+    await wait(40);
+    idle = Object.keys(await files()).length === 0 ? idle + 1 : 0;
+  }
 }
 
 /** What ran in each of several calls: what timers do meanwhile is no part of a call. @param {readonly Files[]} calls @returns {Files} */

@@ -25,23 +25,34 @@ describe("waybill tour", () => {
       .split("\n")
       .map((line) => JSON.parse(line));
     expect(stops.map((stop) => [stop.operation, stop.outcome, stop.error?.code])).toEqual([
-      ["parcel.quote", "ok", undefined],
-      ["parcel.find", "ok", undefined],
-      ["parcel.cancel", "tool error", undefined],
-      ["parcel.quote", "call error", "VALIDATION_ERROR"],
-      ["parcel.refund", "call error", "ACCESS_DENIED"],
-      ["parcel.audit", "call error", "OPERATION_NOT_FOUND"],
-      ["parcel.weigh", "call error", "TIMEOUT"],
-      ["parcel.follow", "ok", undefined],
+      ["parcel.track", "ok", undefined],
+      ["archive.find", "ok", undefined],
+      ["parcel.track", "tool error", undefined],
+      ["parcel.book", "call error", "VALIDATION_ERROR"],
+      ["parcel.deliver", "call error", "ACCESS_DENIED"],
+      ["parcel.plan", "call error", "OPERATION_NOT_FOUND"],
+      ["parcel.watch", "call error", "TIMEOUT"],
+      ["parcel.watch", "ok", undefined],
     ]);
-    expect(stops[0].envelopes[0].data).toEqual({ to: "Lisbon", price: 10, currency: "EUR" });
+    expect(stops[0].envelopes[0].data).toEqual({
+      id: "P-1001",
+      to: "Lisbon",
+      kg: 2.5,
+      status: "delivered",
+      bookedAt: "2026-01-05T08:15:00.000Z",
+      deliveredAt: "2026-01-05T16:40:00.000Z",
+      signedBy: "Ines",
+    });
     expect(stops[1].envelopes[0].data).toEqual({ id: "P-7", kg: 2.5, to: "Lisbon", status: "in transit" });
     expect(stops[1].envelopes[0].meta.waybill.normalization).toMatchObject({
       stripped: ["/internalNote"],
       defaulted: ["/status"],
       converted: ["/kg"],
     });
-    expect(stops[7].envelopes.map((envelope: { data: unknown }) => envelope.data)).toHaveLength(3);
+    expect(stops[7].envelopes.map(({ data }: { data: { what: string } }) => data.what)).toEqual([
+      "booked",
+      "delivered",
+    ]);
   });
 
   it("ends quietly when its reader leaves after the first line", async () => {
@@ -71,11 +82,11 @@ describe("the waybill command", () => {
       ["tour", "twice"],
       'waybill: "tour" takes fewer arguments; "node dist/cli.js tour --help" tells more.\n',
     ],
-    [["--jsno"], 'waybill: there is no option --jsno; "node dist/cli.js --help" lists what there is.\n'],
-    [["-x"], 'waybill: there is no option -x; "node dist/cli.js --help" lists what there is.\n'],
+    [["--jsno"], 'waybill: there is no option --jsno; "node dist/cli.js help" lists what there is.\n'],
+    [["-x"], 'waybill: there is no option -x; "node dist/cli.js help" lists what there is.\n'],
     [
       ["--constructor"],
-      'waybill: there is no option --constructor; "node dist/cli.js --help" lists what there is.\n',
+      'waybill: there is no option --constructor; "node dist/cli.js help" lists what there is.\n',
     ],
     [["tour", "--jsno"], "waybill: there is no option --jsno; did you mean --json?\n"],
   ])("answers %j with one line and exit code 2", async (args, stderr) => {

@@ -5,6 +5,6 @@ const args = process.argv.slice(2);
 if (args.length === 1 && (args[0] === "--version" || args[0] === "-V")) {
   process.stdout.write(`${PACKAGE_VERSION}\n`);
 } else {
-  const { runInProcess } = await import("./cli/run-in-process.ts");
+  const { runInProcess } = await import("./cli/run-waybill.ts");
   await runInProcess(args);
 }

@@ -1,7 +1,13 @@
-export { Type } from "typebox";
 export type { AccessControl, ResourceRule } from "./core/access/access.ts";
 export type { Authority, Identity } from "./core/access/identity.ts";
-export { type Client, createClient, type PagesOptions } from "./core/client/client.ts";
+export {
+  type Client,
+  type ClientOptions,
+  createClient,
+  type PagesOptions,
+  type TaskHandle,
+} from "./core/client/client.ts";
+export type { StartedTask, StartOptions, TaskState, TaskWaitOptions } from "./core/client/started-task.ts";
 export { ToolResultError } from "./core/client/tool-result-error.ts";
 export type {
   MCPAnnotations,
@@ -34,6 +40,7 @@ export {
   type ResponseSource,
   type ResultEnvelope,
   type ResultFacts,
+  type ResultFinding,
   rawData,
   result,
   type SaidFacts,
@@ -61,10 +68,11 @@ export {
   type CallErrorJSON,
   type CallErrorOptions,
   isCallError,
+  type Problem,
   toCallError,
+  toProblem,
 } from "./core/errors/errors.ts";
-export { type Problem, toProblem } from "./core/errors/problem.ts";
-export type { CallHook, HookedCall, Hooks, NextOptions, SubscribeHook } from "./core/execution/hooks.ts";
+export type { CallHook, HookedCall, Hooks, NextOptions, SubscribeHook } from "./core/execution/dispatch.ts";
 export type { JsonValue } from "./core/json/json-value.ts";
 export type {
   AskOptions,
@@ -104,6 +112,7 @@ export type {
   Tier,
 } from "./core/operation/operation-types.ts";
 export { type CursoredValue, withCursor } from "./core/operation/with-cursor.ts";
+export type { CloseOptions, RateOptions, RetryOptions } from "./core/options/shared-options.ts";
 export type {
   CallAbove,
   ChangeListener,
@@ -114,14 +123,13 @@ export type {
   RegistryChange,
   SubscribeOptions,
 } from "./core/registry/executor.ts";
+export type { RegistryLimits, RegistryOptions } from "./core/registry/registry.ts";
 export { OperationRegistry, type RegisterOptions } from "./core/registry/registry.ts";
 export type { LogRecord, ProgressRecord, RegistryWarning } from "./core/registry/registry-host.ts";
-export type { RegistryLimits, RegistryOptions } from "./core/registry/registry-options.ts";
-export type { CallToolResult } from "./core/result/call-tool-result.ts";
 export type { EndedCall } from "./core/result/ended-call.ts";
-export type { ResultFormat } from "./core/result/result-format.ts";
-export type { ReadResult, ResultReader } from "./core/result/result-reader.ts";
+export type { ReadResult, ResultFormat, ResultReader } from "./core/result/result-reader.ts";
 export { type ResultLink, type ResultSaid, SAID_LIMITS, type ToolErrorSaid } from "./core/result/said.ts";
+export type { CallToolResult } from "./core/result/tool-result.ts";
 export type { AnySchema, StandardSchema } from "./core/schema/any-schema.ts";
 export {
   type CompiledSchema,
@@ -131,8 +139,39 @@ export {
 } from "./core/schema/compile-schema.ts";
 export type { JsonSchema, JsonSchemaObject } from "./core/schema/json-schema.ts";
 export { SCHEMA_LIMITS, type SchemaLimits } from "./core/schema/limits.ts";
-export { SchemaError } from "./core/schema/schema-error.ts";
 export type { NormalizationReport, SchemaIssue } from "./core/schema/schema-issue.ts";
+export { SchemaError } from "./core/schema/schema-issue.ts";
+export type { TaskBounds, TaskRecord, TaskStatus } from "./core/tasks/task.ts";
+export type { TaskStore } from "./core/tasks/task-store.ts";
+export { Tasks, type TasksOptions } from "./core/tasks/tasks.ts";
+export type { Static } from "./core/typed-schema/static.ts";
+export {
+  type TAny,
+  type TArray,
+  type TBoolean,
+  type TCyclic,
+  type TEnum,
+  type TInteger,
+  type TIntersect,
+  type TLiteral,
+  type TNever,
+  type TNull,
+  type TNumber,
+  type TObject,
+  type TOptional,
+  type TProperties,
+  type TReadonly,
+  type TRecord,
+  type TRef,
+  type TSchema,
+  type TString,
+  type TTuple,
+  type TUnion,
+  type TUnknown,
+  type TUnsafe,
+  Type,
+  type TypeBuilder,
+} from "./core/typed-schema/type.ts";
 export {
   decodeEnvelope,
   encodeEnvelope,

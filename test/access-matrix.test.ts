@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
-import type { AccessControl } from "../src/core/access/access.ts";
-import type { Identity } from "../src/core/access/identity.ts";
-import { createClient } from "../src/core/client/client.ts";
-import { isCallError } from "../src/core/errors/errors.ts";
-import type { OperationContext } from "../src/core/operation/operation-context.ts";
-import type { AnyOperation } from "../src/core/operation/operation-types.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
+import {
+  type AccessControl,
+  type AnyOperation,
+  createClient,
+  type Identity,
+  isCallError,
+  type OperationContext,
+  OperationRegistry,
+} from "../src/index.ts";
 import { collect, query, stream } from "./make-operation.ts";
 
 const ROLES = {

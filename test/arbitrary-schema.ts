@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import { isObject, type JsonSchema } from "../src/core/schema/json-schema.ts";
+import type { JsonSchema } from "../src/index.ts";
+import { isObject } from "./json-values.ts";
 import { sampleValue } from "./sample-value.ts";
 
 /** A schema with values that fit it, nearly fit it, or have nothing to do with it. */

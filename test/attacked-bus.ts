@@ -1,11 +1,8 @@
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
-import type { CallCounters } from "../src/call/call-counters.ts";
-import { CallHandler } from "../src/call/call-handler.ts";
-import { connectNatsBus, type NatsBus } from "../src/call/nats/nats-bus.ts";
-import { PendingRequestMap } from "../src/call/pending-request-map.ts";
-import { localEnvelope } from "../src/core/envelope/envelope.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
+import { type CallCounters, CallHandler, PendingRequestMap } from "../src/call/index.ts";
+import { connectNatsBus, type NatsBus } from "../src/call/nats/index.ts";
+import { localEnvelope, OperationRegistry } from "../src/index.ts";
 import { query, sleep, stream } from "./make-operation.ts";
 import { type NatsServer, startNats } from "./nats-server.ts";
 

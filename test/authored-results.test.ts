@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ToolResult } from "../src/core/result/tool-result.ts";
-import { type CallToolResult, decodeToolResult, FORMATS, type FormatName } from "../src/formats/index.ts";
+import {
+  type CallToolResult,
+  decodeToolResult,
+  FORMATS,
+  type FormatName,
+  type ToolResult,
+} from "../src/formats/index.ts";
 import {
   defineOperation,
   mcpEnvelope,

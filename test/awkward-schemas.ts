@@ -1,6 +1,4 @@
-import { compileSchema } from "../src/core/schema/compile-schema.ts";
-import type { JsonSchema, JsonSchemaObject } from "../src/core/schema/json-schema.ts";
-import { Type } from "../src/index.ts";
+import { compileSchema, type JsonSchema, type JsonSchemaObject, Type } from "../src/index.ts";
 
 const DRAFT_04 = "http://json-schema.org/draft-04/schema#";
 const DRAFT_07 = "http://json-schema.org/draft-07/schema#";

@@ -48,6 +48,21 @@ export const CONFIGS: readonly BadInput[] = [
     "token",
     "16",
   ]),
+  config("a session key that is too short", '{"serve":{"sessions":{"key":"short"}}}', [
+    "serve.sessions.key",
+    "32",
+    "it has 5",
+  ]),
+  config(
+    "a second session key that is too short",
+    `{"serve":{"sessions":{"key":["${SECRET.repeat(4)}","x"]}}}`,
+    ["serve.sessions.key[1]", "32", "it has 1"],
+  ),
+  config("session keys without a key", '{"serve":{"sessions":{"key":[]}}}', [
+    "serve.sessions.key",
+    "one key",
+  ]),
+  config("a session key that is a number", '{"serve":{"sessions":{"key":5}}}', ["serve.sessions.key"]),
   config("an open host without tokens", '{"serve":{"host":"0.0.0.0"}}', ["serve.host", "serve.auth"]),
   config(
     "a secret of the wrong type beside a secret",

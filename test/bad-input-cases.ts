@@ -26,7 +26,7 @@ export const COMMAND_LINES: readonly BadInput[] = [
   {
     title: "a command that does not exist",
     args: ["frobnicate"],
-    says: ['no command "frobnicate"', "--help"],
+    says: ['no command "frobnicate"', 'help" lists what there is'],
   },
   { title: "a misspelt command", args: ["lst"], says: ['no command "lst"', 'did you mean "list"?'] },
   { title: "a misspelt command in the help", args: ["help", "serv"], says: ['did you mean "serve"?'] },
@@ -202,7 +202,7 @@ export const INPUTS: readonly BadInput[] = [
   {
     title: "a result that says no",
     args: ["call", "shop.refuse"],
-    says: ["said no", "OUT_OF_STOCK"],
+    says: ["tool error", "OUT_OF_STOCK"],
     code: 1,
     stdout: /^.*\n$/,
   },

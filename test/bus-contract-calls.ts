@@ -1,8 +1,6 @@
 import { Type } from "typebox";
 import { describe, expect, it, vi } from "vitest";
-import { toolError } from "../src/core/envelope/envelope.ts";
-import { isResponseEnvelope } from "../src/core/envelope/is-response-envelope.ts";
-import { CallError } from "../src/core/errors/errors.ts";
+import { CallError, isResponseEnvelope, toolError } from "../src/index.ts";
 import type { Bench } from "./bus-contract.ts";
 import { query, rejection, sleep, until } from "./make-operation.ts";
 

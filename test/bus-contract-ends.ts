@@ -1,7 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
-import type { Delivery } from "../src/call/bus.ts";
-import { CallError } from "../src/core/errors/errors.ts";
-import type { OperationContext } from "../src/core/operation/operation-context.ts";
+import type { Delivery } from "../src/call/index.ts";
+import { CallError, type OperationContext } from "../src/index.ts";
 import type { Bench } from "./bus-contract.ts";
 import { endsAtOnce, endsInTime } from "./lateness.ts";
 import { query, rejection, sleep, until } from "./make-operation.ts";

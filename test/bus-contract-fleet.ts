@@ -1,7 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
-import type { Bus } from "../src/call/bus.ts";
-import type { CallHandler } from "../src/call/call-handler.ts";
-import { CallError } from "../src/core/errors/errors.ts";
+import type { Bus, CallHandler } from "../src/call/index.ts";
+import { CallError } from "../src/index.ts";
 import type { Bench } from "./bus-contract.ts";
 import { endsAtOnce } from "./lateness.ts";
 import { query, rejection, sleep, stream } from "./make-operation.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
-import type { Bus } from "../src/call/bus.ts";
-import type { AnyOperation } from "../src/core/operation/operation-types.ts";
+import type { Bus } from "../src/call/index.ts";
+import type { AnyOperation } from "../src/index.ts";
 import type { Bench } from "./bus-contract.ts";
 import { query, rejection, until } from "./make-operation.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { CallObservation } from "../src/call/call-observer.ts";
-import { toolError } from "../src/core/envelope/envelope.ts";
-import { CallError } from "../src/core/errors/errors.ts";
+import type { CallObservation } from "../src/call/index.ts";
+import { CallError, toolError } from "../src/index.ts";
 import type { Bench } from "./bus-contract.ts";
 import { collect, query, rejection, stream, until } from "./make-operation.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { CallError } from "../src/core/errors/errors.ts";
-import { withCursor } from "../src/core/operation/with-cursor.ts";
+import { CallError, withCursor } from "../src/index.ts";
 import type { Bench } from "./bus-contract.ts";
 import { endsInTime } from "./lateness.ts";
 import { collect, query, rejection, sleep, stream, until } from "./make-operation.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from "vitest";
-import { connectNatsBus } from "../src/call/nats/nats-bus.ts";
+import { connectNatsBus } from "../src/call/nats/index.ts";
 import { CONTRACT_OPTIONS, CONTRACT_SIZES, describeBus, pairOf } from "./bus-contract.ts";
 import { type NatsServer, natsSuite, startNats } from "./nats-server.ts";
 

@@ -1,6 +1,4 @@
-import { createMemoryBus } from "../src/call/memory-bus.ts";
-import { createMemoryTransport, MemoryBroker } from "../src/call/wire/memory-transport.ts";
-import { createWireBus } from "../src/call/wire/wire-bus.ts";
+import { createMemoryBus, createMemoryTransport, createWireBus, MemoryBroker } from "../src/call/index.ts";
 import { CONTRACT_OPTIONS, CONTRACT_SIZES, describeBus, pairOf } from "./bus-contract.ts";
 
 describeBus("the in-process bus", {

@@ -1,13 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe } from "vitest";
-import type { Bus, ObservableBus } from "../src/call/bus.ts";
-import { CallHandler, type CallHandlerOptions } from "../src/call/call-handler.ts";
-import { createTokenSigner } from "../src/call/credentials/token-signer.ts";
-import { createTokenVerifier } from "../src/call/credentials/token-verifier.ts";
-import { PendingRequestMap, type PendingRequestMapOptions } from "../src/call/pending-request-map.ts";
-import { createRemoteRegistry, type RemoteRegistry } from "../src/call/remote-registry.ts";
-import type { AnyOperation } from "../src/core/operation/operation-types.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
+import {
+  type Bus,
+  CallHandler,
+  type CallHandlerOptions,
+  createRemoteRegistry,
+  createTokenSigner,
+  createTokenVerifier,
+  type ObservableBus,
+  PendingRequestMap,
+  type PendingRequestMapOptions,
+  type RemoteRegistry,
+} from "../src/call/index.ts";
+import { type AnyOperation, OperationRegistry } from "../src/index.ts";
 import { describeCalls } from "./bus-contract-calls.ts";
 import { describeEnds } from "./bus-contract-ends.ts";
 import { describeFleet } from "./bus-contract-fleet.ts";

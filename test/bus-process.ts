@@ -1,8 +1,6 @@
-import { serveCalls } from "../src/call/call-handler.ts";
-import { connectNatsBus } from "../src/call/nats/nats-bus.ts";
-import { PendingRequestMap } from "../src/call/pending-request-map.ts";
-import { toCallError } from "../src/core/errors/errors.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
+import { PendingRequestMap, serveCalls } from "../src/call/index.ts";
+import { connectNatsBus } from "../src/call/nats/index.ts";
+import { OperationRegistry, toCallError } from "../src/index.ts";
 import { query } from "./make-operation.ts";
 
 /** One end of a bus in a process of its own, which tests can stop: `node bus-process.js <url> <caller | worker> <beatMs>`. */

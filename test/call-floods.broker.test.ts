@@ -1,8 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it, vi } from "vitest";
-import { createRemoteRegistry } from "../src/call/remote-registry.ts";
-import { toChunks } from "../src/call/wire/chunk.ts";
+import { createRemoteRegistry } from "../src/call/index.ts";
 import { answer, CAP, request, say, since, useAttackedBus } from "./attacked-bus.ts";
 import { cpuMs } from "./cpu-ms.ts";
 import { sleep } from "./make-operation.ts";
@@ -47,6 +46,20 @@ const NOISE: Readonly<Record<string, string | Uint8Array>> = {
     0,
   ),
 };
+
+/** The chunks of a message as they cross the wire: a mark, the key and its length, the number of the chunk, the length of all, the bytes. */
+function toChunks(key: string, bytes: Uint8Array, maxBytes: number): Uint8Array[] {
+  const head = 11 + key.length;
+  return Array.from({ length: Math.ceil(bytes.length / (maxBytes - head)) }, (_, index) => {
+    const chunk = Buffer.alloc(head);
+    chunk.writeUInt8(1, 0);
+    chunk.writeUInt16BE(key.length, 1);
+    chunk.write(key, 3);
+    chunk.writeUInt32BE(index, 3 + key.length);
+    chunk.writeUInt32BE(bytes.length, 7 + key.length);
+    return Buffer.concat([chunk, bytes.subarray(index * (maxBytes - head), (index + 1) * (maxBytes - head))]);
+  });
+}
 
 /** Bytes of buffers in use, once what nobody holds is gone. */
 async function buffersInUse(): Promise<number> {

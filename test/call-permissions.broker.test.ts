@@ -1,28 +1,30 @@
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { type CallHandler, serveCalls } from "../src/call/call-handler.ts";
-import { fromBrokerUser } from "../src/call/credentials/from-broker-user.ts";
-import { connectNatsBus, type NatsBus } from "../src/call/nats/nats-bus.ts";
-import { PendingRequestMap } from "../src/call/pending-request-map.ts";
-import { createRemoteRegistry } from "../src/call/remote-registry.ts";
-import { defineOperation } from "../src/core/operation/operation.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
+import {
+  type CallHandler,
+  createRemoteRegistry,
+  fromBrokerUser,
+  PendingRequestMap,
+  serveCalls,
+} from "../src/call/index.ts";
+import { connectNatsBus, type NatsBus } from "../src/call/nats/index.ts";
+import { defineOperation, OperationRegistry } from "../src/index.ts";
 import { type NatsServer, natsSuite, startNats } from "./nats-server.ts";
 
-/** The permissions that docs/call.md shows, for two callers and two services. */
+/** The permissions that docs/call.md shows, for two callers and two services; the second has those of earlier versions. */
 const caller = (user: string) => `{ user: ${user}, password: ${user}, permissions: {
   publish: ["waybill.call.${user}.>", "waybill.stop.${user}.>", "waybill.beat.${user}.*", "waybill.peer.*.*", "waybill.who"]
   subscribe: ["_INBOX_${user}.>", "waybill.beat.*.*", "waybill.service.*.*"] } }`;
 
-const provider = (user: string) => `{ user: ${user}, password: ${user}, permissions: {
+const provider = (user: string, requests: string) => `{ user: ${user}, password: ${user}, permissions: {
   publish: ["_INBOX_alice.>", "_INBOX_mallory.>", "waybill.beat.${user}.*", "waybill.service.${user}.*"]
-  subscribe: ["waybill.call.*.${user}.*", "waybill.stop.*.${user}.*", "waybill.peer.${user}.*", "waybill.beat.*.*", "waybill.who", "_INBOX_${user}.>"] } }`;
+  subscribe: ["${requests}", "waybill.stop.*.${user}.*", "waybill.peer.${user}.*", "waybill.beat.*.*", "waybill.who", "_INBOX_${user}.>"] } }`;
 
 const CONFIG = `authorization { users = [
   ${caller("alice")}
   ${caller("mallory")}
-  ${provider("billing")}
-  ${provider("shipping")}
+  ${provider("billing", "waybill.call.*.billing.>")}
+  ${provider("shipping", "waybill.call.*.shipping.*")}
 ] }`;
 
 natsSuite("permissions of a broker", () => {
@@ -95,6 +97,34 @@ natsSuite("permissions of a broker", () => {
     await vi.waitFor(() => expect(remote.services).not.toEqual([]), 20_000);
     return remote;
   };
+
+  it.each([
+    ["together to a service that may listen for that", "billing", 80],
+    ["one by one to a service that may not", "shipping", 200],
+  ] as const)("Call: requests that are ready together go %s", async (_, user, messages) => {
+    const count = defineOperation({
+      namespace: user,
+      name: "count",
+      handler: (n, { identity }) => [n, identity?.subject],
+    });
+    const authenticate = fromBrokerUser((subject) => ({ subject, scopes: [] }));
+    const bus = buses[user] ?? (await join(user));
+    const counting = await serveCalls(new OperationRegistry([count]), bus, { authenticate, announce: false });
+    const asking = buses["alice"] as NatsBus;
+    const map = new PendingRequestMap(asking);
+    const callAll = async () => {
+      const calls = Array.from({ length: 200 }, (_, n) => map.call(`${user}.count`, n));
+      return (await Promise.all(calls)).map(({ data }) => data);
+    };
+    const answers = Array.from({ length: 200 }, (_, n) => [n, "alice"]);
+    expect(await callAll()).toEqual(answers);
+    const { outMsgs: before } = asking.connection.stats();
+    expect(await callAll()).toEqual(answers);
+    const sent = asking.connection.stats().outMsgs - before;
+    if (user === "billing") expect(sent).toBeLessThan(messages);
+    else expect(sent).toBeGreaterThanOrEqual(messages);
+    await counting.drain();
+  });
 
   it("RE-29 let callers find and call what is theirs to call, streams included", async () => {
     const remote = await findAll();

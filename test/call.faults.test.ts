@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "@nats-io/transport-node";
 import { expect, it } from "vitest";
-import { openDurableCalls } from "../src/call/nats/durable/durable-calls.ts";
+import { openDurableCalls } from "../src/call/nats/index.ts";
 import { checkHistory, type Histories } from "./call-faults/check-history.ts";
 import { Fleet } from "./call-faults/fleet.ts";
 import type { Fetched, History } from "./call-faults/history.ts";

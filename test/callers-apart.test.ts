@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "../src/formats/index.ts";
-import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
-import { createGateway } from "../src/gateway/gateway.ts";
-import type { ReadRecord } from "../src/gateway/serve/observe/read-record.ts";
-import { serveGateway } from "../src/gateway/serve/serve-gateway.ts";
+import {
+  createGateway,
+  type GatewayConfig,
+  type ServeGatewayOptions,
+  serveGateway,
+} from "../src/gateway/index.ts";
 import { defineOperation } from "../src/index.ts";
 import { atEnd } from "./gateway-sources.ts";
 import { query, stream } from "./make-operation.ts";
@@ -62,7 +64,7 @@ async function served(config: GatewayConfig = {}) {
   const gateway = await createGateway(loaded);
   atEnd(() => gateway.close());
   await gateway.ready;
-  const records: ReadRecord[] = [];
+  const records: Parameters<NonNullable<ServeGatewayOptions["onRead"]>>[0][] = [];
   const server = await serveGateway(gateway, loaded, { onRead: (record) => records.push(record) });
   atEnd(() => server.close({ timeoutMs: 0 }));
   const send = async (who: string, path: string, init: RequestInit = {}) =>

@@ -1,8 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../src/cli/memory-io.ts";
-import { runWaybill } from "../src/cli/run-waybill.ts";
+import { createMemoryIo, type MemoryIo, type MemoryIoOptions, runWaybill } from "./memory-io.ts";
 import { withoutConfigLine } from "./run-node.ts";
 
 /** A folder in which commands are run in this process. */

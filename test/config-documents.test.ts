@@ -2,13 +2,21 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { loadConfig } from "../src/gateway/config/read-config.ts";
+import { loadConfig } from "../src/gateway/index.ts";
 import { ROOT } from "./run-node.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "waybill-config-documents-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const NAMES = ["GITHUB_TOKEN", "SHOP_TOKEN", "ADA_TOKEN", "BEN_TOKEN", "CI_TOKEN", "BILLING_TOKEN"];
+const NAMES = [
+  "GITHUB_TOKEN",
+  "SHOP_TOKEN",
+  "ADA_TOKEN",
+  "BEN_TOKEN",
+  "CI_TOKEN",
+  "BILLING_TOKEN",
+  "WAYBILL_SESSION_KEY",
+];
 const env = Object.fromEntries(NAMES.map((name) => [name, `${name}-0123456789abcdef`]));
 
 const blocks = ["docs/gateway.md", "docs/recipes.md", "docs/getting-started.md"].flatMap((page) =>

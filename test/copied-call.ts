@@ -1,9 +1,9 @@
-import type { Hello, OperationView } from "../src/inspector/protocol.ts";
+import type { Hello, OperationView } from "./inspected-gateway.ts";
 
 /** What the inspector's page knows of a gateway that asks for no token. */
 export const hello = {
   isAuthOn: false,
-  command: { words: "npx waybill", flags: "" },
+  command: { words: "npx --no waybill", flags: "" },
 } as Hello;
 
 /** Where that gateway is. */

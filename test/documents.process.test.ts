@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { decodeToolResult } from "../src/formats/decode-tool-result.ts";
+import { decodeToolResult } from "../src/formats/index.ts";
 import { pairsOf, STAND_INS } from "./document-blocks.ts";
 import { natsSuite, startNats } from "./nats-server.ts";
 import { HARDENED, ROOT, runNode } from "./run-node.ts";

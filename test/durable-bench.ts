@@ -1,18 +1,20 @@
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
-import { type DurableCalls, openDurableCalls } from "../src/call/nats/durable/durable-calls.ts";
-import { DurableNames } from "../src/call/nats/durable/durable-names.ts";
-import type { DurableCallsOptions, DurableWorkerOptions } from "../src/call/nats/durable/durable-options.ts";
-import { type DurableWorker, serveDurableCalls } from "../src/call/nats/durable/durable-worker.ts";
-import type { AnyOperation } from "../src/core/operation/operation-types.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
+import {
+  type DurableCalls,
+  type DurableCallsOptions,
+  type DurableWorker,
+  type DurableWorkerOptions,
+  openDurableCalls,
+  serveDurableCalls,
+} from "../src/call/nats/index.ts";
+import { type AnyOperation, OperationRegistry } from "../src/index.ts";
 import { type NatsServer, startNats } from "./nats-server.ts";
 
 /** A broker for the tests of one suite, with streams of its own for each of them. */
 export interface Bench {
   readonly server: NatsServer;
   readonly prefix: string;
-  readonly names: DurableNames;
   /** Closed after the test. */
   connect(): Promise<NatsConnection>;
   calls(options?: DurableCallsOptions): Promise<DurableCalls>;
@@ -44,9 +46,6 @@ export function useBench(config?: string): Bench {
     },
     get prefix() {
       return `test${tests}`;
-    },
-    get names() {
-      return new DurableNames(bench.prefix);
     },
     async connect() {
       const connection = await connect({

@@ -1,7 +1,6 @@
 import { connect } from "@nats-io/transport-node";
-import { serveDurableCalls } from "../src/call/nats/durable/durable-worker.ts";
-import { defineOperation } from "../src/core/operation/operation.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
+import { serveDurableCalls } from "../src/call/nats/index.ts";
+import { defineOperation, OperationRegistry } from "../src/index.ts";
 
 /** A worker in a process of its own, which tests can kill: `node durable-worker-process.js <url> <prefix> <ackWaitMs>`. */
 const [url = "", prefix = "", ackWaitMs = ""] = process.argv.slice(2);

@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
@@ -8,7 +7,8 @@ import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/valida
 import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as FirstTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { onTestFinished } from "vitest";
-import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
+import type { GatewayConfig } from "../src/gateway/index.ts";
+import { freePort } from "./free-port.ts";
 import { type CommandOptions, openFolder, type RunningCommand, startWaybill } from "./installed-command.ts";
 import { ROOT } from "./run-node.ts";
 
@@ -40,17 +40,6 @@ export async function eventually<T>(
       throw new Error(`It never came to be: ${what}; last: ${JSON.stringify(found)}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-}
-
-/** A port of this machine that was free a moment ago. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
-    });
-  });
 }
 
 /** A service in a process of its own. */

@@ -3,10 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 import { SecretMask } from "../src/core/secrets/secret-mask.ts";
-import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
-import type { LoadedConfig } from "../src/gateway/config/loaded-config.ts";
+import type { GatewayConfig, LoadedConfig, Source, SourceState } from "../src/gateway/index.ts";
 import { createSources, type SourcesOptions } from "../src/gateway/sources/create-sources.ts";
-import type { Source, SourceState } from "../src/gateway/sources/source.ts";
 
 /** Ends something with the test, the last first. */
 export function atEnd(close: () => unknown): void {
@@ -15,7 +13,7 @@ export function atEnd(close: () => unknown): void {
 }
 
 /** Attempts follow each other quickly, so that tests need not wait. */
-const QUICK = { initialMs: 30, maxMs: 120 } as const;
+const QUICK = { delayMs: 30, maxDelayMs: 120 } as const;
 
 /** A config as if it had been read. */
 export function loadedConfig(config: GatewayConfig, extra: Partial<LoadedConfig> = {}): LoadedConfig {

@@ -1,9 +1,13 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { loadConfigObject } from "../src/gateway/config/read-config.ts";
-import { createGateway, type Gateway } from "../src/gateway/gateway.ts";
-import { type GatewayServer, serveRoutedGateway } from "../src/gateway/serve/serve-gateway.ts";
+import {
+  createGateway,
+  type Gateway,
+  type GatewayServer,
+  loadConfigObject,
+  serveGateway,
+} from "../src/gateway/index.ts";
 
 /** Tag, bidi, C1, zero-width and other characters that nobody sees. */
 const HIDING = "a\u{e0041}b\u202ec\u0085d\u200be\u2066f\ufeffg\u00adh\u{e0100}i\u001b[31mj";
@@ -91,7 +95,7 @@ beforeAll(async () => {
     const loaded = await loadConfigObject(given, { baseDir: ".", env: {} });
     gateway ??= await createGateway(loaded);
     await gateway.ready;
-    servers.push(await serveRoutedGateway(gateway, loaded, {}));
+    servers.push(await serveGateway(gateway, loaded));
   }
 });
 afterAll(async () => {

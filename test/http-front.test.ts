@@ -1,12 +1,10 @@
 import { type IncomingHttpHeaders, request } from "node:http";
 import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startTariffService } from "../src/gateway/embedded/tariff-service.ts";
 import type { AnyOperation } from "../src/index.ts";
-import { OperationRegistry, Type } from "../src/index.ts";
+import { CallError, OperationRegistry, Type } from "../src/index.ts";
 import { createMcpHandler, serveMcpHttp, toMcpServer } from "../src/mcp/index.ts";
-import { createHttpHandler } from "../src/openapi/server/http-handler.ts";
-import { serveHttp } from "../src/openapi/server/serve-http.ts";
+import { createHttpHandler, serveHttp } from "../src/openapi/index.ts";
 import { as, inspectGateway, TOKENS } from "./inspected-gateway.ts";
 import { query, stream } from "./make-operation.ts";
 
@@ -75,12 +73,6 @@ async function startMcp(): Promise<string> {
   const server = await serveMcpHttp(toMcpServer(new OperationRegistry(operations())));
   open.push(() => server.close({ timeoutMs: 0 }));
   return new URL(server.url).origin;
-}
-
-async function startTariff(): Promise<string> {
-  const service = await startTariffService();
-  open.push(() => service.close());
-  return new URL(service.documentUrl).origin;
 }
 
 /** Every path that runs or tells something. */
@@ -200,7 +192,6 @@ describe("the type of an answer", () => {
       ["/api/open/read", "/api/open/watch", "/openapi.json", "/docs", "/health", "/nowhere"],
     ],
     ["an MCP endpoint", startMcp, ["/mcp", "/nowhere"]],
-    ["the tariff service", startTariff, ["/openapi.json", "/zones", "/nowhere"]],
   ] as const;
 
   it.each(SERVERS)("RE-30 is never guessed: %s", async (_, start, paths) => {
@@ -237,7 +228,7 @@ describe("the type of an answer", () => {
         ["nonsense\r\n\r\n", 400],
         ["GET / HTTP/1.1\r\n\r\n", 400],
         ["GET / HTTP/1.1\r\nhost: localhost\r\na b: c\r\n\r\n", 400],
-        [`GET / HTTP/1.1\r\nhost: localhost\r\na: ${"x".repeat(100_000)}\r\n\r\n`, 431],
+        [`GET / HTTP/1.1\r\nhost: localhost\r\na: ${"x".repeat(20_000)}\r\n\r\n`, 431],
         ["GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\nconnection: close\r\n\r\n", undefined],
       ] as const;
       for (const [text, status] of texts) {
@@ -262,8 +253,41 @@ describe("the type of an answer", () => {
   });
 });
 
+describe("a request that says something twice", () => {
+  const ask = async (url: string, path: string, ...headers: readonly string[]): Promise<string> => {
+    const lines = [`GET ${path} HTTP/1.1`, ...headers, "accept: */*", "connection: close", "", ""];
+    return (await exchange(Number(new URL(url).port), lines.join("\r\n"))).slice(9, 12);
+  };
+
+  it("RE-30 is refused where a proxy in front may have looked at the other host", async () => {
+    const hosts = ["host: localhost", "host: evil.example"];
+    const gateway = await startGateway();
+    expect(await ask(gateway, "/api/open/read", ...hosts)).toBe("400");
+    expect(await ask(gateway, "/health", ...hosts)).toBe("400");
+    for (const order of [hosts, hosts.toReversed()]) {
+      expect(await ask(await startApi(), "/api/open/read", ...order)).toBe("403");
+      expect(await ask(await startMcp(), "/mcp", ...order)).toBe("403");
+    }
+    expect(ran).toEqual([]);
+  });
+
+  it("RE-30 is refused where a proxy in front may have looked at the other token", async () => {
+    const authenticate = ({ headers }: Request) => {
+      if (headers.get("authorization") === "Bearer good") return { subject: "ann" };
+      throw new CallError("UNAUTHENTICATED");
+    };
+    const server = await serveHttp(new OperationRegistry(operations()), { authenticate });
+    open.push(() => server.close({ timeoutMs: 0 }));
+    const tokens = ["authorization: Bearer good", "authorization: Bearer other"];
+    expect(await ask(server.url, "/api/open/read", "host: localhost", tokens[0] as string)).toBe("200");
+    for (const order of [tokens, tokens.toReversed()])
+      expect(await ask(server.url, "/api/open/read", "host: localhost", ...order)).toBe("401");
+    expect(ran).toEqual(["open.read"]);
+  });
+});
+
 describe("a caller who may not", () => {
-  const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PROPFIND"];
+  const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PROPFIND", "TRACE"];
 
   it("RE-30 hears that they are not known before anything else, whatever the method and the path", async () => {
     const url = await startGateway({ serve: { auth: { tokens: TOKENS } } });
@@ -286,7 +310,7 @@ describe("a caller who may not", () => {
     const options = { authenticate, onWarning() {} };
     const handlers = [createHttpHandler(registry, options), createMcpHandler(toMcpServer(registry), options)];
     for (const handler of handlers) {
-      for (const method of METHODS) {
+      for (const method of METHODS.filter((name) => name !== "TRACE")) {
         const asked = new Request("http://localhost/mcp", { method });
         expect([method, (await handler.fetch(asked)).status]).toEqual([method, 500]);
       }
@@ -305,7 +329,7 @@ describe("a caller who may not", () => {
     for (const [method, headers, body] of wrong) {
       const sent = { method, ...(body !== undefined && { body }) };
       const got = await send(`${url}/api/shut/read?unknown=1`, { ...headers, ...as("ann") }, sent);
-      const isUnknown = method === "PROPFIND";
+      const isUnknown = method === "PROPFIND" || method === "TRACE";
       expect([method, got.status, got.headers["allow"]]).toEqual(
         isUnknown ? [method, 405, "GET, HEAD, POST, OPTIONS"] : [method, 403, undefined],
       );

@@ -1,8 +1,6 @@
 import { type ClientRequest, type IncomingMessage, request as nodeRequest } from "node:http";
-import type { Executor } from "../src/core/registry/executor.ts";
-import { createHttpHandler } from "../src/openapi/server/http-handler.ts";
-import type { HttpHandlerOptions } from "../src/openapi/server/http-handler-options.ts";
-import { serveHttp } from "../src/openapi/server/serve-http.ts";
+import type { Executor } from "../src/index.ts";
+import { createHttpHandler, type HttpHandlerOptions, serveHttp } from "../src/openapi/index.ts";
 
 /** A request of a test. */
 export interface Sent {

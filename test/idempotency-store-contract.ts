@@ -18,7 +18,10 @@ const outcome = (bytes: number): KeyEnd => ({
 });
 
 /** Every test of the contract, for one kind of store; `open` gives an empty one. The store reads the clock of `performance`. */
-export function describeIdempotencyStore(name: string, open: () => IdempotencyStore): void {
+export function describeIdempotencyStore(
+  name: string,
+  open: () => IdempotencyStore | Promise<IdempotencyStore>,
+): void {
   /** Claims a key that nobody has. */
   const claim = async (
     store: IdempotencyStore,
@@ -36,14 +39,14 @@ export function describeIdempotencyStore(name: string, open: () => IdempotencySt
     afterEach(() => void vi.useRealTimers());
 
     it("gives a key to one of those who ask at once, and tells the others that its call runs", async () => {
-      const store = open();
+      const store = await open();
       const all = await Promise.all(Array.from({ length: 20 }, () => store.claim(ask("a"), WIDE)));
       expect(all.filter(({ state }) => state === "claimed")).toHaveLength(1);
       expect(all.filter(({ state }) => state === "running")).toHaveLength(19);
     });
 
     it("tells how a call ended, and with which fingerprint it was claimed", async () => {
-      const store = open();
+      const store = await open();
       const end = outcome(10);
       await store.settle(await claim(store, ask("a", "ann", "first")), end, WIDE);
       await store.settle(await claim(store, ask("b")), { state: "lost", reason: "unknown" }, WIDE);
@@ -52,7 +55,7 @@ export function describeIdempotencyStore(name: string, open: () => IdempotencySt
     });
 
     it("keeps the same key of two callers apart", async () => {
-      const store = open();
+      const store = await open();
       const ann = await claim(store, ask("a", "ann"));
       const bob = await claim(store, ask("a", "bob"));
       await store.settle(ann, outcome(10), WIDE);
@@ -64,7 +67,7 @@ export function describeIdempotencyStore(name: string, open: () => IdempotencySt
     });
 
     it("tells those who wait how the call ended, or that they may claim the key", async () => {
-      const store = open();
+      const store = await open();
       expect(await store.ended({ owner: "ann", key: "a" })).toBeUndefined();
       const [kept, released] = [await claim(store, ask("a")), await claim(store, ask("b"))];
       const waiting = [kept, kept, released].map(({ owner, key }) => store.ended({ owner, key }));
@@ -76,7 +79,7 @@ export function describeIdempotencyStore(name: string, open: () => IdempotencySt
     });
 
     it("lets nobody end a claim that is not theirs any more", async () => {
-      const store = open();
+      const store = await open();
       const old = await claim(store, ask("a"));
       await store.release(old);
       const held = await claim(store, ask("a"));
@@ -90,7 +93,7 @@ export function describeIdempotencyStore(name: string, open: () => IdempotencySt
     });
 
     it("keeps so many keys, running ones included, of all and of one caller", async () => {
-      const store = open();
+      const store = await open();
       const bounds = { ...WIDE, keys: 3, ownKeys: 2 };
       await store.settle(await claim(store, ask("a"), bounds), outcome(10), bounds);
       const second = await claim(store, ask("b"), bounds);
@@ -106,7 +109,7 @@ export function describeIdempotencyStore(name: string, open: () => IdempotencySt
     });
 
     it("keeps so many bytes of all and of one caller: one more is lost, and then no new key fits", async () => {
-      const store = open();
+      const store = await open();
       const bounds = { ...WIDE, bytes: 30, ownBytes: 20 };
       const [fits, over] = [await claim(store, ask("a"), bounds), await claim(store, ask("b"), bounds)];
       await store.settle(fits, outcome(10), bounds);
@@ -129,7 +132,7 @@ export function describeIdempotencyStore(name: string, open: () => IdempotencySt
     });
 
     it("counts bytes, not characters", async () => {
-      const store = open();
+      const store = await open();
       const end: KeyEnd = {
         state: "kept",
         outcome: { kind: "error", text: "ä€", requestId: "r", durationMs: 1 },
@@ -146,7 +149,7 @@ export function describeIdempotencyStore(name: string, open: () => IdempotencySt
 
     it("forgets a key and its room when its time since the claim is over, and none whose call runs", async () => {
       vi.useFakeTimers({ toFake: ["performance"] });
-      const store = open();
+      const store = await open();
       const bounds = { ...WIDE, keys: 2, ownKeys: 2, bytes: 10, ownBytes: 10 };
       const slow = await claim(store, ask("a"), bounds);
       await store.settle(await claim(store, ask("b"), bounds), outcome(10), bounds);
@@ -164,7 +167,7 @@ export function describeIdempotencyStore(name: string, open: () => IdempotencySt
     });
 
     it("holds plain data", async () => {
-      const store = open();
+      const store = await open();
       const held = await claim(store, ask("a"));
       expect(structuredClone(held)).toEqual(held);
       await store.settle(structuredClone(held), outcome(10), WIDE);

@@ -1,5 +1,5 @@
 import { OperationRegistry } from "../src/index.ts";
-import { type FromMcpOptions, fromMcp, type McpSource } from "../src/mcp/client/from-mcp.ts";
+import { type FromMcpOptions, fromMcp, type McpSource } from "../src/mcp/index.ts";
 import { createRawMcpServer, type RawAnswer, type RawMcpServer } from "./raw-mcp-server.ts";
 
 /** Options of one import in a test. */
@@ -21,13 +21,15 @@ export async function closeImported(): Promise<void> {
 /** Imports a server, and everything it has to say. */
 export async function imported(server: Pick<RawMcpServer, "transport">, extra: Extra = {}) {
   const warnings: string[] = [];
-  const source = await fromMcp({
-    transport: server.transport,
-    protocol: "2025",
-    namespace: "raw",
-    onWarning: (message: string) => warnings.push(message),
-    ...extra,
-  } as FromMcpOptions);
+  const source = await fromMcp(
+    { transport: server.transport },
+    {
+      protocol: "2025",
+      namespace: "raw",
+      onWarning: (message: string) => warnings.push(message),
+      ...extra,
+    },
+  );
   open.push(source);
   const registry = new OperationRegistry([], { onWarning: () => {} });
   registry.registerAll(source);

@@ -4,7 +4,8 @@ import { isTestFile, readSourceFiles } from "./source-files.ts";
 
 describe("the import table", () => {
   it("holds for every source file", () => {
-    const files = readSourceFiles("src").filter((file) => !isTestFile(file.path));
+    const sources = [...readSourceFiles("src"), ...readSourceFiles("examples")];
+    const files = sources.filter((file) => !isTestFile(file.path));
     expect(files.map((file) => file.path)).toContain("src/index.ts");
     expect(files.flatMap(importViolations)).toEqual([]);
   });
@@ -39,7 +40,7 @@ describe("the import table", () => {
     ["src/inspector/server/a.ts", 'import { b } from "../page/b.ts";'],
     ["src/inspector/server/a.ts", 'import { b } from "../../cli/b.ts";'],
     ["src/inspector/page/a.tsx", 'import { b } from "../server/b.ts";'],
-    ["src/inspector/page/a.tsx", 'import type { b } from "../../core/b.ts";'],
+    ["src/inspector/page/a.tsx", 'import type { b } from "../../formats/b.ts";'],
     ["src/inspector/page/a.tsx", 'import { readFile } from "node:fs";'],
     ["src/inspector/page/a.tsx", 'import { z } from "zod";'],
     ["src/inspector/page/a.ts", "const home = process.env.HOME;"],
@@ -49,6 +50,8 @@ describe("the import table", () => {
     ["src/cli/a.ts", 'import { b } from "../inspector/page/b.ts";'],
     ["src/inspector/stray.ts", "export const a = 1;"],
     ["src/helpers/a.ts", "export const a = 1;"],
+    ["src/mcp/a.ts", 'import { b } from "../../examples/parcel-office/b.ts";'],
+    ["examples/parcel-office/a.ts", 'import { b } from "../../src/index.ts";'],
     ["src/constructor/a.ts", "export const a = 1;"],
     ["src/stray.ts", "export const a = 1;"],
   ])("refuses in %s: %s", (path, text) => {
@@ -66,6 +69,8 @@ describe("the import table", () => {
       'import { b } from "../core/b.ts"; import { jwtVerify } from "jose"; import "node:http";',
     ],
     ["src/cli/a.ts", 'const b = await import("../inspector/server/b.ts");'],
+    ["src/gateway/a.ts", 'import { b } from "../../examples/parcel-office/b.ts";'],
+    ["examples/parcel-office/a.ts", 'import { b } from "./b.ts"; import { c } from "waybill/mcp";'],
     ["src/inspector/server/a.ts", 'import { b } from "../../gateway/b.ts"; import "node:fs";'],
     ["src/inspector/server/a.ts", 'import type { b } from "../protocol.ts";'],
     ["src/inspector/protocol.ts", 'import type { b } from "../core/b.ts"; export type { b };'],
@@ -74,7 +79,7 @@ describe("the import table", () => {
       'import { h } from "preact/hooks"; import type { B } from "../protocol.ts"; import "./styles/a.css";',
     ],
     ["src/inspector/page/vite.config.ts", 'import { defineConfig } from "vite"; import "node:path";'],
-    ["src/cli.ts", 'import { b } from "./tour/b.ts"; import { c } from "./index.ts"; process.exit();'],
+    ["src/cli.ts", 'import { b } from "./cli/b.ts"; import { c } from "./index.ts"; process.exit();'],
   ])("allows in %s: %s", (path, text) => {
     expect(importViolations({ path, text })).toEqual([]);
   });

@@ -1,13 +1,13 @@
-import type { AnyOperation } from "../src/core/operation/operation-types.ts";
-import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
-import type { LoadedConfig } from "../src/gateway/config/loaded-config.ts";
-import { createGateway, type Gateway } from "../src/gateway/gateway.ts";
+import { createGateway, type Gateway, type GatewayConfig, type LoadedConfig } from "../src/gateway/index.ts";
 import { createObserver, type Observer } from "../src/gateway/serve/observe/observer.ts";
 import { serveRoutedGateway } from "../src/gateway/serve/serve-gateway.ts";
+import type { AnyOperation } from "../src/index.ts";
 import type { LiveEvent, RunEvent } from "../src/inspector/protocol.ts";
 import { createInspector, type Inspector, type InspectorOptions } from "../src/inspector/server/inspector.ts";
 import { until } from "./make-operation.ts";
 import { loadedConfig } from "./served-gateway.ts";
+
+export type { Hello, OperationView, RunEvent } from "../src/inspector/protocol.ts";
 
 /** Tokens of somebody who sees all, and of two who see what is theirs. */
 export const TOKENS = {
@@ -55,14 +55,21 @@ export async function inspectGateway(
   config: GatewayConfig = {},
   options: Pick<InspectorOptions, "writeTimeoutMs"> = {},
 ): Promise<InspectedGateway> {
-  const first: LoadedConfig = { ...loadedConfig(config), localOperations: operations };
+  return await inspectLoaded({ ...loadedConfig(config), localOperations: operations }, options);
+}
+
+/** Serves what a loaded config says with an inspector beside it. */
+export async function inspectLoaded(
+  first: LoadedConfig,
+  options: Pick<InspectorOptions, "writeTimeoutMs"> = {},
+): Promise<InspectedGateway> {
   const mounted: { gateway?: Gateway } = {};
   const observer = createObserver({ sourceOf: (id) => mounted.gateway?.sourceOf(id) });
   const gateway = await createGateway(first, { observers: [observer] });
   mounted.gateway = gateway;
   await gateway.ready;
   const state = { loaded: first };
-  const command = { words: "npx waybill", flags: "--config /srv/depot.json" };
+  const command = { words: "npx --no waybill", flags: "--config /srv/depot.json" };
   const inspector = createInspector({ gateway, observer, loaded: () => state.loaded, command, ...options });
   const server = await serveRoutedGateway(gateway, first, { routes: [inspector.route] });
   const ask: InspectedGateway["ask"] = (path, { body, headers, signal, method } = {}) =>
@@ -80,7 +87,7 @@ export async function inspectGateway(
     observer,
     ask,
     async reload(changed: GatewayConfig) {
-      state.loaded = { ...loadedConfig(changed), localOperations: operations };
+      state.loaded = { ...first, config: loadedConfig(changed).config };
       await server.reload(state.loaded);
     },
     async get<T>(path: string, options?: AskOptions) {

@@ -15,7 +15,7 @@ export interface Misdeeds {
 export interface InspectorPage extends Misdeeds {
   readonly page: Page;
   /** Goes to one of the views. */
-  view(name: "Operations" | "Calls" | "Sources" | "Decode"): Promise<void>;
+  view(name: "Home" | "Operations" | "Resources" | "Calls" | "Sources" | "Decode"): Promise<void>;
   /** Chooses an operation in its view, by its address. */
   choose(operation: string): Promise<void>;
   /** Ends the page and what belongs to it. */
@@ -24,7 +24,7 @@ export interface InspectorPage extends Misdeeds {
 
 /** How a page is opened. */
 export interface InspectorPageOptions {
-  /** @default "/inspect" */
+  /** @default "/inspect/#/operations" */
   readonly path?: string;
   readonly context?: BrowserContextOptions;
   /** Runs in the page before all else. @default nothing does */
@@ -35,7 +35,7 @@ export interface InspectorPageOptions {
 export async function openInspector(
   browser: Browser,
   url: string,
-  { path = "/inspect", context: settings = {}, before }: InspectorPageOptions = {},
+  { path = "/inspect/#/operations", context: settings = {}, before }: InspectorPageOptions = {},
 ): Promise<InspectorPage> {
   const context = await browser.newContext({
     viewport: { width: 1_280, height: 800 },
@@ -52,7 +52,7 @@ export async function openInspector(
     page,
     ...misdeeds,
     async view(name) {
-      await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name }).click();
+      await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name, exact: true }).click();
     },
     async choose(operation) {
       await page.evaluate(

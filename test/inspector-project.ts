@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
+import type { GatewayConfig } from "../src/gateway/index.ts";
 import { OPERATIONS_MODULE, RED_POINT, SILENCE } from "./inspector-operations.ts";
 import {
   SCRIPTED_SERVER,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { JsonSchema } from "../src/core/schema/json-schema.ts";
+import type { JsonSchema } from "../src/index.ts";
 
 /** One case of the official suite: a schema, a value, and whether the value passes. */
 export interface SuiteCase {

@@ -18,7 +18,7 @@ const CALLS_OVER_HTTP = `
     if (id === undefined) return new Response(null, { status: 202 });
     return Response.json({ jsonrpc: "2.0", id, result: answers[method] });
   };
-  const source = await fromMcp({ namespace: "served", url: "http://127.0.0.1:1/mcp", fetch });
+  const source = await fromMcp({ url: "http://127.0.0.1:1/mcp" }, { namespace: "served", fetch });
   const registry = new OperationRegistry();
   registry.registerAll(source);
   const call = async (count) => {

@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
+import { OperationRegistry } from "../src/index.ts";
 import { query, sleep, stream } from "./make-operation.ts";
 import { scaled } from "./runs.ts";
 

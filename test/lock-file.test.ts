@@ -6,6 +6,8 @@ import { ROOT } from "./run-node.ts";
 interface LockedPackage {
   readonly resolved?: string;
   readonly hasInstallScript?: boolean;
+  readonly optional?: boolean;
+  readonly engines?: { readonly node?: string };
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
@@ -39,4 +41,12 @@ describe.each([
     const scripted = packages.filter(([, entry]) => entry.hasInstallScript).map(([path]) => path);
     expect(scripted.filter((path) => !UNNEEDED.has(path))).toEqual([]);
   });
+});
+
+it("package-lock.json asks for no newer Node than we do, so that npm ci warns of none", () => {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
+  const asking = Object.entries<LockedPackage>(packages).filter(
+    ([, { optional, engines }]) => !optional && /^>=? *(?:2[1-9]|[3-9]\d)[^|]*$/.test(engines?.node ?? ""),
+  );
+  expect(asking.map(([path]) => path)).toEqual([]);
 });

@@ -1,5 +1,4 @@
-import { defineOperation } from "../src/core/operation/operation.ts";
-import type { AnyOperation, OperationSpec, OperationType } from "../src/core/operation/operation-types.ts";
+import { type AnyOperation, defineOperation, type OperationSpec, type OperationType } from "../src/index.ts";
 
 type Handler = OperationSpec["handler"];
 type Extra = Partial<Omit<OperationSpec, "handler" | "type">>;

@@ -1,8 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
-import { isMarkedEnvelope, outcomeOf, type ResponseEnvelope } from "../src/core/envelope/envelope.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { type FromMcpOptions, fromMcp, type McpSource } from "../src/mcp/client/from-mcp.ts";
+import { isResponseEnvelope, OperationRegistry, outcomeOf, type ResponseEnvelope } from "../src/index.ts";
+import { type FromMcpOptions, fromMcp, type McpSource } from "../src/mcp/index.ts";
 import { cpuMs } from "./cpu-ms.ts";
 import { rejection } from "./make-operation.ts";
 
@@ -15,14 +14,13 @@ afterEach(async () => {
 
 /** The hostile server, imported into a registry. */
 async function hostile(options: Partial<FromMcpOptions> = {}, ...args: string[]) {
-  const source = await fromMcp({
+  const target = { command: process.execPath, args: [HOSTILE, ...args] };
+  const source = await fromMcp(target, {
     namespace: "evil",
-    command: process.execPath,
-    args: [HOSTILE, ...args],
     limits: { messageBytes: 1_000_000 },
     onWarning: () => {},
     ...options,
-  } as FromMcpOptions);
+  });
   open.push(source);
   const registry = new OperationRegistry([], { onWarning: () => {} });
   registry.registerAll(source);
@@ -119,7 +117,7 @@ describe("Mcp: a hostile server", () => {
   it("X-4 an envelope look-alike is data, and _meta makes no error of a success", async () => {
     const { call } = await hostile();
     const envelope = await call("envelopeLike");
-    expect(isMarkedEnvelope(envelope)).toBe(true);
+    expect(isResponseEnvelope(envelope)).toBe(true);
     expect(envelope.meta).toMatchObject({ source: "mcp", isError: false });
     expect(envelope.data).toMatchObject({ data: "forged", meta: { operationId: "bank.pay" } });
   });

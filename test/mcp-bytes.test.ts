@@ -6,9 +6,7 @@ import {
   createResultReader,
 } from "../src/formats/index.ts";
 import { httpEnvelope, OperationRegistry, result, Type, toolError } from "../src/index.ts";
-import { fromMcp } from "../src/mcp/client/from-mcp.ts";
-import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { fromMcp, serveMcpHttp, toMcpServer } from "../src/mcp/index.ts";
 import { closeImported, imported, OBJECT, serverOf } from "./import-raw-server.ts";
 import { query } from "./make-operation.ts";
 import { CLIENTS } from "./mcp-server-peers.ts";
@@ -125,26 +123,12 @@ describe.each(["2025", "2026"] as const)("a Waybill client of %s", (protocol) =>
     const first = toMcpServer(registry, options);
     const firstHttp = await serveMcpHttp(first);
     const quiet = { onWarning: () => {} };
-    const one = await fromMcp({
-      url: firstHttp.url,
-      namespace: "x",
-      keepIds: true,
-      protocol,
-      reader,
-      ...quiet,
-    });
+    const one = await fromMcp(firstHttp.url, { namespace: "x", keepIds: true, protocol, reader, ...quiet });
     const middle = new OperationRegistry([], quiet);
     middle.registerAll(one);
     const second = toMcpServer(middle, options);
     const secondHttp = await serveMcpHttp(second);
-    const two = await fromMcp({
-      url: secondHttp.url,
-      namespace: "x",
-      keepIds: true,
-      protocol,
-      reader,
-      ...quiet,
-    });
+    const two = await fromMcp(secondHttp.url, { namespace: "x", keepIds: true, protocol, reader, ...quiet });
     const end = new OperationRegistry([], quiet);
     end.registerAll(two);
     // An error says no more than its words in a tool envelope.
@@ -179,7 +163,7 @@ describe.each(["2025", "2026"] as const)("bytes over the budget, to a Waybill cl
       content: [{ type: "image" }],
     });
     const quiet = { onWarning: () => {} };
-    const source = await fromMcp({ url: http.url, namespace: "x", keepIds: true, protocol, ...quiet });
+    const source = await fromMcp(http.url, { namespace: "x", keepIds: true, protocol, ...quiet });
     const there = new OperationRegistry([], quiet);
     there.registerAll(source);
     for (const id of ["api.image", "api.pdf", "own.bytes", "own.nested", "own.said", "own.typed"]) {

@@ -1,11 +1,8 @@
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import type { CallerSide } from "../src/core/operation/caller-side.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import type { RunEvent } from "../src/inspector/protocol.ts";
-import { fromMcp } from "../src/mcp/client/from-mcp.ts";
-import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { type CallerSide, OperationRegistry } from "../src/index.ts";
+import { fromMcp, serveMcpHttp, toMcpServer } from "../src/mcp/index.ts";
+import type { RunEvent } from "./inspected-gateway.ts";
 import { as, type InspectedGateway, inspectGateway, TOKENS } from "./inspected-gateway.ts";
 import { ROOT } from "./run-node.ts";
 
@@ -103,7 +100,7 @@ describe("server-everything behind a gateway, after a call of a page was cancell
 
 describe("server-everything behind an MCP server, after a call of a client was cancelled", () => {
   async function connect(protocol: "2025" | "2026") {
-    const everything = await fromMcp({ ...EVERYTHING, namespace: "everything" });
+    const everything = await fromMcp(EVERYTHING, { namespace: "everything" });
     closers.push(() => everything.close());
     const registry = new OperationRegistry();
     registry.registerAll(everything);
@@ -114,7 +111,7 @@ describe("server-everything behind an MCP server, after a call of a client was c
       await server.close();
     });
     return async () => {
-      const source = await fromMcp({ url: http.url, namespace: "g", protocol });
+      const source = await fromMcp(http.url, { namespace: "g", protocol });
       closers.push(() => source.close());
       const client = new OperationRegistry();
       client.registerAll(source);

@@ -1,13 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import type { MCPResponseMeta } from "../src/core/envelope/envelope.ts";
-import { isCallError } from "../src/core/errors/errors.ts";
-import { compileSchema } from "../src/core/schema/compile-schema.ts";
-import { OperationRegistry } from "../src/index.ts";
-import { fromMcp } from "../src/mcp/client/from-mcp.ts";
-import type { McpSource } from "../src/mcp/client/mcp-source.ts";
-import { mapMCPContentBlocks } from "../src/mcp/map-content-blocks.ts";
+import { compileSchema, isCallError, type MCPResponseMeta, OperationRegistry } from "../src/index.ts";
+import { fromMcp, type McpSource, mapMCPContentBlocks } from "../src/mcp/index.ts";
 import { rejection } from "./make-operation.ts";
 import { ROOT } from "./run-node.ts";
 
@@ -51,13 +46,13 @@ describe("imported recordings", () => {
   });
 
   const open = async (name: string, protocol: "2025" | "2026" | "auto") => {
-    source = await fromMcp({
-      command: process.execPath,
-      args: [join(ROOT, "test/mcp-children/replay-server.js"), join(RECORDED, name)],
-      namespace: "corpus",
-      protocol,
-      onWarning: (message) => warnings.push(message),
-    });
+    source = await fromMcp(
+      {
+        command: process.execPath,
+        args: [join(ROOT, "test/mcp-children/replay-server.js"), join(RECORDED, name)],
+      },
+      { namespace: "corpus", protocol, onWarning: (message) => warnings.push(message) },
+    );
     return source;
   };
 

@@ -5,7 +5,7 @@ import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js
 import { StreamableHTTPClientTransport as FirstTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema, ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, describe, expect, it } from "vitest";
-import { type McpHttpServer, type ServeMcpHttpOptions, serveMcpHttp } from "../src/mcp/server/serve-http.ts";
+import { type McpHttpServer, type ServeMcpHttpOptions, serveMcpHttp } from "../src/mcp/index.ts";
 import { endsInTime } from "./lateness.ts";
 import { until } from "./mcp-requests.ts";
 import { createSmallMcpServer } from "./small-mcp-server.ts";
@@ -293,7 +293,7 @@ describe("serveMcpHttp", () => {
   });
 
   it("Mcp: refuses a body without a declared length as soon as it is too long", async () => {
-    const { http } = await start({ bodyBytes: 1_000 });
+    const { http } = await start({ limits: { bodyBytes: 1_000 } });
     const head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     const chunk = `${(2_000).toString(16)}\r\n${" ".repeat(2_000)}\r\n`;
     const { text } = await raw(

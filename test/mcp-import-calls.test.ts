@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { encodeEnvelope } from "../src/core/wire/wire.ts";
-import { type CallError, localEnvelope, OperationRegistry, unwrap } from "../src/index.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { type CallError, encodeEnvelope, localEnvelope, OperationRegistry, unwrap } from "../src/index.ts";
+import { toMcpServer } from "../src/mcp/index.ts";
 import { closeImported, imported, OBJECT, serverOf, text } from "./import-raw-server.ts";
 import { collect, rejection, until } from "./make-operation.ts";
 import { CLIENTS } from "./mcp-server-peers.ts";
@@ -33,6 +32,23 @@ describe("calling imported tools", () => {
     const { params } = server.received.find(({ method }) => method === "tools/call") ?? {};
     expect(params?.["_meta"]).toMatchObject({ traceparent });
     expect(params?.["_meta"]).not.toHaveProperty("other");
+  });
+
+  it("RE-23 sends the trace that it is given for a call, in place of the caller's", async () => {
+    const server = serverOf(
+      () => [{ name: "t", inputSchema: OBJECT }],
+      () => ({ content: [] }),
+    );
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const given: unknown[] = [];
+    const propagate = (metadata: object) => {
+      given.push(metadata);
+      return { traceparent };
+    };
+    const { registry } = await imported(server, { propagate });
+    await registry.execute("raw.t", {}, { metadata: { mine: 1 } });
+    const { params } = server.received.find(({ method }) => method === "tools/call") ?? {};
+    expect([given, params?.["_meta"]]).toMatchObject([[{ mine: 1 }], { traceparent }]);
   });
 
   it("RE-23 input that is no object is refused before anything is sent", async () => {

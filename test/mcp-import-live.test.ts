@@ -4,8 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { RegistryChange } from "../src/index.ts";
-import { approveTools } from "../src/mcp/client/from-mcp.ts";
-import { createToolLock } from "../src/mcp/client/lock/tool-lock.ts";
+import { approveTools, createToolLock } from "../src/mcp/index.ts";
 import { closeImported, type Extra, imported, OBJECT, serverOf, text } from "./import-raw-server.ts";
 import { rejection } from "./make-operation.ts";
 import { createRawMcpServer } from "./raw-mcp-server.ts";
@@ -158,6 +157,16 @@ describe("pinned definitions", () => {
 });
 
 describe("resources, prompts and logs of an imported server", () => {
+  it("RE-30 are none where the server announces them and has no method to list them", async () => {
+    const server = createRawMcpServer({
+      "tools/list": () => ({ tools: [] }),
+      "resources/list": () => ({ resources: [] }),
+    });
+    const { source } = await imported(server);
+    expect(source.capabilities.resources).toBe(true);
+    expect(await source.listResourceTemplates()).toEqual([]);
+  });
+
   it("RE-30 are passed on as they are, and answers that make no sense are OUTPUT_INVALID", async () => {
     const resource = { uri: "demo://1", name: "one", extra: true };
     const server = createRawMcpServer({

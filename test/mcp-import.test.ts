@@ -2,9 +2,8 @@ import { InMemoryTransport as FirstInMemoryTransport } from "@modelcontextprotoc
 import { Server as FirstServer } from "@modelcontextprotocol/sdk/server/index.js";
 import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
-import type { MCPResponseMeta } from "../src/core/envelope/envelope.ts";
-import { OperationRegistry } from "../src/index.ts";
-import { type FromMcpOptions, fromMcp } from "../src/mcp/client/from-mcp.ts";
+import { type MCPResponseMeta, OperationRegistry } from "../src/index.ts";
+import { type FromMcpOptions, fromMcp } from "../src/mcp/index.ts";
 import { closeImported, type Extra, imported, OBJECT, serverOf, text } from "./import-raw-server.ts";
 import { rejection } from "./make-operation.ts";
 import { serveByHand } from "./mcp-servers/http-servers.ts";
@@ -95,7 +94,7 @@ describe("importing tools", () => {
       response.end(`{"jsonrpc":"2.0","id":${id},"result":{"tools":${tools}}}`);
     });
     onTestFinished(() => server.close());
-    const source = await fromMcp({ url: server.url, namespace: "raw", onWarning: () => {} });
+    const source = await fromMcp(server.url, { namespace: "raw", onWarning: () => {} });
     onTestFinished(() => source.close());
     expect(source.operations.map(({ id }) => id)).toEqual(["raw.good"]);
     const reason = "Its definition is nested more than 512 levels deep.";
@@ -217,12 +216,8 @@ describe("importing tools", () => {
 
   it("Mcp: refuses options that cannot work before anything is started", async () => {
     const { transport } = serverOf(() => []);
-    for (const options of [
-      { transport },
-      { transport, namespace: "a.b" },
-      { transport, keepIds: true, pin: { lockFile: "x" } },
-    ]) {
-      expect(await rejection(fromMcp(options as FromMcpOptions))).toBeInstanceOf(TypeError);
+    for (const options of [{}, { namespace: "a.b" }, { keepIds: true, pin: { lockFile: "x" } }]) {
+      expect(await rejection(fromMcp({ transport }, options as FromMcpOptions))).toBeInstanceOf(TypeError);
     }
   });
 });

@@ -13,13 +13,8 @@ import {
   RESULT_META_KEY,
 } from "../src/formats/index.ts";
 import { mcpEnvelope, OperationRegistry, type ResponseEnvelope, Type } from "../src/index.ts";
-import { fromMcp } from "../src/mcp/client/from-mcp.ts";
-import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
-import type { McpServer } from "../src/mcp/server/mcp-server.ts";
-import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
-import { fromOpenApi } from "../src/openapi/client/from-openapi.ts";
-import { serveHttp } from "../src/openapi/server/serve-http.ts";
+import { createMcpHandler, fromMcp, type McpServer, serveMcpHttp, toMcpServer } from "../src/mcp/index.ts";
+import { fromOpenApi, serveHttp } from "../src/openapi/index.ts";
 import { closeImported, imported, serverOf } from "./import-raw-server.ts";
 import { query, stream } from "./make-operation.ts";
 import { HARDENED } from "./run-node.ts";
@@ -124,7 +119,7 @@ describe.each(Object.keys(CLIENTS))("a result that misses its announced schema, 
 
   it("X-4 says how the answer differs, and shows the data as JSON", async () => {
     const result = await called("odd_object");
-    expect(texts(result)[0]).toContain("- /count: expected number, found string of 4 characters");
+    expect(texts(result)[0]).toContain("- count must be number; it is string of 4 characters");
     expect(
       texts(result)
         .slice(1)
@@ -179,14 +174,7 @@ describe.each(["2025", "2026"] as const)("a Waybill client of %s", (protocol) =>
       });
       const http = await serveMcpHttp(server);
       const reader = format === undefined ? undefined : createResultReader();
-      const source = await fromMcp({
-        url: http.url,
-        namespace: "x",
-        keepIds: true,
-        protocol,
-        reader,
-        ...quiet,
-      });
+      const source = await fromMcp(http.url, { namespace: "x", keepIds: true, protocol, reader, ...quiet });
       const there = new OperationRegistry([], quiet);
       there.registerAll(source);
       const ids = [...MISSING, "refined"].filter((each) => each !== "ticks").map((tool) => `odd.${tool}`);

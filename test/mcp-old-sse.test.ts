@@ -1,8 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { OperationRegistry } from "../src/index.ts";
-import { openMcpConnection } from "../src/mcp/client/connect.ts";
 import type { McpConnectionOptions } from "../src/mcp/client/connection-options.ts";
+import { openMcpConnection } from "../src/mcp/client/mcp-connection.ts";
 import { fromMcp } from "../src/mcp/index.ts";
 import { loadedConfig, makeSource } from "./gateway-sources.ts";
 import { rejection } from "./make-operation.ts";
@@ -26,7 +26,7 @@ const connect = async (url: string, settings: Partial<McpConnectionOptions> = {}
 describe("a server of HTTP+SSE, the transport of 2024-11-05", () => {
   it.each([undefined, "sse"] as const)("RE-23 is used where its type is given as %s", async (type) => {
     const server = keep(await serveOldSse());
-    const connection = await connect(server.url, { ...(type && { type }), bearer: "secret" });
+    const connection = await connect(server.url, { ...(type && { type }), auth: { bearer: "secret" } });
     expect(connection.server).toMatchObject({
       protocolVersion: "2025-11-25",
       serverInfo: { name: "http" },
@@ -42,7 +42,7 @@ describe("a server of HTTP+SSE, the transport of 2024-11-05", () => {
 
   it("RE-23 hears that a call was given up, and has its tools imported", async () => {
     const server = keep(await serveOldSse());
-    const source = keep(await fromMcp({ url: server.url, namespace: "old" }));
+    const source = keep(await fromMcp(server.url, { namespace: "old" }));
     expect([...source.operations].map(({ name }) => name).sort()).toEqual(["echo", "sleep"]);
     const connection = await connect(server.url);
     const stop = new AbortController();
@@ -66,7 +66,7 @@ describe("a server of HTTP+SSE, the transport of 2024-11-05", () => {
 
   it("Mcp: that drops its stream fails the calls under way as UNAVAILABLE, and is connected to again", async () => {
     const server = keep(await serveOldSse());
-    const connection = await connect(server.url, { reconnect: { initialMs: 10 } });
+    const connection = await connect(server.url, { reconnect: { delayMs: 10 } });
     const call = connection.request("tools/call", { name: "sleep", arguments: {} });
     await until(() => server.calls.length === 1);
     server.drop();
@@ -151,7 +151,7 @@ describe("a hostile server of HTTP+SSE", () => {
   it("Mcp: may send events of as many bytes as allowed; one more ends the stream, and it is connected to again", async () => {
     const server = await serveEvents(endpoint("/messages?x=1"));
     const limits = { messageBytes: 2_000 };
-    const connection = await connect(server.url, { type: "sse", limits, reconnect: { initialMs: 10 } });
+    const connection = await connect(server.url, { type: "sse", limits, reconnect: { delayMs: 10 } });
     expect(connection.server.protocolVersion).toBe("2024-11-05");
     const frame = (bytes: number) => {
       const result = { pad: "x".repeat(bytes) };

@@ -3,7 +3,7 @@ import { InMemoryTransport } from "@modelcontextprotocol/server";
 import { afterEach, describe, expect, it } from "vitest";
 import { createMemoryStore } from "../src/formats/index.ts";
 import { mcpEnvelope, OperationRegistry, result, Type } from "../src/index.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { toMcpServer } from "../src/mcp/index.ts";
 import { query } from "./make-operation.ts";
 import { HARDENED } from "./run-node.ts";
 

@@ -2,11 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { outcomeOf } from "../src/core/envelope/envelope.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { type FromMcpOptions, fromMcp, type McpSource } from "../src/mcp/client/from-mcp.ts";
-import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { OperationRegistry, outcomeOf } from "../src/index.ts";
+import { type FromMcpOptions, fromMcp, type McpSource, serveMcpHttp, toMcpServer } from "../src/mcp/index.ts";
 import { ROOT } from "./run-node.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "waybill-peers-"));
@@ -71,9 +68,10 @@ const SERVERS = {
 
 type Name = keyof typeof SERVERS;
 
-function optionsOf(name: Name, namespace: string = name): FromMcpOptions {
+function open(name: Name, options: Partial<FromMcpOptions> = {}): Promise<McpSource> {
   const { command, args, ...rest } = SERVERS[name];
-  return { namespace, command, args, ...("env" in rest && { env: rest.env }), cwd: folder };
+  const target = { command, args, ...("env" in rest && { env: rest.env }), cwd: folder };
+  return fromMcp(target, { namespace: name, ...options });
 }
 
 describe.each(Object.keys(SERVERS) as Name[])("the server %s from npm", (name) => {
@@ -81,7 +79,7 @@ describe.each(Object.keys(SERVERS) as Name[])("the server %s from npm", (name) =
 
   it("RE-22 RE-23 RE-32 is imported whole, called, and leaves nothing behind", async () => {
     const warnings: string[] = [];
-    const source = await fromMcp({ ...optionsOf(name), onWarning: (message) => warnings.push(message) });
+    const source = await open(name, { onWarning: (message) => warnings.push(message) });
     try {
       const registry = new OperationRegistry();
       registry.registerAll(source);
@@ -109,7 +107,7 @@ async function throughGateway<T>(
   registry.registerAll(source);
   const server = toMcpServer(registry, { providers: [source], names: { prefix: false } });
   const http = await serveMcpHttp(server);
-  const gateway = await fromMcp({ url: http.url, namespace: "everything", protocol });
+  const gateway = await fromMcp(http.url, { namespace: "everything", protocol });
   try {
     return await use(gateway);
   } finally {
@@ -126,7 +124,7 @@ function withoutClock<T>(value: T): T {
 
 describe.each(["2025", "2026"] as const)("server-everything through a gateway that speaks %s", (protocol) => {
   it("RE-30 reads the same: every resource, template, prompt, completion and tool", async () => {
-    const direct = await fromMcp(optionsOf("everything"));
+    const direct = await open("everything");
     try {
       await throughGateway(direct, protocol, async (gateway) => {
         const resources = await direct.listResources();
@@ -164,7 +162,7 @@ describe.each(["2025", "2026"] as const)("server-everything through a gateway th
   });
 
   it("RE-30 X-6 answers every recorded call the same", async () => {
-    const direct = await fromMcp(optionsOf("everything"));
+    const direct = await open("everything");
     try {
       await throughGateway(direct, protocol, async (gateway) => {
         for (const [tool, input] of [
@@ -193,8 +191,8 @@ describe.each(["2025", "2026"] as const)("server-everything through a gateway th
 describe("two servers with the same tools", () => {
   it("RE-22 never collide or shadow, in a registry or behind a gateway", async () => {
     const [first, second] = [
-      await fromMcp(optionsOf("memory", "a")),
-      await fromMcp(optionsOf("memory", "b")),
+      await open("memory", { namespace: "a" }),
+      await open("memory", { namespace: "b" }),
     ];
     try {
       const registry = new OperationRegistry();
@@ -203,7 +201,7 @@ describe("two servers with the same tools", () => {
       expect(registry.size).toBe(18);
       const server = toMcpServer(registry, { providers: [first, second], names: { prefix: false } });
       const http = await serveMcpHttp(server);
-      const gateway = await fromMcp({ url: http.url, namespace: "g" });
+      const gateway = await fromMcp(http.url, { namespace: "g" });
       expect([...gateway.operations]).toHaveLength(18);
       await gateway.close();
       await http.close();

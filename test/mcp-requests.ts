@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { McpHandler } from "../src/mcp/server/http-handler.ts";
+import type { McpHandler } from "../src/mcp/index.ts";
 
 /** Where the handler under test believes to be. */
 export const ENDPOINT = "http://localhost/mcp";
@@ -39,6 +39,21 @@ export function modern(
     { jsonrpc: "2.0", id: 7, method, params: { ...params, _meta: META } },
     { ...standard, ...headers },
   );
+}
+
+/** Sends a request of a 2026-07-28 client to a server that listens, and gives its result. */
+export async function askServer(
+  { url, token }: { readonly url: string; readonly token: string },
+  method: string,
+  params: Record<string, unknown> = {},
+): Promise<Record<string, unknown>> {
+  const made = modern(method, params, { authorization: `Bearer ${token}` });
+  const headers = new Headers(made.headers);
+  // It is added when the body is sent; another one beside it is refused by some versions of undici.
+  headers.delete("content-length");
+  const response = await fetch(url, { method: "POST", headers, body: await made.text() });
+  const { result } = (await response.json()) as { readonly result: Record<string, unknown> };
+  return result;
 }
 
 /** What a 2025 client says first. */

@@ -1,8 +1,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import type { McpServer } from "../src/mcp/server/mcp-server.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { OperationRegistry } from "../src/index.ts";
+import { type McpServer, toMcpServer } from "../src/mcp/index.ts";
 import { query, rejection, until } from "./make-operation.ts";
 import { legacyClient, modernClient } from "./mcp-server-peers.ts";
 

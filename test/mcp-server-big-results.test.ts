@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { type CallToolResult, textOf } from "../src/core/result/call-tool-result.ts";
 import {
   combineFormats,
   createMemoryStore,
   createResultFormat,
   decodeToolResult,
 } from "../src/formats/index.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { type CallToolResult, OperationRegistry } from "../src/index.ts";
+import { toMcpServer } from "../src/mcp/index.ts";
 import { query, rejection, stream } from "./make-operation.ts";
 import { CLIENTS, legacyClient } from "./mcp-server-peers.ts";
 
@@ -33,7 +32,9 @@ const call = async (client: Awaited<ReturnType<typeof legacyClient>>, name: stri
 /** What the text of a tool envelope holds. */
 function envelopeOf({ content }: CallToolResult): string {
   const mark = "__ENVELOPE_V1__:";
-  const block = content.map(textOf).find((text) => text?.startsWith(mark));
+  const block = content
+    .map((one) => (one.type === "text" ? one.text : undefined))
+    .find((text) => text?.startsWith(mark));
   return Buffer.from(block?.slice(mark.length) ?? "", "base64").toString("utf8");
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { OperationRegistry } from "../src/index.ts";
+import { toMcpServer } from "../src/mcp/index.ts";
 import { cpuMs } from "./cpu-ms.ts";
 import { query, rejection } from "./make-operation.ts";
 import { PAIR, registry } from "./mcp-server-operations.ts";

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { OperationRegistry } from "../src/index.ts";
+import { createMcpHandler, toMcpServer } from "../src/mcp/index.ts";
 import { query } from "./make-operation.ts";
 import { ENDPOINT, initialize, modern, post } from "./mcp-requests.ts";
 import { runs, scaled } from "./runs.ts";

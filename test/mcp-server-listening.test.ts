@@ -3,17 +3,15 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { afterEach, describe, expect, it } from "vitest";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
-import type { McpServer } from "../src/mcp/server/mcp-server.ts";
-import { MAX_SUBSCRIPTIONS } from "../src/mcp/server/resource-subscriptions.ts";
-import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
-import { serveStdio } from "../src/mcp/server/serve-stdio.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { OperationRegistry } from "../src/index.ts";
+import { createMcpHandler, type McpServer, serveMcpHttp, serveStdio, toMcpServer } from "../src/mcp/index.ts";
 import { query, rejection, until } from "./make-operation.ts";
 import { modern } from "./mcp-requests.ts";
 import { other } from "./mcp-server-other.ts";
 import { legacyClient } from "./mcp-server-peers.ts";
+
+/** How many resources one stream may listen to, as docs/security.md says. */
+const MAX_SUBSCRIPTIONS = 1_000;
 
 const NOTHING = new OperationRegistry([]);
 const open: { close(): Promise<unknown> }[] = [];

@@ -1,7 +1,7 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { Identity } from "../src/core/access/identity.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import type { Identity } from "../src/index.ts";
+import { toMcpServer } from "../src/mcp/index.ts";
 import { closeImported, imported, OBJECT, text } from "./import-raw-server.ts";
 import { legacyClient, modernClient } from "./mcp-server-peers.ts";
 import { createRawMcpServer } from "./raw-mcp-server.ts";

@@ -1,7 +1,4 @@
-import { mcpEnvelope, toolError } from "../src/core/envelope/envelope.ts";
-import { CallError } from "../src/core/errors/errors.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import type { CallToolResult } from "../src/core/result/call-tool-result.ts";
+import { CallError, type CallToolResult, mcpEnvelope, OperationRegistry, toolError } from "../src/index.ts";
 import { query } from "./make-operation.ts";
 
 /** The input schema of `math.add`. */

@@ -1,13 +1,9 @@
 import { PassThrough } from "node:stream";
 import { InMemoryTransport } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { combineFormats, createResultFormat } from "../src/formats/index.ts";
-import { fromMcp } from "../src/mcp/client/from-mcp.ts";
-import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
-import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
-import { serveStdio } from "../src/mcp/server/serve-stdio.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { OperationRegistry } from "../src/index.ts";
+import { createMcpHandler, fromMcp, serveMcpHttp, serveStdio, toMcpServer } from "../src/mcp/index.ts";
 import { query, rejection, until } from "./make-operation.ts";
 import { legacyClient } from "./mcp-server-peers.ts";
 
@@ -76,16 +72,68 @@ describe("toMcpServer", () => {
 });
 
 describe("serving", () => {
-  it("Mcp: says that it takes what toMcpServer returns", async () => {
-    const message = "takes what toMcpServer returns";
-    expect(thrown(() => serveStdio(registry as never)).message).toContain(`serveStdio ${message}`);
-    expect(thrown(() => createMcpHandler(registry as never)).message).toContain(
-      `createMcpHandler ${message}`,
-    );
-    expect(await rejection(serveMcpHttp(registry as never))).toMatchObject({
+  it("Mcp: says that it takes a registry, or what toMcpServer returns", async () => {
+    const message = "takes a registry, or what toMcpServer returns";
+    const none = {} as never;
+    expect(thrown(() => serveStdio(none)).message).toBe(`serveStdio ${message}: serveStdio(registry).`);
+    expect(thrown(() => createMcpHandler(none)).message).toContain(`createMcpHandler ${message}`);
+    expect(await rejection(serveMcpHttp(Promise.resolve(server) as never))).toMatchObject({
       name: "TypeError",
-      message: `serveMcpHttp ${message}: serveMcpHttp(toMcpServer(registry)).`,
+      message: `serveMcpHttp ${message}; await the promise first.`,
     });
+  });
+
+  it("Mcp: serves a registry with the options of a server and of the endpoint beside each other", async () => {
+    const http = await serveMcpHttp(registry, {
+      name: "post",
+      identity: { subject: "ann" },
+      limits: { pageSize: 1, sessions: 3, connections: 5 },
+    });
+    const source = await fromMcp(http.url, { namespace: "x", onWarning: () => {} });
+    expect([source.server.serverInfo?.["name"], [...source].length]).toEqual(["post", registry.size]);
+    await source.close();
+    await http.close();
+    const options = { title: "Post", limits: { waitingCalls: 1, streamBytes: 1_000 } };
+    await createMcpHandler(registry, options).close();
+    const error = thrown(() => createMcpHandler(registry, { limits: { pageSize: 0 } }));
+    expect(error.message).toContain("limits.pageSize must be");
+  });
+
+  it("Mcp: a server that was made of a registry closes with what serves it", async () => {
+    let listeners = 0;
+    const executor = Object.assign(new OperationRegistry([query("a.b", () => 1)]), {});
+    const follow = executor.onChange.bind(executor);
+    executor.onChange = (listener) => {
+      listeners += 1;
+      const stop = follow(listener);
+      return () => {
+        listeners -= 1;
+        stop();
+      };
+    };
+    const connection = serveStdio(executor, {
+      stdin: new PassThrough(),
+      stdout: new PassThrough(),
+      name: "a",
+    });
+    const handler = createMcpHandler(executor);
+    const http = await serveMcpHttp(executor);
+    expect(listeners).toBeGreaterThanOrEqual(3);
+    await Promise.all([connection.close(), handler.close(), http.close()]);
+    expect(listeners).toBe(0);
+  });
+
+  it("Mcp: says that a server has its options already", async () => {
+    const options = { name: "late" } as never;
+    const error = await rejection(serveMcpHttp(server, options));
+    expect(error).toBeInstanceOf(TypeError);
+    expect((error as Error).message).toBe(
+      "name is an option of the server: give it to toMcpServer, or give serveMcpHttp a registry.",
+    );
+    expect(thrown(() => serveStdio(server, options)).message).toContain("give serveStdio a registry");
+    expect(thrown(() => createMcpHandler(server, { limits: { pageSize: 1 } } as never)).message).toContain(
+      'There is no option "limits.pageSize"',
+    );
   });
 
   it.each<[object, string]>([
@@ -94,7 +142,9 @@ describe("serving", () => {
     [{ port: 65_536 }, "it is 65536"],
     [{ path: 5 }, "path must be a string"],
     [{ authenticate: true }, "authenticate must be a function"],
-    [{ bodyBytes: "1mb" }, 'bodyBytes must be a whole number, 1 or more; it is "1mb"'],
+    [{ limits: { calls: 1, conections: 1 } }, 'did you mean "limits.connections"?'],
+    [{ limits: { stalledMs: 0 } }, "limits.stalledMs must be a whole number"],
+    [{ limits: { bodyBytes: "1mb" } }, 'limits.bodyBytes must be a whole number, 1 or more; it is "1mb"'],
   ])("Mcp: refuses options over HTTP at once: %j", async (options, message) => {
     const error = await rejection(serveMcpHttp(server, options));
     expect(error).toBeInstanceOf(TypeError);
@@ -171,7 +221,7 @@ describe("McpServer.close", () => {
       [started, stopped] = [0, 0];
       const closing = toMcpServer(new OperationRegistry([waits]));
       const http = await serveMcpHttp(closing);
-      const source = await fromMcp({ url: http.url, namespace: "x", protocol, onWarning: () => {} });
+      const source = await fromMcp(http.url, { namespace: "x", protocol, onWarning: () => {} });
       const call = rejection(source.call("slow_wait", {}, { timeoutMs: 600_000 }));
       await until(() => started === 1);
       await closing.close();

@@ -1,6 +1,10 @@
-import type { McpLogLevel, McpProviderEvent, McpResourceContents } from "../src/mcp/provider.ts";
-import { LocalProvider } from "../src/mcp/server/local-provider.ts";
-import type { McpServerOptions } from "../src/mcp/server/mcp-server-options.ts";
+import type {
+  McpLogLevel,
+  McpProviderEvent,
+  McpResourceContents,
+  McpServerOptions,
+} from "../src/mcp/index.ts";
+import { LocalProvider } from "../src/mcp/server/resources/provider-set.ts";
 
 /** Another server, in this process: it has a namespace, says when it changes, and knows what it was asked. */
 export class OtherServer extends LocalProvider {

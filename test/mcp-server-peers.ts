@@ -2,9 +2,8 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker";
 import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { InMemoryTransport } from "@modelcontextprotocol/server";
-import type { Identity } from "../src/core/access/identity.ts";
-import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
-import type { McpServer } from "../src/mcp/server/mcp-server.ts";
+import type { Identity } from "../src/index.ts";
+import { createMcpHandler, type McpServer } from "../src/mcp/index.ts";
 import { HARDENED } from "./run-node.ts";
 
 /** How a client in a test is made. */

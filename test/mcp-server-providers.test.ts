@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { mcpEnvelope } from "../src/core/envelope/envelope.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { mcpEnvelope, OperationRegistry } from "../src/index.ts";
+import { toMcpServer } from "../src/mcp/index.ts";
 import { query, rejection } from "./make-operation.ts";
 import { other } from "./mcp-server-other.ts";
 import { CLIENTS, legacyClient } from "./mcp-server-peers.ts";

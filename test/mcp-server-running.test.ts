@@ -1,9 +1,7 @@
 import { InMemoryTransport } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import type { CallToolResult } from "../src/core/result/call-tool-result.ts";
-import { decodeEnvelope } from "../src/core/wire/wire.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { type CallToolResult, decodeEnvelope, OperationRegistry } from "../src/index.ts";
+import { toMcpServer } from "../src/mcp/index.ts";
 import { query, rejection, stream, until } from "./make-operation.ts";
 import { CLIENTS, legacyClient, modernClient } from "./mcp-server-peers.ts";
 

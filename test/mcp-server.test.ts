@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import type { CallToolResult } from "../src/core/result/call-tool-result.ts";
 import { createMemoryStore, createResultFormat } from "../src/formats/index.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { type CallToolResult, OperationRegistry } from "../src/index.ts";
+import { toMcpServer } from "../src/mcp/index.ts";
 import { query, rejection, sleep } from "./make-operation.ts";
 import { facts, PAIR, registry } from "./mcp-server-operations.ts";
 import { CLIENTS, legacyClient, modernClient } from "./mcp-server-peers.ts";
@@ -51,7 +50,7 @@ describe.each(Object.entries(CLIENTS))("a server seen by %s", (kind, connect) =>
     await client.listTools();
     const result = await client.callTool({ name: "math_add", arguments: { a: "x", b: 2 } });
     expect(result.isError).toBe(true);
-    expect(JSON.stringify(result.content)).toContain("- /a: expected");
+    expect(JSON.stringify(result.content)).toContain("- a must be ");
     expect(facts(result)).toMatchObject({
       outcome: "call-error",
       code: "VALIDATION_ERROR",

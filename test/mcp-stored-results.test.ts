@@ -1,11 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { toolError } from "../src/core/envelope/envelope.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import type { ResultStore } from "../src/core/result/result-store.ts";
-import { createMemoryStore } from "../src/formats/index.ts";
-import { fromMcp } from "../src/mcp/client/from-mcp.ts";
-import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import { createMemoryStore, type ResultStore } from "../src/formats/index.ts";
+import { OperationRegistry, toolError } from "../src/index.ts";
+import { fromMcp, serveMcpHttp, toMcpServer } from "../src/mcp/index.ts";
 import { query, stream } from "./make-operation.ts";
 import { roundTripOperations, VALUES } from "./round-trip-operations.ts";
 
@@ -29,7 +25,7 @@ async function imported({ protocol, keepIds = true, store = createMemoryStore() 
   const http = await serveMcpHttp(server);
   const warnings: string[] = [];
   const onWarning = (message: string): void => void warnings.push(message);
-  const source = await fromMcp({ url: http.url, namespace: "there", keepIds, protocol, onWarning });
+  const source = await fromMcp(http.url, { namespace: "there", keepIds, protocol, onWarning });
   const registry = new OperationRegistry([...source]);
   const close = async (): Promise<void> => {
     await source.close();

@@ -1,10 +1,7 @@
-import { Agent, request } from "node:http";
+import { request } from "node:http";
 import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it } from "vitest";
-import { listenHttp } from "../src/http/listen.ts";
-import { createMcpHandler } from "../src/mcp/server/http-handler.ts";
-import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
-import { serveStdio } from "../src/mcp/server/serve-stdio.ts";
+import { createMcpHandler, serveMcpHttp, serveStdio } from "../src/mcp/index.ts";
 import { until } from "./make-operation.ts";
 import { call, ENDPOINT, INITIALIZE, initialize, post } from "./mcp-requests.ts";
 import { createSmallMcpServer } from "./small-mcp-server.ts";
@@ -122,33 +119,6 @@ describe("a client over stdio", () => {
 });
 
 describe("an exchange over node:http", () => {
-  it("Http: has a signal of its own, on whatever connection it comes", async () => {
-    const aborted: boolean[] = [];
-    const listener = await listenHttp({
-      onRequest(asked) {
-        aborted.push(asked.signal.aborted);
-        asked.abort(new Error("over"));
-        void asked.send({ status: 200, headers: {}, body: "done" });
-      },
-      onClose: async () => {},
-    });
-    closing.push(() => listener.close({ timeoutMs: 0 }));
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    closing.push(() => agent.destroy());
-    const ports: unknown[] = [];
-    for (let i = 0; i < 3; i++) {
-      await new Promise<void>((resolve, reject) => {
-        const sent = request(listener.origin, { agent }, (response) => {
-          ports.push(response.socket.localPort);
-          response.resume().on("end", resolve);
-        });
-        sent.on("error", reject).end();
-      });
-    }
-    expect(new Set(ports).size).toBe(1);
-    expect(aborted).toEqual([false, false, false]);
-  });
-
   it("Mcp: does not wait for the body of a client that left before it was read", async () => {
     let asked = 0;
     let admit: () => void = () => {};
@@ -195,7 +165,7 @@ describe("an exchange over node:http", () => {
 describe("a 2025 session", () => {
   it("Mcp: gives the rest of a stream however long it is, and can be read again afterwards", async () => {
     const small = createSmallMcpServer();
-    const handler = createMcpHandler(small, { streamBytes: 100 });
+    const handler = createMcpHandler(small, { limits: { streamBytes: 100 } });
     closing.push(() => handler.close());
     const session = { "mcp-session-id": await initialize(handler), accept: "text/event-stream" };
     const read = (headers = {}) =>

@@ -1,11 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { parsePointer } from "../src/core/json/json-pointer.ts";
-import { type CompiledSchema, compileSchema } from "../src/core/schema/compile-schema.ts";
-import { isObject, type JsonSchema } from "../src/core/schema/json-schema.ts";
-import { SchemaError } from "../src/core/schema/schema-error.ts";
+import { type CompiledSchema, compileSchema, type JsonSchema, SchemaError } from "../src/index.ts";
 import { schemaCases } from "./arbitrary-schema.ts";
+import { isObject, parsePointer } from "./json-values.ts";
 import { seededRuns } from "./runs.ts";
 
 /** Tries a law on any schema, both ways of checking, and any values, all of them frozen. */

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { compileSchema } from "../src/core/schema/compile-schema.ts";
-import { isObject, type JsonSchemaObject } from "../src/core/schema/json-schema.ts";
+import { compileSchema, type JsonSchemaObject } from "../src/index.ts";
 import { PROPERTY_NAMES } from "./arbitrary-schema.ts";
+import { isObject } from "./json-values.ts";
 import { seededRuns } from "./runs.ts";
 import { putOwn, sampleValue } from "./sample-value.ts";
 

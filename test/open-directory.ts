@@ -1,9 +1,7 @@
-import type { Bus, ServiceWatcher } from "../src/call/bus.ts";
-import type { CallLimits } from "../src/call/call-limits.ts";
-import { OperationDirectory } from "../src/call/discovery/operation-directory.ts";
-import type { OperationNotice, ServiceNotice } from "../src/call/discovery/service-notice.ts";
-import { toOperationNotice } from "../src/call/discovery/to-operation-notice.ts";
-import type { RegistryChange } from "../src/core/registry/executor.ts";
+import { ServiceDirectory } from "../src/call/discovery/service-directory.ts";
+import { toOperationNotice } from "../src/call/discovery/service-notice.ts";
+import type { Bus, CallLimits, OperationNotice, ServiceNotice, ServiceWatcher } from "../src/call/index.ts";
+import type { RegistryChange } from "../src/index.ts";
 import { query } from "./make-operation.ts";
 
 /** Writes down an operation of a query, with other fields where given. */
@@ -39,7 +37,7 @@ export function openDirectory({ ready = Promise.resolve(), ...setting }: Setting
       return { ready, stop: () => {} };
     },
   };
-  const directory = new OperationDirectory(bus, {
+  const directory = new ServiceDirectory(bus, {
     ...setting,
     handlerFor: ({ namespace, name }) => {
       vetted.push(`${namespace}.${name}`);

@@ -1,7 +1,13 @@
-import type { Asker, Bus } from "../src/call/bus.ts";
-import type { AskerEvent, CallRequested } from "../src/call/call-events.ts";
-import { createMemoryBus } from "../src/call/memory-bus.ts";
-import { PendingRequestMap, type PendingRequestMapOptions } from "../src/call/pending-request-map.ts";
+import {
+  type Asker,
+  type AskerEvent,
+  type Bus,
+  CallObservers,
+  type CallRequested,
+  createMemoryBus,
+  PendingRequestMap,
+  type PendingRequestMapOptions,
+} from "../src/call/index.ts";
 
 /** An asking side whose other end is in the hands of a test. */
 export interface OpenEnd {
@@ -14,14 +20,15 @@ export interface OpenEnd {
   readonly closed: readonly string[];
 }
 
-/** Makes a bus on which the test itself answers. */
-export function openEnd(options?: PendingRequestMapOptions): OpenEnd {
+/** Makes a bus on which the test itself answers; one that writes messages down where it `isMeasured`. */
+export function openEnd(options?: PendingRequestMapOptions, isMeasured = false): OpenEnd {
   const asked: { request: CallRequested; asker: Asker }[] = [];
   const sent: AskerEvent[] = [];
   const closed: string[] = [];
   const bus: Bus = {
     ...createMemoryBus(),
     carriesIdentity: true,
+    observers: new CallObservers({ isMeasured }),
     request(request, asker) {
       asked.push({ request, asker });
       return { send: (event) => void sent.push(event), close: () => void closed.push(request.requestId) };

@@ -2,18 +2,16 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { request as sendWithUndici } from "undici";
-import { CallError } from "../src/core/errors/errors.ts";
-import type { OperationContext } from "../src/core/operation/operation-context.ts";
-import type { ExecuteOptions } from "../src/core/registry/executor.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { SourceSecrets } from "../src/core/secrets/source-secrets.ts";
+import { SourceSecrets } from "../src/core/secrets/secret-mask.ts";
+import { CallError, type ExecuteOptions, type OperationContext, OperationRegistry } from "../src/index.ts";
 import { type Authorizer, createAuthorizer } from "../src/openapi/client/auth/authorizer.ts";
-import type { AuthOptions } from "../src/openapi/client/auth/credentials.ts";
-import type { Send } from "../src/openapi/client/auth/oauth-fetch.ts";
-import { TokenSources } from "../src/openapi/client/auth/token-sources.ts";
+import { type Send, TokenSources } from "../src/openapi/client/auth/token-source.ts";
 import type { RequestDraft } from "../src/openapi/client/http-message.ts";
 import type { OperationPlan, SecurityPlan, SecuritySchemePlan } from "../src/openapi/client/plan.ts";
+import type { AuthOptions } from "../src/openapi/index.ts";
 import { query } from "./make-operation.ts";
+
+export type { Send };
 
 /** A request as a server saw it. */
 export interface Seen {
@@ -115,7 +113,7 @@ export function toDraft(origin: string): RequestDraft {
 
 /** A document with its credentials, called in real calls against a real server. */
 export interface Caller {
-  readonly authorizer: Authorizer;
+  readonly authorizer: Authorizer | undefined;
   readonly plan: OperationPlan;
   readonly warnings: string[];
   /** Calls, once more after a 401 where that may help; gives the last status. */
@@ -134,13 +132,15 @@ export function createCaller(
   const warnings: string[] = [];
   const plan = toPlan(secured);
   const warn = (message: string) => void warnings.push(message);
-  const authorizer = createAuthorizer(secured, {
-    auth,
-    origins: settings.origins ?? ((origin) => origin === api.origin),
-    tokens: new TokenSources(settings.send ?? send, warn),
-    secrets: new SourceSecrets(),
-    warn,
-  });
+  const authorizer =
+    auth &&
+    createAuthorizer(secured, {
+      auth,
+      origins: settings.origins ?? ((origin) => origin === api.origin),
+      tokens: new TokenSources(settings.send ?? send, warn),
+      secrets: new SourceSecrets(),
+      warn,
+    });
   const registry = new OperationRegistry([
     query("test.run", (input, context) => (input as (context: OperationContext) => unknown)(context)),
   ]);
@@ -150,7 +150,7 @@ export function createCaller(
   ): Promise<Awaited<T>> => (await registry.execute("test.run", work, options)).data as Awaited<T>;
   const attempt = async (context: OperationContext, refused: boolean): Promise<number> => {
     const draft = toDraft(api.origin);
-    await authorizer.authorize(plan, draft, { operationId: "api.things", context, refused });
+    await authorizer?.authorize(plan, draft, { operationId: "api.things", context, refused });
     const { query: pairs, cookies, headers } = draft;
     const path = pairs.length === 0 ? draft.path : `${draft.path}?${pairs.join("&")}`;
     const all = cookies.length === 0 ? headers : { ...headers, cookie: cookies.join("; ") };
@@ -164,11 +164,12 @@ export function createCaller(
     call: (options) =>
       run(async (context) => {
         const status = await attempt(context, false);
-        return status === 401 && authorizer.mayRetry(plan) ? attempt(context, true) : status;
+        return status === 401 && authorizer?.mayRetry(plan) ? attempt(context, true) : status;
       }, options),
     authorize: (draft, { refused = false, ...options } = {}) =>
       run(
-        async (context) => authorizer.authorize(plan, draft, { operationId: "api.things", context, refused }),
+        async (context) =>
+          authorizer?.authorize(plan, draft, { operationId: "api.things", context, refused }),
         options,
       ),
   };

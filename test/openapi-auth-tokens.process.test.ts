@@ -1,11 +1,10 @@
 import type { ServerResponse } from "node:http";
 import { inspect } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import type { CallError } from "../src/core/errors/errors.ts";
-import type { AuthOptions, OAuthCredential } from "../src/openapi/client/auth/credentials.ts";
-import type { Send } from "../src/openapi/client/auth/oauth-fetch.ts";
-import type { SecuritySchemePlan } from "../src/openapi/client/plan.ts";
+import type { CallError } from "../src/index.ts";
+import type { AuthOptions, OAuthCredential } from "../src/openapi/index.ts";
 import { rejection, sleep, until } from "./make-operation.ts";
+import type { Send } from "./openapi-auth-calls.ts";
 import {
   type Caller,
   createCaller,
@@ -17,6 +16,7 @@ import {
   toDraft,
 } from "./openapi-auth-calls.ts";
 import { type AuthorizationServer, startAuthorizationServer } from "./openapi-authorization-server.ts";
+import type { SecuritySchemePlan } from "./operation-plans.ts";
 
 let server: AuthorizationServer;
 let api: RecordingServer;
@@ -178,7 +178,7 @@ describe("keeping tokens", () => {
       refused: false,
     };
     const draft = toDraft(api.origin);
-    expect(caller.authorizer.authorize(caller.plan, draft, request)).toBeUndefined();
+    expect(caller.authorizer?.authorize(caller.plan, draft, request)).toBeUndefined();
     expect(draft.headers).toEqual({ authorization: "Bearer token-1" });
   });
 
@@ -233,7 +233,7 @@ describe("keeping tokens", () => {
     const caller = createCaller(strict, only(oauth2(`${one.origin}/token`)), {
       main: { clientId: "me", clientSecret: "hush-hush" },
     });
-    expect(caller.authorizer.mayRetry(caller.plan)).toBe(true);
+    expect(caller.authorizer?.mayRetry(caller.plan)).toBe(true);
     expect(await Promise.all(Array.from({ length: 20 }, () => caller.call()))).toEqual(Array(20).fill(200));
     expect(one.seen).toHaveLength(2);
   });
@@ -252,7 +252,7 @@ describe("keeping tokens", () => {
       { ...late, refused: true },
     ]) {
       const draft = toDraft(api.origin);
-      await caller.authorizer.authorize(caller.plan, draft, request);
+      await caller.authorizer?.authorize(caller.plan, draft, request);
       headers.push(draft.headers["authorization"]);
     }
     expect(headers).toEqual(["Bearer token-1", "Bearer token-1", "Bearer token-2", "Bearer token-2"]);
@@ -287,7 +287,7 @@ describe("keeping tokens", () => {
     const leaving = new AbortController();
     const draft = toDraft(api.origin);
     const request = { operationId: "a.b", context: { signal: leaving.signal } as never, refused: false };
-    const waiting = Promise.resolve(caller.authorizer.authorize(caller.plan, draft, request));
+    const waiting = Promise.resolve(caller.authorizer?.authorize(caller.plan, draft, request));
     leaving.abort();
     expect(await rejection(waiting)).toMatchObject({ code: "ABORTED" });
     expect(draft.headers).toEqual({});

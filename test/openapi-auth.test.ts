@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { CallError } from "../src/core/errors/errors.ts";
-import type { AuthOptions, CredentialRequest } from "../src/openapi/client/auth/credentials.ts";
+import { CallError } from "../src/index.ts";
 import { trustedTokenHosts } from "../src/openapi/client/auth/token-address.ts";
-import type { SecuritySchemePlan } from "../src/openapi/client/plan.ts";
 import { createRequestBuilder } from "../src/openapi/client/request/request-builder.ts";
+import type { AuthOptions, CredentialRequest } from "../src/openapi/index.ts";
 import { rejection, sleep } from "./make-operation.ts";
 import {
   createCaller,
@@ -14,6 +13,7 @@ import {
   type Seen,
   toDraft,
 } from "./openapi-auth-calls.ts";
+import type { SecuritySchemePlan } from "./operation-plans.ts";
 import { makeParameter, makePlan } from "./operation-plans.ts";
 import { runs } from "./runs.ts";
 
@@ -157,9 +157,9 @@ describe("each scheme in its place", () => {
     const caller = createCaller(api, only(http("bearer")), { main: "abc" });
     const draft = toDraft(api.origin);
     const request = { operationId: "a.b", context: {} as never, refused: false };
-    expect(caller.authorizer.authorize(caller.plan, draft, request)).toBeUndefined();
+    expect(caller.authorizer?.authorize(caller.plan, draft, request)).toBeUndefined();
     expect(draft.headers).toEqual({ authorization: "Bearer abc" });
-    expect(caller.authorizer.mayRetry(caller.plan)).toBe(false);
+    expect(caller.authorizer?.mayRetry(caller.plan)).toBe(false);
   });
 });
 
@@ -426,7 +426,7 @@ describe("credentials from functions", () => {
       scopes: ["read"],
       refused: false,
     });
-    expect(caller.authorizer.mayRetry(caller.plan)).toBe(true);
+    expect(caller.authorizer?.mayRetry(caller.plan)).toBe(true);
   });
 
   it("RE-25 are told that what they gave was refused, once", async () => {

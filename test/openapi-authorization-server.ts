@@ -1,6 +1,5 @@
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { startAskedChild } from "./asked-child.ts";
 
 /** What a token is good for, and whose it is. */
 export interface TokenFacts {
@@ -21,32 +20,15 @@ export interface AuthorizationServer {
   close(): Promise<void>;
 }
 
-/** Starts the server, also in a hardened run: it is started without the flags, which it cannot bear. */
+/** Starts the server. */
 export async function startAuthorizationServer(): Promise<AuthorizationServer> {
   const path = fileURLToPath(new URL("./openapi-children/authorization-server.js", import.meta.url));
-  const child = fork(path, { execArgv: [], stdio: ["ignore", "ignore", "ignore", "ipc"] });
-  const [{ issuer }] = (await once(child, "message")) as [{ issuer: string }];
-  const waiting = new Map<number, (answer: unknown) => void>();
-  child.on("message", ({ id, answer }: { id: number; answer: unknown }) => {
-    waiting.get(id)?.(answer);
-    waiting.delete(id);
-  });
-  let asked = 0;
-  const ask = <T>(name: string, value?: string): Promise<T> =>
-    new Promise((resolve) => {
-      const id = asked++;
-      waiting.set(id, (answer) => resolve(answer as T));
-      child.send({ id, ask: name, value });
-    });
+  const { first, ask, close } = await startAskedChild<{ issuer: string }>(path);
   return {
-    issuer,
+    issuer: first.issuer,
     counts: () => ask("counts"),
     grant: () => ask("grant"),
     look: (token) => ask("look", token),
-    close: async () => {
-      const ended = once(child, "exit");
-      child.disconnect();
-      await ended;
-    },
+    close,
   };
 }

@@ -1,13 +1,15 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { toolError } from "../src/core/envelope/envelope.ts";
-import { CallError } from "../src/core/errors/errors.ts";
-import { defineOperation } from "../src/core/operation/operation.ts";
-import { withCursor } from "../src/core/operation/with-cursor.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { compileSchema } from "../src/core/schema/compile-schema.ts";
-import { Type } from "../src/index.ts";
-import { serveHttp } from "../src/openapi/server/serve-http.ts";
+import {
+  CallError,
+  compileSchema,
+  defineOperation,
+  OperationRegistry,
+  Type,
+  toolError,
+  withCursor,
+} from "../src/index.ts";
+import { serveHttp } from "../src/openapi/index.ts";
 import { query, stream } from "./make-operation.ts";
 import { runs } from "./runs.ts";
 

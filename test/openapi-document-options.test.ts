@@ -1,12 +1,8 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, it } from "vitest";
-import type { Executor } from "../src/core/registry/executor.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { createResultFormat } from "../src/formats/index.ts";
-import { createHttpHandler } from "../src/openapi/server/http-handler.ts";
-import type { ToOpenApiOptions } from "../src/openapi/server/http-handler-options.ts";
-import { serveHttp } from "../src/openapi/server/serve-http.ts";
-import { toOpenApi } from "../src/openapi/server/to-openapi.ts";
+import { type Executor, OperationRegistry } from "../src/index.ts";
+import { createHttpHandler, serveHttp, type ToOpenApiOptions, toOpenApi } from "../src/openapi/index.ts";
 import { query } from "./make-operation.ts";
 import { REFUSED, refusedOperations, toldOf } from "./refused-schemas.ts";
 import { HARDENED } from "./run-node.ts";

@@ -1,14 +1,13 @@
-import { compileSchema } from "../src/core/schema/compile-schema.ts";
-import type { JsonSchema } from "../src/core/schema/json-schema.ts";
+import { compileSchema, type JsonSchema } from "../src/index.ts";
 import { type ReadApiOptions, readApi } from "../src/openapi/client/document/read-api.ts";
-import type { DescribedApi, OperationPlan } from "../src/openapi/client/plan.ts";
+import type { IndexedApi, OperationPlan } from "../src/openapi/client/plan.ts";
 
 /** Reads a document without overlays and with the usual limits. */
 export const read = (document: string | URL | object, options: Partial<ReadApiOptions> = {}) =>
   readApi(document, { overlays: [], limits: {}, ...options });
 
 /** The plan of the operation of that name. */
-export function planOf(api: DescribedApi, name: string): OperationPlan {
+export function planOf(api: IndexedApi, name: string): OperationPlan {
   const found = api.operations.find((operation) => operation.name === name);
   if (found === undefined) throw new Error(`no ${name} in ${api.operations.map((one) => one.name).join()}`);
   return found.plan();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CallError } from "../src/core/errors/errors.ts";
+import { CallError } from "../src/index.ts";
 import { answering, minimal, read } from "./openapi-document-reading.ts";
 
 describe("what reading a document may take", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { compileSchema } from "../src/core/schema/compile-schema.ts";
+import { compileSchema } from "../src/index.ts";
 import { cpuMs } from "./cpu-ms.ts";
 import {
   accepts,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { compileSchema } from "../src/core/schema/compile-schema.ts";
+import { compileSchema } from "../src/index.ts";
 import { accepts, answer, compileAll, planMinimal, planOf, read } from "./openapi-document-reading.ts";
 
 const files = new URL("./openapi-files/", import.meta.url);

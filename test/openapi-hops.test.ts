@@ -1,18 +1,10 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { serveCalls } from "../src/call/call-handler.ts";
-import { createMemoryBus } from "../src/call/memory-bus.ts";
-import { createRemoteRegistry } from "../src/call/remote-registry.ts";
-import { createClient } from "../src/core/client/client.ts";
-import { toCallError } from "../src/core/errors/errors.ts";
-import type { Executor } from "../src/core/registry/executor.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { fromMcp } from "../src/mcp/client/from-mcp.ts";
-import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
-import { fromOpenApi } from "../src/openapi/client/from-openapi.ts";
-import { serveHttp } from "../src/openapi/server/serve-http.ts";
+import { createMemoryBus, createRemoteRegistry, serveCalls } from "../src/call/index.ts";
+import { createClient, type Executor, OperationRegistry, toCallError } from "../src/index.ts";
+import { fromMcp, serveMcpHttp, toMcpServer } from "../src/mcp/index.ts";
+import { fromOpenApi, serveHttp } from "../src/openapi/index.ts";
 import { collect, rejection } from "./make-operation.ts";
 
 const json = { "application/json": {} };
@@ -99,7 +91,7 @@ const WAYS: Readonly<Record<string, (registry: OperationRegistry) => Promise<Way
   MCP: async (registry) => {
     const server = toMcpServer(registry);
     const http = await serveMcpHttp(server);
-    const source = await fromMcp({ url: http.url, namespace: "x", keepIds: true });
+    const source = await fromMcp(http.url, { namespace: "x", keepIds: true });
     const executor = new OperationRegistry();
     executor.registerAll(source);
     const close = async () => {
@@ -130,7 +122,7 @@ describe.each(Object.keys(WAYS))("X-6 an API somebody else runs, imported and se
       foreign.listening ? resolve() : foreign.listen(0, "127.0.0.1", resolve),
     );
     const baseUrl = `http://127.0.0.1:${(foreign.address() as AddressInfo).port}`;
-    const source = await fromOpenApi(DOCUMENT, { namespace: "far", baseUrl, retries: false });
+    const source = await fromOpenApi(DOCUMENT, { namespace: "far", baseUrl, retry: false });
     const registry = new OperationRegistry();
     registry.registerAll(source);
     way = await (WAYS[name] as (registry: OperationRegistry) => Promise<Way>)(registry);

@@ -3,12 +3,10 @@ import type { AddressInfo } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { Hono } from "hono";
 import { afterEach, describe, expect, it } from "vitest";
-import { localEnvelope, withFacts } from "../src/core/envelope/envelope.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { Type } from "../src/index.ts";
-import { fromOpenApi } from "../src/openapi/client/from-openapi.ts";
-import { createHttpHandler } from "../src/openapi/server/http-handler.ts";
+import { OperationRegistry, Type } from "../src/index.ts";
+import { createHttpHandler, fromOpenApi } from "../src/openapi/index.ts";
 import { collect, query, stream } from "./make-operation.ts";
+import { withFacts } from "./with-facts.ts";
 
 const open: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -36,7 +34,7 @@ function registry(): OperationRegistry {
     query(
       "shop.page",
       ({ cursor = "0" }: { cursor?: string }) =>
-        withFacts(localEnvelope(cursor, "shop.page"), {
+        withFacts(cursor, {
           page: cursor === "2" ? {} : { next: String(Number(cursor) + 1) },
         }),
       { inputSchema: Type.Object({ cursor: Type.Optional(Type.String()) }) },

@@ -4,12 +4,8 @@ import { serve } from "@hono/node-server";
 import { Hono } from "hono";
 import type { Browser, Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { defineOperation } from "../src/core/operation/operation.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { Type } from "../src/index.ts";
-import { fromOpenApi } from "../src/openapi/client/from-openapi.ts";
-import { createHttpHandler } from "../src/openapi/server/http-handler.ts";
-import { serveHttp } from "../src/openapi/server/serve-http.ts";
+import { defineOperation, OperationRegistry, Type } from "../src/index.ts";
+import { createHttpHandler, fromOpenApi, serveHttp } from "../src/openapi/index.ts";
 import { browserSuite, openBrowser } from "./open-browser.ts";
 
 const HOSTILE =

@@ -1,6 +1,6 @@
-import type { JsonSchema } from "../src/core/schema/json-schema.ts";
-import type { WholeResponse } from "../src/openapi/client/http-message.ts";
-import type { MediaPlan, OperationPlan, ParameterPlan, ResponsePlan } from "../src/openapi/client/plan.ts";
+import type { JsonSchema } from "../src/index.ts";
+import type { WholeResponse } from "./openapi-transport-peers.ts";
+import type { MediaPlan, OperationPlan, ParameterPlan, ResponsePlan } from "./operation-plans.ts";
 import { makeParameter as makeAnyParameter, makePlan as makeAnyPlan } from "./operation-plans.ts";
 
 /** Makes the plan of a GET operation, changed where a test wants it. */

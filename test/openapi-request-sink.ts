@@ -1,12 +1,13 @@
 import fc from "fast-check";
 import { Pool } from "undici";
 import { afterAll, beforeAll, expect } from "vitest";
-import { isCallError } from "../src/core/errors/errors.ts";
+import { isCallError } from "../src/index.ts";
 import type { OutgoingRequest } from "../src/openapi/client/http-message.ts";
-import type { OperationPlan } from "../src/openapi/client/plan.ts";
-import { finishRequest } from "../src/openapi/client/request/finish-request.ts";
-import { createRequestBuilder } from "../src/openapi/client/request/request-builder.ts";
+import { createRequestBuilder, finishRequest } from "../src/openapi/client/request/request-builder.ts";
+import type { OperationPlan } from "./operation-plans.ts";
 import { createTcpSink, type RawRequest, type TcpSink } from "./tcp-sink.ts";
+
+export type { OutgoingRequest } from "../src/openapi/client/http-message.ts";
 
 /** Text that has broken clients before. */
 const AWKWARD = [

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { OperationPlan } from "../src/openapi/client/plan.ts";
 import {
   anyText,
   headerOf,
@@ -9,6 +8,7 @@ import {
   useRequestSink,
   wholeText,
 } from "./openapi-request-sink.ts";
+import type { OperationPlan } from "./operation-plans.ts";
 import { makeBody, makeParameter, makePlan, type PartialParameter } from "./operation-plans.ts";
 import type { RawRequest } from "./tcp-sink.ts";
 

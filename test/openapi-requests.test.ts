@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isCallError } from "../src/core/errors/errors.ts";
-import type { OutgoingRequest } from "../src/openapi/client/http-message.ts";
-import type { OperationPlan, ParameterPlan, ParameterStyle } from "../src/openapi/client/plan.ts";
+import { isCallError } from "../src/index.ts";
+import type { OutgoingRequest } from "./openapi-request-sink.ts";
 import {
   ALWAYS,
   anyText,
@@ -14,6 +13,7 @@ import {
   splitTarget,
   useRequestSink,
 } from "./openapi-request-sink.ts";
+import type { OperationPlan, ParameterPlan, ParameterStyle } from "./operation-plans.ts";
 import { makeBody, makeParameter, makePlan } from "./operation-plans.ts";
 import { runs, scaled } from "./runs.ts";
 

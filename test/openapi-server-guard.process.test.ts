@@ -22,7 +22,7 @@ describe("a server that listens", () => {
       try {
         const input = fileURLToPath(new URL("openapi-server-process.ts", import.meta.url));
         const bundle = await rolldown({ input, platform: "node", logLevel: "silent" });
-        await bundle.write({ file: join(folder, "server.mjs"), format: "esm" });
+        await bundle.write({ file: join(folder, "server.mjs"), format: "esm", codeSplitting: false });
         await bundle.close();
         const flags = HARDENED ? HARDENED_FLAGS : [];
         const child = spawn(process.execPath, [...flags, join(folder, "server.mjs"), ...given], {

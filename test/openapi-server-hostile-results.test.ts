@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { type HttpServer, serveHttp } from "../src/openapi/server/serve-http.ts";
+import { OperationRegistry } from "../src/index.ts";
+import { type HttpServer, serveHttp } from "../src/openapi/index.ts";
 import { query } from "./make-operation.ts";
 
 interface Row {

@@ -1,12 +1,14 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { Identity } from "../src/core/access/identity.ts";
-import { toolError } from "../src/core/envelope/envelope.ts";
-import { CallError } from "../src/core/errors/errors.ts";
-import { defineOperation } from "../src/core/operation/operation.ts";
-import { toWire } from "../src/core/wire/wire.ts";
 import { createResultFormat } from "../src/formats/index.ts";
-import { OperationRegistry } from "../src/index.ts";
-import type { HttpHandlerOptions } from "../src/openapi/server/http-handler-options.ts";
+import {
+  CallError,
+  defineOperation,
+  type Identity,
+  OperationRegistry,
+  toolError,
+  toWire,
+} from "../src/index.ts";
+import type { HttpHandlerOptions } from "../src/openapi/index.ts";
 import { type Got, type OpenApi, WAYS } from "./http-requests.ts";
 import { query, until } from "./make-operation.ts";
 

@@ -1,5 +1,5 @@
 import { OperationRegistry } from "../src/index.ts";
-import { serveHttp } from "../src/openapi/server/serve-http.ts";
+import { serveHttp } from "../src/openapi/index.ts";
 import { query, sleep } from "./make-operation.ts";
 
 /** A server in a process of its own, which tests send signals to; it says its address and each call it starts. */

@@ -1,10 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { toolError } from "../src/core/envelope/envelope.ts";
-import { CallError } from "../src/core/errors/errors.ts";
-import { withCursor } from "../src/core/operation/with-cursor.ts";
-import { fromWire } from "../src/core/wire/wire.ts";
-import { OperationRegistry, Type } from "../src/index.ts";
-import type { HttpHandlerOptions } from "../src/openapi/server/http-handler-options.ts";
+import { CallError, fromWire, OperationRegistry, Type, toolError, withCursor } from "../src/index.ts";
+import type { HttpHandlerOptions } from "../src/openapi/index.ts";
 import { LiveStream } from "../src/openapi/server/live-stream.ts";
 import { type OpenApi, type OpenEvents, readEvent, WAYS } from "./http-requests.ts";
 import { query, sleep, stream, until } from "./make-operation.ts";

@@ -1,21 +1,24 @@
 import { afterEach, describe, expect, it } from "vitest";
 import {
+  CallError,
+  decodeEnvelope,
+  ERROR_CODES,
+  type ErrorCode,
+  fromWire,
   httpEnvelope,
-  localEnvelope,
   mcpEnvelope,
+  type OperationContext,
+  OperationRegistry,
+  type ResultFormat,
+  Type,
   toolError,
-  withFacts,
-} from "../src/core/envelope/envelope.ts";
-import { ERROR_CODES, type ErrorCode } from "../src/core/errors/error-codes.ts";
-import { CallError } from "../src/core/errors/errors.ts";
-import type { OperationContext } from "../src/core/operation/operation-context.ts";
-import type { ResultFormat } from "../src/core/result/result-format.ts";
-import { decodeEnvelope, fromWire, toWire } from "../src/core/wire/wire.ts";
-import { OperationRegistry, Type } from "../src/index.ts";
-import type { HttpHandlerOptions } from "../src/openapi/server/http-handler-options.ts";
+  toWire,
+} from "../src/index.ts";
+import type { HttpHandlerOptions } from "../src/openapi/index.ts";
 import { type OpenApi, WAYS } from "./http-requests.ts";
 import { query, rejection } from "./make-operation.ts";
 import { roundTripOperations, VALUES } from "./round-trip-operations.ts";
+import { withFacts } from "./with-facts.ts";
 
 const open: OpenApi[] = [];
 afterEach(async () => {
@@ -55,14 +58,12 @@ function registry(): OperationRegistry {
       "list.page",
       ({ cursor = "0" }: { cursor?: string }) => {
         const page = cursor === "2" ? {} : { next: String(Number(cursor) + 1) };
-        return withFacts(localEnvelope([cursor], "list.page"), { page });
+        return withFacts([cursor], { page });
       },
       { inputSchema: Type.Object({ cursor: Type.Optional(Type.String()), q: Type.Optional(Type.String()) }) },
     ),
-    query("fact.odd", () =>
-      withFacts(localEnvelope(1, "fact.odd"), { message: "é\r\nset-cookie: a=b 😀", event: "x" }),
-    ),
-    query("fact.long", () => withFacts(localEnvelope(1, "fact.long"), { message: "x".repeat(5_000) })),
+    query("fact.odd", () => withFacts(1, { message: "é\r\nset-cookie: a=b 😀", event: "x" })),
+    query("fact.long", () => withFacts(1, { message: "x".repeat(5_000) })),
     query("bytes.pdf", () =>
       httpEnvelope(Uint8Array.of(1), {
         statusCode: 201,
@@ -275,7 +276,7 @@ describe.each(WAYS)("an API over %s", (_, openWay) => {
     expect([unwritable.status, unwritable.json]).toMatchObject([500, { code: "OUTPUT_INVALID" }]);
   });
 
-  it("X-6 says that an operation said no, and why", async () => {
+  it("X-6 says that an operation reported an error, and why", async () => {
     const api = await start();
     const got = await api.send("/api/fail/tool", { body: { a: [1] } });
     expect(got.status).toBe(422);
@@ -290,7 +291,7 @@ describe.each(WAYS)("an API over %s", (_, openWay) => {
     expect(blocks.json).toMatchObject({ detail: "No such file.\nTry another." });
     const both = await api.send("/api/fail/both", { method: "POST" });
     expect(both.json).toMatchObject({
-      detail: "The operation said no",
+      detail: "The operation reported an error",
       details: { said: "No such file." },
       waybill: { wire: { code: 2 } },
     });

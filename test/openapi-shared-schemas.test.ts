@@ -1,14 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { AnyOperation } from "../src/core/operation/operation-types.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
-import { compileSchema } from "../src/core/schema/compile-schema.ts";
-import { isObject, type JsonSchema, type JsonSchemaObject } from "../src/core/schema/json-schema.ts";
 import { createResultFormat } from "../src/formats/index.ts";
-import { fromOpenApi } from "../src/openapi/client/from-openapi.ts";
-import type { OpenApiDocument } from "../src/openapi/server/document/openapi-document.ts";
-import { toOpenApi } from "../src/openapi/server/to-openapi.ts";
+import {
+  type AnyOperation,
+  compileSchema,
+  type JsonSchema,
+  type JsonSchemaObject,
+  OperationRegistry,
+} from "../src/index.ts";
+import { fromOpenApi, type OpenApiDocument, toOpenApi } from "../src/openapi/index.ts";
 import { cpuMs } from "./cpu-ms.ts";
+import { isObject } from "./json-values.ts";
 import { query } from "./make-operation.ts";
 import { runs } from "./runs.ts";
 

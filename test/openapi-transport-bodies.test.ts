@@ -1,9 +1,9 @@
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { isCallError } from "../src/core/errors/errors.ts";
-import type { StreamedResponse } from "../src/openapi/client/http-message.ts";
+import { isCallError } from "../src/index.ts";
 import { sleep, until } from "./make-operation.ts";
+import type { StreamedResponse } from "./openapi-transport-peers.ts";
 import {
   failureOf,
   ONCE,
@@ -114,7 +114,7 @@ it("RE-26 cuts an endless body at the limit, and endless headers", async () => {
     });
     pour();
   });
-  const transport = openTransport({ retries: false });
+  const transport = openTransport({ retry: false });
   expect((await failureOf(transport.send(toRequest(origin), ONCE))).code).toBe("TOO_LARGE");
   const error = await failureOf(transport.send(toRequest(origin, { path: "/headers" }), ONCE));
   expect(error.message).toBe("127.0.0.1 sent more headers than limits.headerBytes allows.");
@@ -148,7 +148,7 @@ it("RE-26 ignores the body of HEAD, 204 and 304", async () => {
     const status = /^\w+ \/(\d+)/.exec(request)?.[1];
     socket.end(`HTTP/1.1 ${status} Fine\r\nContent-Encoding: br\r\nContent-Length: 5\r\n\r\n`);
   });
-  const transport = openTransport({ retries: false });
+  const transport = openTransport({ retry: false });
   for (const [method, path] of [
     ["HEAD", "/200"],
     ["GET", "/304"],
@@ -266,7 +266,7 @@ it("RE-25 meets any bytes with a response or a CallError, and never a crash", as
   );
   const answers: Buffer[] = [];
   const origin = await serveRaw((socket) => socket.end(answers.pop() ?? base));
-  const transport = openTransport({ retries: false, timeoutMs: 3_000 });
+  const transport = openTransport({ retry: false, timeoutMs: 3_000 });
   const words = fc.constantFrom(
     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
     "HTTP/1.1 100 Continue\r\n\r\n",

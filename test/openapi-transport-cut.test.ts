@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import { isCallError } from "../src/core/errors/errors.ts";
+import { isCallError } from "../src/index.ts";
 import { ONCE, openTransport, readAll, serveRaw, textOf, toRequest } from "./openapi-transport-peers.ts";
 
 const TEXT = '{"name":"Rex","tags":["a","b"]}';
@@ -46,7 +46,7 @@ describe.each(Object.keys(RESPONSES))("RE-25 a response with %s", (name) => {
 
   it("RE-25 arrives when it is whole", async () => {
     const origin = await serveRaw((socket) => socket.end(whole));
-    const transport = openTransport({ retries: false });
+    const transport = openTransport({ retry: false });
     const response = await transport.send(toRequest(origin), ONCE);
     expect(textOf(response.body)).toBe(TEXT);
     expect(response.delimited).toBe(true);
@@ -64,7 +64,7 @@ describe.each(Object.keys(RESPONSES))("RE-25 a response with %s", (name) => {
       });
       if (cut === 0) end === "FIN" ? socket.end() : socket.resetAndDestroy();
     });
-    const transport = openTransport({ retries: false, timeoutMs: 100_000 });
+    const transport = openTransport({ retry: false, timeoutMs: 100_000 });
     const cuts = Array.from({ length: whole.length }, (_, cut) => cut);
     const outcomes = await Promise.all(
       cuts.flatMap((cut) => [
@@ -86,7 +86,7 @@ it("RE-25 tells a body that ends with its connection, and a reset is not its end
     if (request.startsWith("GET /reset")) setTimeout(() => socket.resetAndDestroy(), 20);
     else socket.end();
   });
-  const transport = openTransport({ retries: false });
+  const transport = openTransport({ retry: false });
   const response = await transport.send(toRequest(origin), ONCE);
   expect({ text: textOf(response.body), delimited: response.delimited }).toEqual({
     text: TEXT,

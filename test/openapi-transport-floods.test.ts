@@ -38,7 +38,7 @@ it("RE-25 RE-30 times out in the middle of a flood", async () => {
     socket.on("drain", flood);
     flood();
   });
-  const transport = openTransport({ timeoutMs: 200, retries: false });
+  const transport = openTransport({ timeoutMs: 200, retry: false });
   expect(await failureOf(transport.send(toRequest(origin), ONCE))).toMatchObject({ code: "TIMEOUT" });
 });
 
@@ -65,7 +65,7 @@ it.each([
           if (step > 1) await sleep(2);
         }
       });
-      const transport = openTransport({ retries: false, timeoutMs: 60_000 });
+      const transport = openTransport({ retry: false, timeoutMs: 60_000 });
       for (let call = 0; call < 2; call++) {
         const response = await transport.send(toRequest(origin), ONCE);
         expect([response.status, textOf(response.body)]).toEqual([200, "ok"]);
@@ -108,7 +108,7 @@ it("RE-25 takes nothing that comes before it asks for the beginning of an answer
 
 it("RE-25 does not wait for ever, nor succeed, where all that comes is 100 Continue", async () => {
   const origin = await serveRaw((socket) => void socket.end(GO_ON));
-  const transport = openTransport({ retries: false });
+  const transport = openTransport({ retry: false });
   expect(await failureOf(transport.send(toRequest(origin), ONCE))).toMatchObject({ code: "UNAVAILABLE" });
   const endless = await serveRaw((socket) => void socket.end(`HTTP/1.1 100 C\r\nx: ${"x".repeat(100_000)}`));
   expect((await failureOf(transport.send(toRequest(endless), ONCE))).code).toMatch(
@@ -120,7 +120,7 @@ it.each(["hello", "H", "HTTP/1.1 1", "HTTP/2.0 100 Continue\r\n\r\n"])(
   "RE-25 takes %j for no response",
   async (text) => {
     const origin = await serveRaw((socket) => void socket.end(text));
-    const error = await failureOf(openTransport({ retries: false }).send(toRequest(origin), ONCE));
+    const error = await failureOf(openTransport({ retry: false }).send(toRequest(origin), ONCE));
     expect(error.code).toMatch(/^(?:OUTPUT_INVALID|UNAVAILABLE)$/);
   },
 );
@@ -133,7 +133,7 @@ it("RE-25 opens no other connection for a call that was aborted", async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
-  const transport = openTransport({ retries: false, timeoutMs: 1_000 });
+  const transport = openTransport({ retry: false, timeoutMs: 1_000 });
   const failed = failureOf(transport.send(toRequest(`http://127.0.0.1:${port}`), ONCE));
   await until(() => connections === 1);
   expect(await failed).toMatchObject({ code: "TIMEOUT" });
@@ -151,7 +151,7 @@ it("RE-25 counts each redirect towards the rate, and holds nobody's slot for it"
     if (step < 3) response.writeHead(302, { location: `/${step + 1}` });
     response.end("ok");
   });
-  const transport = openTransport({ rate: { requests: 2, perMs: 150 }, concurrency: 1, timeoutMs: 60_000 });
+  const transport = openTransport({ rate: { calls: 2, perMs: 150 }, concurrency: 1, timeoutMs: 60_000 });
   const startedAt = performance.now();
   const [first, second] = await Promise.all([
     transport.send(toRequest(origin, { path: "/0" }), ONCE),
@@ -170,14 +170,14 @@ it("RE-25 a redirect that waits for its turn can be aborted, and ends with its t
     response.writeHead(302, { location: "/again" });
     response.end();
   });
-  const transport = openTransport({ rate: { requests: 1, perMs: 600_000 } });
+  const transport = openTransport({ rate: { calls: 1, perMs: 600_000 } });
   const stop = new AbortController();
   const aborted = failureOf(transport.send(toRequest(origin), { signal: stop.signal, repeatable: false }));
   await until(() => asked === 1);
   await sleep(50);
   stop.abort();
   expect((await aborted).code).toBe("ABORTED");
-  const other = openTransport({ rate: { requests: 1, perMs: 600_000 } });
+  const other = openTransport({ rate: { calls: 1, perMs: 600_000 } });
   const closed = failureOf(other.send(toRequest(origin), { signal: NEVER, repeatable: false }));
   await until(() => asked === 2);
   await sleep(50);

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
-import type { OutgoingRequest } from "../src/openapi/client/http-message.ts";
+import type { OutgoingRequest } from "./openapi-transport-peers.ts";
 import {
   failureOf,
   ONCE,
@@ -67,7 +67,7 @@ describe("RE-25 private addresses", () => {
 
     const rebinding = resolveTo({ "rebind.test": [["192.0.43.8"], ["127.0.0.1"]] });
     const transport = openTransport(
-      { trusted: [], connectTimeoutMs: 100, retries: false },
+      { trusted: [], connectTimeoutMs: 100, retry: false },
       { lookup: rebinding },
     );
     // The first answer is public, and is what is connected to: nobody is there.

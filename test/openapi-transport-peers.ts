@@ -2,12 +2,20 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo, createServer as createRawServer, type Socket } from "node:net";
 import { onTestFinished } from "vitest";
-import { type CallError, isCallError } from "../src/core/errors/errors.ts";
-import type { OutgoingRequest, SendOptions, Transport } from "../src/openapi/client/http-message.ts";
-import type { ResolveHost } from "../src/openapi/client/transport/address-guard.ts";
-import { createTransport } from "../src/openapi/client/transport/create-transport.ts";
+import type { ResolveHost } from "../src/http/address-guard.ts";
+import { type CallError, isCallError } from "../src/index.ts";
+import type { OutgoingRequest, SendOptions } from "../src/openapi/client/http-message.ts";
+import { createTransport, type HttpTransport } from "../src/openapi/client/transport/create-transport.ts";
 import type { TransportSeams } from "../src/openapi/client/transport/origin-pools.ts";
 import type { CreateTransportOptions } from "../src/openapi/client/transport/transport-settings.ts";
+
+export type { ResolveHost } from "../src/http/address-guard.ts";
+export type {
+  OutgoingRequest,
+  StreamedResponse,
+  WholeResponse,
+} from "../src/openapi/client/http-message.ts";
+export { createTransport, type HttpTransport };
 
 /** A signal that never aborts. */
 export const NEVER = new AbortController().signal;
@@ -27,10 +35,10 @@ export function toRequest(origin: string, given: Partial<OutgoingRequest> = {}):
 export function openTransport(
   options: Partial<CreateTransportOptions> = {},
   seams: TransportSeams = {},
-): Transport {
-  const retries = { delayMs: 1, ...(options.retries || {}) };
+): HttpTransport {
+  const retry = { delayMs: 1, ...(options.retry || {}) };
   const transport = createTransport(
-    { trusted: ["127.0.0.1:*"], ...options, retries: options.retries === false ? false : retries },
+    { trusted: ["127.0.0.1:*"], ...options, retry: options.retry === false ? false : retry },
     seams,
   );
   onTestFinished(() => transport.close());

@@ -1,16 +1,16 @@
 import { getEventListeners } from "node:events";
 import { expect, it, onTestFinished } from "vitest";
-import { CallError } from "../src/core/errors/errors.ts";
-import type { Transport } from "../src/openapi/client/http-message.ts";
-import type { ResolveHost } from "../src/openapi/client/transport/address-guard.ts";
-import { createTransport } from "../src/openapi/client/transport/create-transport.ts";
+import { CallError } from "../src/index.ts";
 import { sleep, until } from "./make-operation.ts";
 import {
+  createTransport,
   failureOf,
+  type HttpTransport,
   NEVER,
   ONCE,
   openTransport,
   REPEATABLE,
+  type ResolveHost,
   readAll,
   resolveTo,
   serve,
@@ -105,8 +105,8 @@ it("X-5 says what went wrong by table, without foreign words", async () => {
   const garbage = await serveRaw((socket) => socket.end("SSH-2.0-OpenSSH\r\n\r\n"));
   const silent = await serveRaw(() => {});
   const lookup = resolveTo({});
-  const transport = openTransport({ trusted: ["127.0.0.1:*", "gone.test:*"], retries: false }, { lookup });
-  const hasty = openTransport({ retries: false, timeoutMs: 50 });
+  const transport = openTransport({ trusted: ["127.0.0.1:*", "gone.test:*"], retry: false }, { lookup });
+  const hasty = openTransport({ retry: false, timeoutMs: 50 });
   const codes: [string, string, string][] = [
     [garbage, "OUTPUT_INVALID", "127.0.0.1 did not answer in valid HTTP."],
     [silent, "TIMEOUT", "127.0.0.1 did not answer within 50 ms."],
@@ -155,7 +155,7 @@ it("RE-25 connects in time or not at all, and never sends what was given up", as
   const held: (() => void)[] = [];
   const lookup: ResolveHost = (_name, _options, callback) =>
     void held.push(() => callback(null, [{ address: "127.0.0.1", family: 4 }]));
-  const slow = { trusted: ["slow.test:*"], retries: false } as const;
+  const slow = { trusted: ["slow.test:*"], retry: false } as const;
   const transport = openTransport({ ...slow, connectTimeoutMs: 300 }, { lookup });
   const error = await failureOf(transport.send(toRequest(`http://slow.test:${port}`), ONCE));
   expect([error.code, error.message]).toEqual([
@@ -174,7 +174,7 @@ it("RE-25 frees the slot of a call that was given up while it was connecting", a
   const { port } = new URL(await serve((_request, response) => response.end("ok")));
   const held: (() => void)[] = [];
   const transport = openTransport(
-    { trusted: ["slow.test:*"], concurrency: 1, retries: false },
+    { trusted: ["slow.test:*"], concurrency: 1, retry: false },
     {
       lookup: (_name, _options, callback) => {
         const find = () => callback(null, [{ address: "127.0.0.1", family: 4 }]);
@@ -208,7 +208,7 @@ it.each([408, 425, 429, 502, 503, 504])(
     requests = -1;
     expect(await transport.send(toRequest(origin), REPEATABLE)).toMatchObject({ status, attempts: 3 });
     requests = 0;
-    expect(await openTransport({ retries: false }).send(toRequest(origin), REPEATABLE)).toMatchObject({
+    expect(await openTransport({ retry: false }).send(toRequest(origin), REPEATABLE)).toMatchObject({
       status,
     });
     expect(requests).toBe(1);
@@ -265,7 +265,7 @@ it("RE-25 waits as long as Retry-After says, up to the longest wait, and not at 
     requests += 1;
     response.writeHead(requests === 1 ? 503 : 200, { "retry-after": retryAfter }).end();
   });
-  const transport = openTransport({ retries: { maxDelayMs: 2_500 } });
+  const transport = openTransport({ retry: { maxDelayMs: 2_500 } });
   const started = performance.now();
   expect(await transport.send(toRequest(origin), REPEATABLE)).toMatchObject({ status: 200, attempts: 2 });
   expect(performance.now() - started).toBeGreaterThan(95);
@@ -283,7 +283,7 @@ it("RE-25 ends the wait for another attempt at once on abort, and on close", asy
     response.writeHead(503, { "retry-after": "600" }).end();
   });
   const controller = new AbortController();
-  const transport = openTransport({ timeoutMs: 900_000, retries: { maxDelayMs: 900_000 } });
+  const transport = openTransport({ timeoutMs: 900_000, retry: { maxDelayMs: 900_000 } });
   const call = failureOf(transport.send(toRequest(origin), { signal: controller.signal, repeatable: true }));
   await until(() => requests === 1);
   await sleep(30);
@@ -345,9 +345,9 @@ it("RE-25 begins no more requests in a period than the option rate says", async 
     requests += 1;
     response.end("ok");
   });
-  const send = (transport: Transport, count: number) =>
+  const send = (transport: HttpTransport, count: number) =>
     Promise.all(Array.from({ length: count }, () => transport.send(toRequest(origin), ONCE)));
-  const slow = openTransport({ rate: { requests: 3, perMs: 3_600_000 } });
+  const slow = openTransport({ rate: { calls: 3, perMs: 3_600_000 } });
   await send(slow, 3);
   const fourth = failureOf(send(slow, 1));
   await sleep(50);
@@ -355,7 +355,7 @@ it("RE-25 begins no more requests in a period than the option rate says", async 
   await slow.close();
   expect((await fourth).code).toBe("UNAVAILABLE");
   const started = performance.now();
-  await send(openTransport({ rate: { requests: 3, perMs: 150 } }), 7);
+  await send(openTransport({ rate: { calls: 3, perMs: 150 } }), 7);
   expect(performance.now() - started).toBeGreaterThan(290);
   expect(requests).toBe(10);
 });

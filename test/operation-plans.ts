@@ -1,5 +1,14 @@
 import type { BodyPlan, OperationPlan, ParameterPlan } from "../src/openapi/client/plan.ts";
 
+export type {
+  MediaPlan,
+  OperationPlan,
+  ParameterPlan,
+  ParameterStyle,
+  ResponsePlan,
+  SecuritySchemePlan,
+} from "../src/openapi/client/plan.ts";
+
 /** What a test says about a parameter; the rest is what OpenAPI says when nothing is said. */
 export type PartialParameter = Pick<ParameterPlan, "name" | "in"> & Partial<ParameterPlan>;
 

@@ -5,7 +5,6 @@ import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/server/valida
 import { describe, expect, it } from "vitest";
 import { OperationRegistry } from "../src/index.ts";
 import { fromMcp, toMcpServer } from "../src/mcp/index.ts";
-import { INSTRUCTION_LIMITS } from "../src/mcp/server/introduction.ts";
 import { atEnd } from "./gateway-sources.ts";
 import { OtherServer } from "./mcp-server-other.ts";
 import { legacyClient } from "./mcp-server-peers.ts";
@@ -22,6 +21,8 @@ async function serveHops() {
   const outer = await serveConfig({ mcpServers: { in: { url: inner }, a: { url: b.url } } });
   return { inner, outer };
 }
+
+const TASKS = "io.modelcontextprotocol/tasks";
 
 describe.each([2025, 2026] as const)("what passes through to a client of %s", (era) => {
   it("Mcp: has pages of its own for each server, named the same by tools, results and resources", async () => {
@@ -76,7 +77,7 @@ describe.each([2025, 2026] as const)("what passes through to a client of %s", (e
     expect(contents).toMatchObject([{ uri: of("in", "b_c"), text: "<p>two</p>" }]);
   });
 
-  it("Mcp: shows how a tool runs without tasks, which nobody could honour", async () => {
+  it("Mcp: says of tools what tasks they are here, and not what they are at their own server", async () => {
     const inputSchema = { type: "object" };
     const tools = [
       { name: "long", inputSchema, execution: { taskSupport: "required" } },
@@ -85,9 +86,11 @@ describe.each([2025, 2026] as const)("what passes through to a client of %s", (e
     const { url } = await APP_SERVERS["SDK 2"]({ label: "one", tools });
     const client = await clientOf(await serveConfig({ mcpServers: { a: { url } } }), era);
     const listed = new Map((await client.listTools()).tools.map((tool) => [tool.name, tool]));
-    expect(listed.get("a_long")).not.toHaveProperty("execution");
-    expect(listed.get("a_some")?.execution ?? {}).not.toHaveProperty("taskSupport");
-    expect(client.getServerCapabilities()).not.toHaveProperty("tasks");
+    for (const name of ["a_long", "a_some"]) {
+      const { taskSupport } = (listed.get(name)?.execution ?? {}) as { readonly taskSupport?: unknown };
+      expect(taskSupport).toBe(era === 2025 ? "optional" : undefined);
+    }
+    expect(Object.hasOwn(client.getServerCapabilities() ?? {}, "tasks")).toBe(era === 2025);
   });
 
   it("Mcp: tells what each source tells, under its name, to those who may use it", async () => {
@@ -125,7 +128,7 @@ describe.each([2025, 2026] as const)("what passes through to a client of %s", (e
   it("Mcp: announces the extensions that pass through, and no other, both ways", async () => {
     const extensions = { [UI]: { mimeTypes: [APP] } };
     const offered = {
-      extensions: { [UI]: {}, "io.modelcontextprotocol/tasks": {}, "com.example/own": {} },
+      extensions: { [UI]: {}, [TASKS]: {}, "com.example/own": {} },
       tasks: { requests: { tools: { call: {} } } },
     };
     const pages = {
@@ -141,11 +144,14 @@ describe.each([2025, 2026] as const)("what passes through to a client of %s", (e
     const plain = await clientOf(url, era);
     for (const client of [knows, plain]) {
       expect(client.getServerCapabilities()).toMatchObject({ extensions: { [UI]: {} } });
-      expect(Object.keys(client.getServerCapabilities()?.["extensions"] ?? {})).toEqual([UI]);
-      expect(client.getServerCapabilities()).not.toHaveProperty("tasks");
+      const named = Object.keys(client.getServerCapabilities()?.["extensions"] ?? {});
+      // A gateway has tasks of its own, whatever its sources have.
+      expect(named.filter((name) => name !== TASKS)).toEqual([UI]);
+      expect(named.includes(TASKS)).toBe(era === 2026);
     }
     const without = await clientOf(three, era);
-    expect(without.getServerCapabilities()).not.toHaveProperty("extensions");
+    const own = Object.keys(without.getServerCapabilities()?.["extensions"] ?? {});
+    expect(own).toEqual(era === 2026 ? [TASKS] : []);
     const namesOf = async (client: typeof knows) => (await client.listTools()).tools.map(({ name }) => name);
     expect(await namesOf(knows)).toContain("a_page-only");
     expect(await namesOf(plain)).not.toContain("a_page-only");
@@ -175,7 +181,7 @@ describe.each([2025, 2026] as const)("what passes through to a client of %s", (e
   });
 });
 
-it("Mcp: calls a tool of a server with tasks as any other, and notes one that cannot be called so", async () => {
+it("Mcp: calls a tool of a server with tasks as a task where it must be one, and as any other where it may be one", async () => {
   const transport = () => {
     const server = new McpServer(
       { name: "slow", version: "1.0.0" },
@@ -206,19 +212,19 @@ it("Mcp: calls a tool of a server with tasks as any other, and notes one that ca
     void server.connect(there);
     return here as never;
   };
-  const source = await fromMcp({ transport, namespace: "slow", protocol: "2025", reconnect: false });
+  const source = await fromMcp({ transport }, { namespace: "slow", protocol: "2025", reconnect: false });
   atEnd(() => source.close());
-  const note = "It runs only as a task, which is not supported: its server refuses calls of it.";
-  expect(source.notes).toEqual([{ tool: "required", note }]);
+  expect(source.notes).toEqual([]);
   const registry = new OperationRegistry([...source]);
-  const called = await registry.execute("slow.optional", {});
-  expect(called.data).toEqual([{ type: "text", text: "done" }]);
-  const refused = await registry.execute("slow.required", {});
-  expect(refused.meta).toMatchObject({ isError: true });
+  for (const name of ["optional", "required"]) {
+    const called = await registry.execute(`slow.${name}`, {});
+    expect(called.data).toEqual([{ type: "text", text: "done" }]);
+    expect(called.meta).toMatchObject({ isError: false });
+  }
 });
 
 it("Mcp: passes on as many characters of instructions as it says, and no more", async () => {
-  const { source, all } = INSTRUCTION_LIMITS;
+  const [source, all] = [8_192, 32_768];
   const provider = (namespace: string, instructions: string) =>
     Object.assign(new OtherServer(namespace, {}), { instructions });
   const told = async (...providers: readonly OtherServer[]) => {

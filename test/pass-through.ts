@@ -10,9 +10,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { Server } from "@modelcontextprotocol/server";
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/server/validators/cf-worker";
-import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
-import { createGateway } from "../src/gateway/gateway.ts";
-import { serveGateway } from "../src/gateway/serve/serve-gateway.ts";
+import { createGateway, type GatewayConfig, serveGateway } from "../src/gateway/index.ts";
 import { atEnd } from "./gateway-sources.ts";
 import { type Listening, listen, serveSecondOf } from "./mcp-servers/http-servers.ts";
 import { loadedConfig } from "./served-gateway.ts";

@@ -107,10 +107,12 @@ class Run:
 
     def to_the_end(self):
         while time.monotonic() < self.until:
+            # Looked at before: what it wrote last may come between a look for output and its end.
+            has_ended = self.child.poll() is not None
             any_read = self.read()
             if self.steps and self.is_due(self.steps[0]):
                 self.do(self.steps.pop(0))
-            if self.child.poll() is not None and not any_read:
+            if has_ended and not any_read:
                 break
         is_late = self.child.poll() is None
         self.end_all()

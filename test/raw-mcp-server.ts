@@ -18,6 +18,10 @@ export interface RawMcpServer {
   readonly received: { readonly method: string; readonly params: Readonly<Record<string, unknown>> }[];
   /** Tells all who are connected. */
   notify(method: string, params?: Readonly<Record<string, unknown>>): void;
+  /** Asks whoever connected last, and gives the whole answer. */
+  ask(method: string, params: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>>;
+  /** Ends every connection, as a server does that stops. */
+  drop(): Promise<void>;
 }
 
 const CAPABILITIES = {
@@ -31,13 +35,14 @@ const CAPABILITIES = {
 export function createRawMcpServer(answers: Readonly<Record<string, RawAnswer>>): RawMcpServer {
   const received: { method: string; params: Readonly<Record<string, unknown>> }[] = [];
   const ends = new Set<InMemoryTransport>();
+  const asked: ((answer: Readonly<Record<string, unknown>>) => void)[] = [];
   const send = (to: InMemoryTransport, message: object) => {
     // Whoever has left meanwhile hears nothing.
     to.send(JSON.parse(JSON.stringify({ jsonrpc: "2.0", ...message })) as JSONRPCMessage).catch(() => {});
   };
   const answer = async (to: InMemoryTransport, request: RawRequest) => {
     const { id, method, params } = request;
-    const handler = method === "initialize" ? initialize : answers[method];
+    const handler = answers[method] ?? (method === "initialize" ? initialize : undefined);
     if (handler === undefined) return send(to, { id, error: { code: -32601, message: "Method not found" } });
     try {
       send(to, { id, result: await handler(params, request) });
@@ -53,7 +58,10 @@ export function createRawMcpServer(answers: Readonly<Record<string, RawAnswer>>)
       there.onclose = () => void ends.delete(there);
       there.onmessage = (message) => {
         const { id, method, params = {} } = message as Partial<RawRequest>;
-        if (method === undefined) return;
+        if (method === undefined) {
+          asked[Number(id)]?.(message as never);
+          return;
+        }
         received.push({ method, params });
         if (id !== undefined) void answer(there, { id, method, params });
       };
@@ -62,6 +70,16 @@ export function createRawMcpServer(answers: Readonly<Record<string, RawAnswer>>)
     },
     notify: (method, params = {}) => {
       for (const end of ends) send(end, { method, params });
+    },
+    ask: (method, params) => {
+      const [end] = [...ends].slice(-1);
+      return new Promise((resolve) => {
+        const id = asked.push(resolve) - 1;
+        if (end !== undefined) send(end, { id, method, params });
+      });
+    },
+    drop: async () => {
+      for (const end of [...ends]) await end.close();
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { AnyOperation } from "../src/core/operation/operation-types.ts";
+import type { AnyOperation } from "../src/index.ts";
 import { query, stream } from "./make-operation.ts";
 
 const NOWHERE = { type: "object", properties: { a: { $ref: "#/nowhere" } } };

@@ -1,10 +1,12 @@
 import { onTestFinished } from "vitest";
-import type { Bus } from "../src/call/bus.ts";
-import { CallHandler } from "../src/call/call-handler.ts";
-import { createMemoryBus } from "../src/call/memory-bus.ts";
-import { createRemoteRegistry, type RemoteRegistryOptions } from "../src/call/remote-registry.ts";
-import type { AnyOperation } from "../src/core/operation/operation-types.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
+import {
+  type Bus,
+  CallHandler,
+  createMemoryBus,
+  createRemoteRegistry,
+  type RemoteRegistryOptions,
+} from "../src/call/index.ts";
+import { type AnyOperation, OperationRegistry } from "../src/index.ts";
 
 /** The ids of operations, in their order. */
 export const ids = (operations: Iterable<AnyOperation>) => [...operations].map(({ id }) => id);

@@ -7,8 +7,8 @@ import {
   parseEnvelopeBlock,
 } from "../src/formats/index.ts";
 import { defineOperation, OperationRegistry, toolError } from "../src/index.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
-import { serveHttp } from "../src/openapi/server/serve-http.ts";
+import { toMcpServer } from "../src/mcp/index.ts";
+import { serveHttp } from "../src/openapi/index.ts";
 import { CLIENTS } from "./mcp-server-peers.ts";
 import { SURFACES } from "./surfaces.ts";
 

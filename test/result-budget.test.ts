@@ -1,23 +1,27 @@
 import type { Client } from "@modelcontextprotocol/client";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parsePointer } from "../src/core/json/json-pointer.ts";
-import type { DataCut } from "../src/core/preview/shorten-data.ts";
-import type { ResultFormat } from "../src/core/result/result-format.ts";
-import { type CompiledSchema, compileSchema } from "../src/core/schema/compile-schema.ts";
 import {
   type CallToolResult,
   createMemoryStore,
   createResultFormat,
   createResultReader,
+  type DataCut,
   decodeToolResult,
   RESULT_META_KEY,
 } from "../src/formats/index.ts";
-import { mcpEnvelope, OperationRegistry, result, toolError } from "../src/index.ts";
-import { fromMcp } from "../src/mcp/client/from-mcp.ts";
-import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
+import {
+  type CompiledSchema,
+  compileSchema,
+  mcpEnvelope,
+  OperationRegistry,
+  type ResultFormat,
+  result,
+  toolError,
+} from "../src/index.ts";
+import { fromMcp, serveMcpHttp, toMcpServer } from "../src/mcp/index.ts";
 import { schemaCases } from "./arbitrary-schema.ts";
+import { parsePointer } from "./json-values.ts";
 import { query } from "./make-operation.ts";
 import { CHECKING_CLIENTS as CLIENTS } from "./mcp-server-peers.ts";
 import { scaled, seededRuns } from "./runs.ts";
@@ -359,8 +363,7 @@ describe.each(["2025", "2026"] as const)("a result over the budget, imported ove
       });
       const http = await serveMcpHttp(server);
       const warnings: string[] = [];
-      const source = await fromMcp({
-        url: http.url,
+      const source = await fromMcp(http.url, {
         namespace: "there",
         keepIds: true,
         protocol,

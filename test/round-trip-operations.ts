@@ -1,11 +1,14 @@
-import { localEnvelope, toolError, withFacts } from "../src/core/envelope/envelope.ts";
-import type { ERROR_CODES } from "../src/core/errors/error-codes.ts";
-import { CallError } from "../src/core/errors/errors.ts";
-import { defineOperation } from "../src/core/operation/operation.ts";
-import type { AnyOperation } from "../src/core/operation/operation-types.ts";
-import { withCursor } from "../src/core/operation/with-cursor.ts";
-import { Type } from "../src/index.ts";
+import {
+  type AnyOperation,
+  CallError,
+  defineOperation,
+  type ERROR_CODES,
+  Type,
+  toolError,
+  withCursor,
+} from "../src/index.ts";
 import { query, stream } from "./make-operation.ts";
+import { withFacts } from "./with-facts.ts";
 
 /** Values an operation may answer with; each must arrive the same whichever way it was called. */
 export const VALUES: Readonly<Record<string, unknown>> = {
@@ -65,7 +68,7 @@ export function roundTripOperations(): readonly AnyOperation[] {
     query("paged.list", (input) => {
       const { from = 0, cursor = String(from) } = (input ?? {}) as { from?: number; cursor?: string };
       const page = Number(cursor) < 3 ? { next: String(Number(cursor) + 1) } : {};
-      return withFacts(localEnvelope([{ page: cursor }], "paged.list"), { page });
+      return withFacts([{ page: cursor }], { page });
     }),
     query("typed.nullable", () => null, { outputSchema: Type.Union([Type.Null(), Type.String()]) }),
     query("typed.text", (input) => `got ${String(input)}`, {

@@ -1,6 +1,5 @@
 import { PassThrough } from "node:stream";
-import type { Io } from "../src/cli/io.ts";
-import { runWaybill } from "../src/cli/run-waybill.ts";
+import { type Io, runWaybill } from "./memory-io.ts";
 import { withoutConfigLine } from "./run-node.ts";
 
 /** How a command ended, and what it wrote. */

@@ -1,10 +1,8 @@
-import { parsePointer } from "../src/core/json/json-pointer.ts";
-import {
-  isObject,
-  isSchema,
-  type JsonSchema,
-  type JsonSchemaObject,
-} from "../src/core/schema/json-schema.ts";
+import type { JsonSchema, JsonSchemaObject } from "../src/index.ts";
+import { isObject, parsePointer } from "./json-values.ts";
+
+/** Tells whether a value can stand where a schema is expected. */
+const isSchema = (value: unknown): value is JsonSchema => typeof value === "boolean" || isObject(value);
 
 const MAX_DEPTH = 6;
 const SCALARS: readonly unknown[] = [

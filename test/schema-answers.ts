@@ -1,6 +1,5 @@
 import { expect } from "vitest";
-import { type CompiledSchema, compileSchema, type SchemaOptions } from "../src/core/schema/compile-schema.ts";
-import { SchemaError } from "../src/core/schema/schema-error.ts";
+import { type CompiledSchema, compileSchema, SchemaError, type SchemaOptions } from "../src/index.ts";
 
 /** The error a schema is refused with. */
 export function refusal(schema: unknown, options?: SchemaOptions): SchemaError {

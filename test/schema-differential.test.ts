@@ -2,9 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { Compile } from "typebox/schema";
 import { expect, it } from "vitest";
-import { type CompiledSchema, compileSchema } from "../src/core/schema/compile-schema.ts";
-import type { JsonSchema } from "../src/core/schema/json-schema.ts";
-import { SchemaError } from "../src/core/schema/schema-error.ts";
+import { type CompiledSchema, compileSchema, type JsonSchema, SchemaError } from "../src/index.ts";
 import { type SchemaCase, schemaCases } from "./arbitrary-schema.ts";
 import { seededRuns } from "./runs.ts";
 

@@ -1,8 +1,7 @@
 import { mkdtempSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createMemoryIo, type MemoryIo } from "../src/cli/memory-io.ts";
-import { runWaybill } from "../src/cli/run-waybill.ts";
+import { createMemoryIo, type MemoryIo, runWaybill } from "./memory-io.ts";
 
 /** More than any test waits for. */
 export const FOR_EVER_MS = 3_600_000;

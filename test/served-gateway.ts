@@ -1,13 +1,10 @@
-import { CallError } from "../src/core/errors/errors.ts";
-import type { Hooks } from "../src/core/execution/hooks.ts";
-import type { AnyOperation } from "../src/core/operation/operation-types.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
 import { SecretMask } from "../src/core/secrets/secret-mask.ts";
-import type { GatewayConfig } from "../src/gateway/config/gateway-config.ts";
-import type { LoadedConfig } from "../src/gateway/config/loaded-config.ts";
-import type { Gateway } from "../src/gateway/gateway.ts";
-import type { Source, SourceState } from "../src/gateway/sources/source.ts";
+import { GatewayApprovals } from "../src/gateway/approvals/gateway-approvals.ts";
+import { CallerLogins } from "../src/gateway/callers/caller-logins.ts";
+import type { Gateway, GatewayConfig, LoadedConfig, Source, SourceState } from "../src/gateway/index.ts";
 import { ProviderSlot, SourceProvider } from "../src/gateway/sources/source-provider.ts";
+import { GatewayState } from "../src/gateway/state/gateway-state.ts";
+import { type AnyOperation, CallError, type Hooks, OperationRegistry } from "../src/index.ts";
 import type { McpProvider } from "../src/mcp/index.ts";
 
 /** A config that came from no file. */
@@ -35,6 +32,7 @@ export function handGateway(operations: readonly AnyOperation[], hooks: readonly
   const executor = new OperationRegistry(operations);
   for (const hook of hooks) executor.use(hook);
   const budgets = new Map<string, number>();
+  const state = new GatewayState(loadedConfig(), { onWarning: () => {} });
   const listeners = new Set<() => void>();
   let sources: readonly Source[] = [];
   return {
@@ -49,6 +47,7 @@ export function handGateway(operations: readonly AnyOperation[], hooks: readonly
       leavesOut: () => false,
       scopesOf: () => [],
       budgetOf: (id) => budgets.get(id),
+      approveOf: () => undefined,
       ofSource: () => ({ isEnabled: true, scopes: [] }),
       runOfSource: ({ signal }, run) => run(signal),
       setShared: () => {},
@@ -56,6 +55,17 @@ export function handGateway(operations: readonly AnyOperation[], hooks: readonly
       update: () => {},
       close: () => {},
     },
+    tasks: undefined,
+    logins: new CallerLogins(loadedConfig()),
+    state,
+    approvals: new GatewayApprovals(loadedConfig(), {
+      records: () => state.records(),
+      policyOf: () => undefined,
+      operationOf: (id) => executor.get(id),
+      sourceOf: (id) => executor.get(id)?.namespace,
+      mask: (text) => text,
+      onWarning: () => {},
+    }),
     sourceOf: (id) => executor.get(id)?.namespace,
     reports: () => sources.map((source) => source.report()),
     ready: Promise.resolve(),
@@ -67,6 +77,7 @@ export function handGateway(operations: readonly AnyOperation[], hooks: readonly
       sources = given;
       for (const listener of listeners) listener();
     },
+    watchTraffic: () => () => {},
     reload: async () => {},
     close: async () => {},
   };
@@ -82,7 +93,16 @@ export function handSource(name: string, state: SourceState, provider?: McpProvi
     ...(provider !== undefined && { provider: toSourceProvider(provider) }),
     start: async () => {},
     retry: async () => {},
-    report: () => ({ name, kind: "mcp", target: "nowhere", state, operations: 3, unusable: [], notes: [] }),
+    report: () => ({
+      name,
+      kind: "mcp",
+      target: "nowhere",
+      state,
+      operations: 3,
+      offered: 3,
+      unusable: [],
+      notes: [],
+    }),
     onChange: () => () => {},
     onState: () => () => {},
     close: async () => {},

@@ -1,9 +1,6 @@
-import { textBlock } from "../src/core/result/call-tool-result.ts";
 import { createResultReader } from "../src/formats/index.ts";
-import type { Identity, OperationContext } from "../src/index.ts";
-import { OperationRegistry } from "../src/index.ts";
-import type { McpServer } from "../src/mcp/index.ts";
-import { toMcpServer } from "../src/mcp/index.ts";
+import { type Identity, type OperationContext, OperationRegistry } from "../src/index.ts";
+import { type McpServer, toMcpServer } from "../src/mcp/index.ts";
 import { query } from "./make-operation.ts";
 
 /** A server of a few tools, and what its tests look at. */
@@ -36,7 +33,12 @@ const ROUTE = {
 } as const;
 
 /** Makes a server with tools `echo`, `whoami`, `slow`, `big`, `ask` and `route`. */
-export function createSmallMcpServer(options: { readonly identity?: Identity } = {}): SmallMcpServer {
+export function createSmallMcpServer(
+  options: {
+    readonly identity?: Identity;
+    readonly sessionKey?: string | readonly string[] | undefined;
+  } = {},
+): SmallMcpServer {
   const slow = new Set<() => void>();
   const counts = { running: 0, aborted: 0, changes: 0 };
   const text = (
@@ -99,5 +101,5 @@ export function createSmallMcpServer(options: { readonly identity?: Identity } =
 }
 
 function toText(text: string): object {
-  return { content: [textBlock(text)] };
+  return { content: [{ type: "text", text }] };
 }

@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { toCallError } from "../src/core/errors/errors.ts";
-import { OperationRegistry } from "../src/index.ts";
+import { OperationRegistry, toCallError } from "../src/index.ts";
 import { fromMcp } from "../src/mcp/index.ts";
 import { createHttpHandler } from "../src/openapi/index.ts";
 import { rejection, until } from "./make-operation.ts";
@@ -44,16 +43,15 @@ async function start(later: "exits" | "answers") {
   const program = join(folder, "our-node");
   symlinkSync(process.execPath, program);
   writeFileSync(join(folder, "server.mjs"), SERVER);
-  const source = await fromMcp({
-    namespace: "files",
-    command: program,
-    args: [join(folder, "server.mjs"), join(folder, "started"), later],
-    cwd: folder,
-    env: { API_TOKEN: SECRET },
-    protocol: "2025",
-    reconnect: { initialMs: 10, maxMs: 20 },
-    onWarning: () => {},
-  });
+  const source = await fromMcp(
+    {
+      command: program,
+      args: [join(folder, "server.mjs"), join(folder, "started"), later],
+      cwd: folder,
+      env: { API_TOKEN: SECRET },
+    },
+    { namespace: "files", protocol: "2025", reconnect: { delayMs: 10, maxDelayMs: 20 }, onWarning: () => {} },
+  );
   onTestFinished(() => source.close());
   const registry = new OperationRegistry([], { onWarning: () => {} });
   registry.registerAll(source);

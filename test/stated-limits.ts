@@ -32,7 +32,7 @@ export function constantsOf(file: string, name: string): Record<string, number> 
 
 /** The numbers that doc comments of an interface's members give as `@default`, from `least` on. */
 export function defaultsOf(file: string, name: string, least = 0): Record<string, number> {
-  const body = new RegExp(`^export interface ${name}\\b.*?\\{\\n(.*?)^\\}`, "ms").exec(read(file))?.[1];
+  const body = new RegExp(`^(?:export )?interface ${name}\\b.*?\\{\\n(.*?)^\\}`, "ms").exec(read(file))?.[1];
   const members = found(body, file, name).matchAll(
     /\/\*\*((?:(?!\*\/).)*)@default ([\d_]+)(?! \w)\s*\*\/\s*readonly (\w+)\??:/gs,
   );

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { OperationRegistry, Type } from "../src/index.ts";
 import { serveMcpHttp, toMcpServer } from "../src/mcp/index.ts";
-import { serveHttp } from "../src/openapi/server/serve-http.ts";
+import { serveHttp } from "../src/openapi/index.ts";
 import { stream } from "./make-operation.ts";
 import { other } from "./mcp-server-other.ts";
 
@@ -69,7 +69,7 @@ const FULL = [0, 1, 2, 3].map((n) => longUri(65_536, n));
 
 describe("streams of changes", () => {
   it("RE-30 are a quarter of all for one caller, and the others find room", async () => {
-    const url = await serveMcp({ subscriptions: 8 });
+    const url = await serveMcp({ limits: { subscriptions: 8 } });
     const errors = [];
     for (let n = 0; n < 3; n++) errors.push((await listen(url, "ann", [])).error?.message);
     expect(errors).toEqual([undefined, undefined, "Subscription limit reached"]);

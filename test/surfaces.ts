@@ -1,15 +1,8 @@
-import { serveCalls } from "../src/call/call-handler.ts";
-import { createMemoryBus } from "../src/call/memory-bus.ts";
-import { createRemoteRegistry } from "../src/call/remote-registry.ts";
-import type { Identity } from "../src/core/access/identity.ts";
-import type { Executor, OperationSource } from "../src/core/registry/executor.ts";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
+import { createMemoryBus, createRemoteRegistry, serveCalls } from "../src/call/index.ts";
 import { type CallToolResult, createResultFormat, createToolCaller } from "../src/formats/index.ts";
-import { fromMcp } from "../src/mcp/client/from-mcp.ts";
-import { serveMcpHttp } from "../src/mcp/server/serve-http.ts";
-import { toMcpServer } from "../src/mcp/server/to-mcp-server.ts";
-import { fromOpenApi } from "../src/openapi/client/from-openapi.ts";
-import { serveHttp } from "../src/openapi/server/serve-http.ts";
+import { type Executor, type Identity, OperationRegistry, type OperationSource } from "../src/index.ts";
+import { fromMcp, serveMcpHttp, toMcpServer } from "../src/mcp/index.ts";
+import { fromOpenApi, serveHttp } from "../src/openapi/index.ts";
 import { CLIENTS } from "./mcp-server-peers.ts";
 
 /** A surface by which the operations of a registry are called. */
@@ -22,7 +15,7 @@ export interface Surface {
 async function overMcp(registry: OperationRegistry, protocol: "2025" | "2026"): Promise<Surface> {
   const server = toMcpServer(registry);
   const http = await serveMcpHttp(server);
-  const source = await fromMcp({ url: http.url, namespace: "imported", keepIds: true, protocol });
+  const source = await fromMcp(http.url, { namespace: "imported", keepIds: true, protocol });
   return imported(source, http, server);
 }
 

@@ -1,12 +1,12 @@
 import { createHmac, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { SignJWT } from "jose";
 import { afterEach, beforeEach, vi } from "vitest";
-import type { Delivery } from "../src/call/bus.ts";
 import {
   createTokenVerifier,
+  type Delivery,
   type TokenVerifier,
   type TokenVerifierOptions,
-} from "../src/call/credentials/token-verifier.ts";
+} from "../src/call/index.ts";
 import { rejection } from "./make-operation.ts";
 
 /** The secret of the tests. */

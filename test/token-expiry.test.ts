@@ -2,7 +2,7 @@ import { SignJWT } from "jose";
 import { afterEach, describe, expect, it } from "vitest";
 import { OperationRegistry, Type } from "../src/index.ts";
 import { serveMcpHttp, toMcpServer } from "../src/mcp/index.ts";
-import { serveHttp } from "../src/openapi/server/serve-http.ts";
+import { serveHttp } from "../src/openapi/index.ts";
 import { query, stream } from "./make-operation.ts";
 
 const open: (() => unknown)[] = [];

@@ -1,13 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { OperationRegistry } from "../src/core/registry/registry.ts";
+import { OperationRegistry } from "../src/index.ts";
 import { fromMcp, serveMcpHttp, toMcpServer } from "../src/mcp/index.ts";
-import { assignToolNames } from "../src/mcp/server/tool-name.ts";
 import { query } from "./make-operation.ts";
-import { ROOT } from "./run-node.ts";
+import { githubOperations, recordedOperations } from "./search-corpus.ts";
 
-const RECORDED = join(ROOT, "test/data/recorded-servers");
 const LONG = `list-${"very-".repeat(12)}long`;
 
 const open: { close(): Promise<void> }[] = [];
@@ -19,7 +15,7 @@ afterEach(async () => {
 async function hop(registry: OperationRegistry, namespace: string) {
   const server = toMcpServer(registry);
   const http = await serveMcpHttp(server);
-  const source = await fromMcp({ url: http.url, namespace });
+  const source = await fromMcp(http.url, { namespace });
   open.push(server, http, source);
   const next = new OperationRegistry();
   next.registerAll(source);
@@ -27,32 +23,19 @@ async function hop(registry: OperationRegistry, namespace: string) {
   return { next, source, names: ids.map((id) => id.slice(namespace.length + 1)).toSorted() };
 }
 
-interface Recording {
-  readonly toolsList: readonly {
-    readonly response: { readonly result: { readonly tools: { name: string }[] } };
-  }[];
-}
-
-/** The tools that recorded servers listed, as operations of a source of each server's name. */
-function recordedIds(): readonly string[] {
-  return readdirSync(RECORDED).flatMap((file) => {
-    const { toolsList } = JSON.parse(readFileSync(join(RECORDED, file), "utf8")) as Recording;
-    const tools = toolsList.flatMap(({ response }) => response.result.tools);
-    return tools.map(({ name }) => `${file.replace(".json", "")}.${name}`);
-  });
-}
-
-it("X-12 gives a digest to those of GitHub's operations alone whose names are too long", () => {
-  const names: string[] = JSON.parse(readFileSync(join(ROOT, "test/data/github-operations.json"), "utf8"));
-  const { byId } = assignToolNames(names.map((name) => `github.${name}`));
-  const digested = [...byId].filter(([id, name]) => name !== id.replace(/[./]/g, "_"));
-  expect(byId.size).toBe(1_223);
-  expect(digested.map(([id]) => id)).toEqual([...byId.keys()].filter((id) => id.length > 64));
+it("X-12 gives a digest to those of GitHub's operations alone whose names are too long", async () => {
+  const ids = (await githubOperations()).map(({ id }) => id);
+  const { names } = await hop(new OperationRegistry(ids.map((id) => query(id, () => 1))), "all");
+  expect(names).toHaveLength(1_223);
+  const whole = ids.filter((id) => id.length <= 64).map((id) => id.replace(/[./]/g, "_"));
+  const digested = names.filter((name) => !whole.includes(name));
+  expect(names.filter((name) => whole.includes(name))).toEqual(whole.toSorted());
   expect(digested).toHaveLength(65);
+  for (const name of digested) expect(name).toMatch(/__[a-z2-7]{13}$/);
 });
 
 it("X-12 names the tools of recorded servers as they are called, without a digest", async () => {
-  const ids = recordedIds();
+  const ids = recordedOperations().map(({ id }) => id);
   expect(ids.length).toBeGreaterThan(50);
   const { names, source } = await hop(new OperationRegistry(ids.map((id) => query(id, () => 1))), "all");
   expect(source.unusable).toEqual([]);

@@ -48,6 +48,12 @@ export function consumerErrors(file: string, declarations: string): string[] {
   return checked.flatMap((source) => errorsIn(program, source));
 }
 
+/** Type-checks a file and all declarations it leads to, as `tsc` does without `skipLibCheck`; what is wrong, and how many types were instantiated. */
+export function checkWithLibraries(file: string): { errors: string[]; instantiations: number } {
+  const program = ts.createProgram([file], OPTIONS);
+  return { errors: errorsIn(program, undefined), instantiations: program.getInstantiationCount() };
+}
+
 function errorsIn(program: ts.Program, source: ts.SourceFile | undefined): string[] {
   const diagnostics = ts.getPreEmitDiagnostics(program, source);
   return diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, "\n"));

@@ -1,4 +1,4 @@
-import { CallError } from "../src/core/errors/errors.ts";
+import { CallError } from "../src/index.ts";
 
 /** The `CallError` that something throws. */
 export function callErrorOf(run: () => unknown): CallError {

@@ -116,12 +116,16 @@ export function addQuestions(registry) {
     const second = await elicit({ message: "Step 2: What is your favorite color?", requestedSchema: color });
     return `${first.content?.["name"]} likes ${second.content?.["color"]}`;
   });
-  addTool("test_input_required_result_capabilities", "Asks whoever can be asked.", async (context) => {
-    try {
-      return told(await context.elicit({ message: "Please confirm", requestedSchema: CONFIRMATION }));
-    } catch (error) {
-      if (!isCallError(error) || error.code !== "NOT_IMPLEMENTED") throw error;
-      return spoken(await context.sample(prompt("Shall we go on?", 10)));
-    }
-  });
+  addTool(
+    "test_input_required_result_capabilities",
+    "Asks the caller, if it can be asked.",
+    async (context) => {
+      try {
+        return told(await context.elicit({ message: "Please confirm", requestedSchema: CONFIRMATION }));
+      } catch (error) {
+        if (!isCallError(error) || error.code !== "NOT_IMPLEMENTED") throw error;
+        return spoken(await context.sample(prompt("Shall we go on?", 10)));
+      }
+    },
+  );
 }

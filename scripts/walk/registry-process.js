@@ -17,6 +17,7 @@ const add = defineOperation({
   handler: ({ a, b }) => ({ sum: a + b }),
 });
 
+/** @type {import("waybill").Executor} */
 const registry =
   role === "ask"
     ? await createRemoteRegistry(await connectNatsBus({ port: Number(port) }))

@@ -1,8 +1,7 @@
 import type { Identity } from "../core/access/identity.ts";
 import type { CallError } from "../core/errors/errors.ts";
-import type { CallCounters } from "./call-counters.ts";
 import type { AnswerEvent, AskerEvent, CallRequested } from "./call-events.ts";
-import type { CallObserver, CallObservers } from "./call-observer.ts";
+import type { CallCounters, CallObserver, CallObservers } from "./call-observer.ts";
 import type { ServiceNotice } from "./discovery/service-notice.ts";
 
 /** What a service answers: one operation, or everything in a namespace. */
@@ -12,9 +11,11 @@ export type Route = { readonly operationId: string } | { readonly namespace: str
 export interface Asker {
   /** The request id was made for this request alone, so that it cannot have been seen before. */
   readonly hasFreshId: boolean;
+  /** The code the try before ended with; absent for a first try. */
+  readonly retryOf?: string | undefined;
   /** `bytes` is the size of the message it came in, where the bus knows it. */
   receive(event: AnswerEvent, bytes?: number): void;
-  /** The call cannot be answered any more: nobody is there, or whoever ran it is gone. */
+  /** The call cannot be answered any more: nobody is there, or its handler is gone. */
   lost(error: CallError): void;
 }
 
@@ -30,7 +31,7 @@ export interface AskLine {
 /** The answering end of one call, told of what the asking side does. */
 export interface Answerer {
   receive(event: AskerEvent): void;
-  /** Whoever asked is gone. */
+  /** The caller is gone. */
   lost(): void;
 }
 
@@ -79,6 +80,22 @@ export interface Membership {
   leave(): Promise<void>;
 }
 
+/** How calls of one operation went since its service was started. */
+export interface OperationStats {
+  readonly calls: number;
+  /** Calls that failed, and those that ran and reported an error. */
+  readonly errors: number;
+  /** Milliseconds that all calls took together. */
+  readonly busyMs: number;
+  /** Says what the last error was, in words of this package. */
+  readonly lastError?: string;
+}
+
+/** What a bus may ask a service about. */
+export interface ServiceFacts {
+  statsOf(operationId: string): OperationStats | undefined;
+}
+
 /** A service that lets itself be found. */
 export interface Announcement {
   /** Tells everybody what the service offers now. */
@@ -114,7 +131,9 @@ export interface Bus {
   /** Joins those who answer a route; resolves once requests can arrive. */
   join(route: Route, take: Take, facts?: MemberFacts): Promise<Membership>;
   /** Lets a service be found; resolves once everybody who listens has been told. */
-  announce(notice: ServiceNotice): Promise<Announcement>;
+  announce(notice: ServiceNotice, facts?: ServiceFacts): Promise<Announcement>;
+  /** Whether it tells others how calls of a service went; services count them only then. @default false */
+  readonly tellsStats?: boolean | undefined;
   /** Hears of services, those already there first. */
   watch(watcher: ServiceWatcher): ServiceWatch;
   /** Resolves when what was sent does not wait in this process any more. */
@@ -128,9 +147,19 @@ export interface Bus {
   close(): Promise<void>;
 }
 
+/** A member that calls of this side leave out for a while, since it failed some of them or had no room. */
+export interface LeftOutMember {
+  /** Absent where it is left out for all operations. */
+  readonly operationId?: string;
+  /** What the bus calls it; absent where it is not known which one it is. */
+  readonly member?: string;
+}
+
 /** A bus whose calls can be observed, as those of this package can. */
 export interface ObservableBus extends Bus {
   readonly observers: CallObservers;
+  /** The members that calls of this side leave out now. */
+  readonly leftOut: readonly LeftOutMember[];
   /** Hears of calls that begin from now on, at whichever end this process has of them; returns how to stop. */
   onCall(observer: CallObserver): () => void;
 }

@@ -1,10 +1,9 @@
 import { ERROR_CODES, isErrorCode } from "../core/errors/error-codes.ts";
-import { CallError } from "../core/errors/errors.ts";
-import { turnDown } from "../core/execution/turned-down.ts";
+import { CallError, turnDown } from "../core/errors/errors.ts";
 import { type AbortReason, type CallErrorPayload, EVENT_LIMITS } from "./call-events.ts";
 
 /** Writes an error for an event; its cause and stack stay here. */
-export function toErrorPayload(error: CallError): CallErrorPayload {
+export function toCallErrorPayload(error: CallError): CallErrorPayload {
   const json = error.toJSON();
   const own = isErrorCode(error.code) ? ERROR_CODES[error.code].httpStatus : undefined;
   const message = json.message.slice(0, EVENT_LIMITS.message);
@@ -33,10 +32,10 @@ export function deadlineError(operationId: string): CallError {
 export function givenUpError(operationId: string, reason: AbortReason | undefined): CallError {
   if (reason === "deadline") return deadlineError(operationId);
   if (reason === "disconnected") {
-    const message = `The connection to whoever ran "${operationId}" was lost on the way; it may have run.`;
+    const message = `The connection to the service that ran "${operationId}" was lost on the way; it may have run.`;
     return new CallError("UNAVAILABLE", message, { stack: false });
   }
-  const message = `Whoever ran "${operationId}" gave up before it was done.`;
+  const message = `The service that ran "${operationId}" gave up before it was done.`;
   return new CallError("ABORTED", message, { stack: false });
 }
 
@@ -47,6 +46,12 @@ export function overLimit(
   retryable = true,
 ): CallError {
   return new CallError("RESOURCE_EXHAUSTED", message, { details, retryable, stack: false });
+}
+
+/** The error for a call that is not sent, since calls of its operation have failed again and again. */
+export function circuitOpen(operationId: string): CallError {
+  const message = `Calls of "${operationId}" have failed again and again; this one was not sent, so try again later.`;
+  return turnDown(new CallError("UNAVAILABLE", message, { stack: false }), operationId);
 }
 
 /** The error for an operation that nobody answers. */
@@ -62,7 +67,7 @@ export function repeated(operationId: string): CallError {
 }
 
 /** The error for what is over the size a bus carries, even in chunks. */
-export function tooLarge(
+export function overMessageBytes(
   operationId: string,
   what: "request" | "result",
   bytes: number,

@@ -1,8 +1,9 @@
-import { type Static, Type } from "typebox";
 import { ResponseEnvelopeSchema } from "../core/envelope/envelope-schemas.ts";
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
 import type { CallErrorJSON } from "../core/errors/errors.ts";
 import type { CallOrigin, Metadata } from "../core/operation/operation-context.ts";
+import type { Static } from "../core/typed-schema/static.ts";
+import { Type } from "../core/typed-schema/type.ts";
 
 /** Bounds on the fields of events; what is over them is malformed. */
 export const EVENT_LIMITS = {
@@ -36,6 +37,8 @@ export const CallEventSchema = {
     input: Type.Optional(Type.Unknown()),
     /** Present for a subscription: how many yields may be sent before more are granted. */
     credit: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })),
+    /** With credit: how many bytes of yields may be sent, the last of which may take more than is left. */
+    creditBytes: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })),
     /** Milliseconds the caller will still wait; never a point in time, for clocks differ. */
     timeLeftMs: Type.Optional(Type.Number({ minimum: 0 })),
     /** From 2 on it is a retry, which only an operation declared idempotent runs again. */
@@ -59,7 +62,7 @@ export const CallEventSchema = {
   }),
   /** A subscription has ended by itself, after this many yields. */
   "call.completed": Type.Object({ requestId: RequestId, count: Count }),
-  /** Whoever sends it, caller or handler, has given up. */
+  /** Its sender, caller or handler, has given up. */
   "call.aborted": Type.Object({
     requestId: RequestId,
     reason: Type.Optional(Type.Union(ABORT_REASONS.map((reason) => Type.Literal(reason)))),
@@ -75,11 +78,15 @@ export const CallEventSchema = {
       httpStatus: Type.Optional(Type.Integer({ minimum: 400, maximum: 599 })),
       details: Type.Optional(Type.Unknown()),
     }),
+    /** The service refused it, so that no handler saw it. */
+    notRun: Type.Optional(Type.Literal(true)),
   }),
   /** The reader of a subscription has room for this many yields more. */
   "call.credit": Type.Object({
     requestId: RequestId,
     credit: Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }),
+    /** And for so many bytes. */
+    bytes: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 })),
   }),
   /** What the handler reports while it works; sent only to callers who listen. */
   "call.progress": Type.Object({ requestId: RequestId, value: Type.Optional(Type.Unknown()) }),
@@ -106,6 +113,7 @@ export interface CallRequested extends OfRequest {
   readonly operationId: string;
   readonly input?: unknown;
   readonly credit?: number | undefined;
+  readonly creditBytes?: number | undefined;
   readonly timeLeftMs?: number | undefined;
   readonly attempt?: number | undefined;
   readonly depth?: number | undefined;
@@ -128,7 +136,7 @@ export interface CallCompleted extends OfRequest {
   readonly count: number;
 }
 
-/** Whoever sends it has given up. */
+/** Its sender has given up. */
 export interface CallAborted extends OfRequest {
   readonly type: "call.aborted";
   readonly reason?: AbortReason | undefined;
@@ -138,12 +146,14 @@ export interface CallAborted extends OfRequest {
 export interface CallFailed extends OfRequest {
   readonly type: "call.error";
   readonly error: CallErrorPayload;
+  readonly notRun?: true | undefined;
 }
 
 /** A reader has room for more. */
 export interface CallCredit extends OfRequest {
   readonly type: "call.credit";
   readonly credit: number;
+  readonly bytes?: number | undefined;
 }
 
 /** A handler reports how far it is. */
@@ -158,9 +168,11 @@ export type AskerEvent = CallAborted | CallCredit;
 /** What the answering side sends. */
 export type AnswerEvent = CallResponded | CallCompleted | CallAborted | CallFailed | CallProgress;
 
-/** Tells whether an answer says that whoever gives it cannot do what it is asked, and that another try may work. */
-export function isUnavailable(event: AnswerEvent): boolean {
-  return event.type === "call.error" && event.error.code === "UNAVAILABLE" && event.error.retryable;
+/** Tells whether an answer says that its sender cannot do what it is asked, or has no room for it, and that another may. */
+export function turnedAway(event: AnswerEvent): "failed" | "full" | undefined {
+  if (event.type !== "call.error" || !event.error.retryable) return undefined;
+  const { code } = event.error;
+  return code === "UNAVAILABLE" ? "failed" : code === "RESOURCE_EXHAUSTED" ? "full" : undefined;
 }
 
 /** Anything of the protocol. */

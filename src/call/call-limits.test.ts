@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { CALL_LIMITS, readLimits } from "./call-limits.ts";
+import { CALL_LIMITS, readCallLimits } from "./call-options.ts";
 
 describe("readLimits", () => {
   it("Call: fills in the defaults, for what is undefined too", () => {
-    expect(readLimits()).toEqual(CALL_LIMITS);
-    expect(readLimits({ pendingCalls: 1, streamBuffer: undefined } as object)).toEqual({
+    expect(readCallLimits()).toEqual(CALL_LIMITS);
+    expect(readCallLimits({ pendingCalls: 1, streamBuffer: undefined } as object)).toEqual({
       ...CALL_LIMITS,
       pendingCalls: 1,
     });
@@ -14,7 +14,7 @@ describe("readLimits", () => {
     "Call: refuses %s as a limit, by its name",
     (value) => {
       for (const name of Object.keys(CALL_LIMITS)) {
-        expect(() => readLimits({ [name]: value })).toThrow(
+        expect(() => readCallLimits({ [name]: value })).toThrow(
           new TypeError(`limits.${name} must be a whole number, 1 or more.`),
         );
       }
@@ -24,12 +24,14 @@ describe("readLimits", () => {
   it.each(["pendingcalls", "__proto__x", "constructor", "toString"])(
     "Call: refuses the unknown limit %s",
     (name) => {
-      expect(() => readLimits({ [name]: 1 })).toThrow(`There is no limit called "${name}".`);
+      expect(() => readCallLimits({ [name]: 1 })).toThrow(`There is no limit called "${name}".`);
     },
   );
 
   it("Call: a message holds at least the error that says that something was too large: 2,048 bytes", () => {
-    expect(readLimits({ messageBytes: 2_048 }).messageBytes).toBe(2_048);
-    expect(() => readLimits({ messageBytes: 2_047 })).toThrow("limits.messageBytes must be at least 2048.");
+    expect(readCallLimits({ messageBytes: 2_048 }).messageBytes).toBe(2_048);
+    expect(() => readCallLimits({ messageBytes: 2_047 })).toThrow(
+      "limits.messageBytes must be at least 2048.",
+    );
   });
 });

@@ -14,7 +14,7 @@ import { type CallHandlerOptions, serveCalls } from "./call-handler.ts";
 import type { CallObservation } from "./call-observer.ts";
 import { createMemoryBus } from "./memory-bus.ts";
 import { PendingRequestMap, type PendingRequestMapOptions } from "./pending-request-map.ts";
-import { createMemoryTransport } from "./wire/memory-transport.ts";
+import { createMemoryTransport } from "./wire/transport.ts";
 import { createWireBus } from "./wire/wire-bus.ts";
 
 const UNAVAILABLE: CallErrorPayload = {

@@ -1,11 +1,10 @@
 import { isErrorEnvelope } from "../core/envelope/envelope.ts";
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
-import { monotonicNow } from "../core/execution/deadline.ts";
+import { monotonicNow } from "../core/execution/cancellation.ts";
+import { Listeners } from "../core/registry/listeners.ts";
 import type { Delivery } from "./bus.ts";
 import { type AbortReason, type CallRequested, EVENT_LIMITS } from "./call-events.ts";
-import { Listeners } from "./discovery/listeners.ts";
 
-/** What every observation says. */
 interface ObservedFields {
   /** Which end of the call reports it: the one that asked, or the one that answers. */
   readonly end: "caller" | "handler";
@@ -19,7 +18,6 @@ interface ObservedFields {
   readonly receivedBytes?: number;
 }
 
-/** What an observation says about a call that has begun. */
 interface ObservedProgress {
   /** Milliseconds since the request, on a monotonic clock. */
   readonly durationMs: number;
@@ -33,7 +31,7 @@ type ObservedStep =
   | {
       readonly type: "responded";
       readonly outcome: "ok" | "tool_error";
-      /** The operation ran and said no. */
+      /** The operation ran and reported an error. */
       readonly isError: boolean;
       /** The code of a tool error, where it has one. */
       readonly code?: string;
@@ -72,22 +70,30 @@ const MOST_CODE = 100;
 
 /** Where both ends of a bus report calls, for those who observe them; a bus of your own can be observed once it has one. */
 export class CallObservers {
-  readonly #listeners = new Listeners<CallObservation>("a bus");
+  readonly #listeners = new Listeners<CallObservation>((cause, isFirst) => {
+    if (isFirst) console.warn("[waybill] A listener of a bus threw.", cause);
+  });
   /** Whether the bus writes messages down, and knows the size of a request once it has sent it. */
   readonly isMeasured: boolean;
+
+  /** How many observe calls now; while nobody does, nothing is begun. A field, for every call looks at it. */
+  readonly size: number = 0;
 
   constructor({ isMeasured = false }: { /** @default false */ readonly isMeasured?: boolean } = {}) {
     this.isMeasured = isMeasured;
   }
 
-  /** How many observe calls now; while nobody does, nothing is begun. */
-  get size(): number {
-    return this.#listeners.size;
-  }
-
   /** Adds an observer; returns how to remove it. */
   add(observer: CallObserver): () => void {
-    return this.#listeners.add(observer);
+    const remove = this.#listeners.add(observer);
+    const count = () => {
+      (this as { size: number }).size = this.#listeners.size;
+    };
+    count();
+    return () => {
+      remove();
+      count();
+    };
   }
 
   /** Tells every observer. */
@@ -150,7 +156,7 @@ export class ObservedCall {
   /** Reports the result of a call, or one more value of a subscription. */
   responded(output: ResponseEnvelope, bytes?: number): void {
     if (this.#isOver) return;
-    const { isError, code } = errorOf(output);
+    const { isError, code } = toolErrorOf(output);
     const said = { isError, ...(code !== undefined && { code }) };
     if (this.#values === undefined) {
       this.#end({ type: "responded", outcome: isError ? "tool_error" : "ok", ...said }, bytes);
@@ -204,7 +210,7 @@ function sizeOf(
 }
 
 /** Whatever an executor calls an envelope is looked at with care: observing it must not fail the call. */
-function errorOf(output: ResponseEnvelope): { readonly isError: boolean; readonly code?: string } {
+export function toolErrorOf(output: ResponseEnvelope): { readonly isError: boolean; readonly code?: string } {
   try {
     if (!isErrorEnvelope(output)) return { isError: false };
     const code = output.meta.waybill?.code;
@@ -212,4 +218,59 @@ function errorOf(output: ResponseEnvelope): { readonly isError: boolean; readonl
   } catch {
     return { isError: false };
   }
+}
+
+/** What was dropped, refused, tried again or left out, and why; every field only ever grows. */
+export interface CallCounters {
+  /** Not an event: unreadable, or not of its schema. */
+  readonly malformed: number;
+  /** Larger than allowed. */
+  readonly oversized: number;
+  /** An event that had been there before: a request id, a sequence number. */
+  readonly duplicate: number;
+  /** An event for a call that has settled. */
+  readonly late: number;
+  /** An event by a path that is nobody's, or on behalf of another call than the path's own. */
+  readonly forged: number;
+  /** An event of a type that is unknown, or that the sender may not send. */
+  readonly unexpected: number;
+  /** A request whose sender is not believed to be who it says. */
+  readonly unauthenticated: number;
+  /** Part of a stream that never came. */
+  readonly gaps: number;
+  /** A call or a yield over a limit. */
+  readonly overLimit: number;
+  /** A member was left out, since it failed calls or had no room. */
+  readonly ejected: number;
+  /** A call was tried again. */
+  readonly retried: number;
+  /** A call was not tried again, since the retry budget was spent. */
+  readonly overBudget: number;
+  /** A call was not sent, since the circuit of its operation was open. */
+  readonly circuitOpen: number;
+}
+
+/** What an event was dropped for. */
+export type DropReason = keyof CallCounters;
+
+/** Counters that can be counted up. */
+export type LiveCounters = { -readonly [Reason in DropReason]: number };
+
+/** Starts at zero. */
+export function createCounters(): LiveCounters {
+  return {
+    malformed: 0,
+    oversized: 0,
+    duplicate: 0,
+    late: 0,
+    forged: 0,
+    unexpected: 0,
+    unauthenticated: 0,
+    gaps: 0,
+    overLimit: 0,
+    ejected: 0,
+    retried: 0,
+    overBudget: 0,
+    circuitOpen: 0,
+  };
 }

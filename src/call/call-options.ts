@@ -1,18 +1,20 @@
 import type { Identity } from "../core/access/identity.ts";
-import { isAbortSignal } from "../core/execution/abort-listeners.ts";
-import { EXECUTE_OPTIONS, isExecuteOption } from "../core/execution/call-scope.ts";
-import { monotonicNow, toDeadline } from "../core/execution/deadline.ts";
-import { isRequestId, randomId } from "../core/execution/request-id.ts";
+import type { CallErrorJSON } from "../core/errors/errors.ts";
+import { EXECUTE_OPTIONS, isExecuteOption, isRequestId, randomId } from "../core/execution/call-context.ts";
+import { isAbortSignal, monotonicNow, toDeadline } from "../core/execution/cancellation.ts";
 import { checkOptionsObject, refuseName } from "../core/options/check-options.ts";
+import type { RetryOptions } from "../core/options/shared-options.ts";
 import type { ExecuteOptions } from "../core/registry/executor.ts";
 import { overLimit } from "./call-errors.ts";
 import type { CallRequested } from "./call-events.ts";
-import type { BoundCall } from "./credentials/bound-call.ts";
+import type { BoundCall } from "./credentials/token-key.ts";
 
-/** How often a call may be tried. */
-export interface RetryOptions {
-  /** Tries in all. A try that may have run is repeated only by operations that are declared idempotent. */
-  readonly attempts: number;
+/** How often a call may be tried. A try that may have run is repeated only by operations that are declared idempotent. */
+export interface CallRetryOptions extends RetryOptions {
+  /** As in `RetryOptions`, but shorter: the next try goes to another member. @default 20 */
+  readonly delayMs?: number | undefined;
+  /** @default 1_000 */
+  readonly maxDelayMs?: number | undefined;
   /** Milliseconds one try may take. @default what is left of the whole call */
   readonly attemptTimeoutMs?: number | undefined;
 }
@@ -20,7 +22,7 @@ export interface RetryOptions {
 /** What a call over a bus may be told. */
 export interface CallOptions extends ExecuteOptions {
   /** @default one try */
-  readonly retry?: RetryOptions | undefined;
+  readonly retry?: CallRetryOptions | false | undefined;
   /** For operations that are called durably: the same key stands for the same call. @default none */
   readonly idempotencyKey?: string | undefined;
 }
@@ -50,7 +52,7 @@ export type CredentialSource = (
 ) => string | Promise<string>;
 
 /** What only the one that asks knows about its request. */
-type OwnFields = Pick<CallRequested, "timeLeftMs" | "attempt" | "credential" | "credit">;
+type OwnFields = Pick<CallRequested, "timeLeftMs" | "attempt" | "credential" | "credit" | "creditBytes">;
 
 /** Writes a request; only fields that say something are there, for others would be sent as undefined. */
 export function createRequest(
@@ -58,7 +60,7 @@ export function createRequest(
   operationId: string,
   input: unknown,
   { metadata, onProgress, origin }: Pick<CallOptions, "metadata" | "onProgress" | "origin">,
-  { timeLeftMs, attempt, credential, credit }: OwnFields,
+  { timeLeftMs, attempt, credential, credit, creditBytes }: OwnFields,
 ): CallRequested {
   // Assigned one by one: conditional spreads cost more than the rest of a call within a process.
   const request: { -readonly [Field in keyof CallRequested]: CallRequested[Field] } = {
@@ -71,6 +73,7 @@ export function createRequest(
   if (attempt !== undefined) request.attempt = attempt;
   if (credential !== undefined) request.credential = credential;
   if (credit !== undefined) request.credit = credit;
+  if (creditBytes !== undefined) request.creditBytes = creditBytes;
   if (metadata !== undefined) request.metadata = metadata;
   if (onProgress !== undefined) request.progress = true;
   if (origin !== undefined) {
@@ -98,4 +101,70 @@ export function deadlineOf(operationId: string, timeoutMs: number | undefined, c
 /** Throws unless the signal of a call can be waited on. */
 export function assertSignal(signal: unknown): void {
   if (signal !== undefined && !isAbortSignal(signal)) throw new TypeError("signal must be an AbortSignal.");
+}
+
+/** What a bus and both of its sides take on before they refuse more with `RESOURCE_EXHAUSTED`. */
+export const CALL_LIMITS = {
+  /** Calls and subscriptions one asking side waits for. */
+  pendingCalls: 10_000,
+  /** Calls and subscriptions one answering side runs at a time. */
+  runningCalls: 10_000,
+  /** Bytes of one event, written down; in chunks where the bus carries less at a time. */
+  messageBytes: 16 * 1024 * 1024,
+  /** Yields of one subscription that wait for their reader. */
+  streamBuffer: 64,
+  /** Bytes of them, written down; the last one may take more than is left. */
+  streamBytes: 4 * 1024 * 1024,
+  /** Milliseconds a call may take, and takes at most where it says nothing. */
+  deadlineMs: 300_000,
+  /** Request ids an answering side remembers, so that none runs twice. */
+  rememberedRequests: 100_000,
+  /** Operations one service may offer, and services one directory holds. */
+  operations: 100_000,
+  services: 10_000,
+} as const;
+
+/** The error that says that something is too large must not be. */
+const LEAST_MESSAGE_BYTES = 2_048;
+
+/** Limits by name; what is left out takes its default. */
+export type CallLimits = { readonly [Limit in keyof typeof CALL_LIMITS]: number };
+
+/** Fills in the defaults; a `TypeError` names the limit that makes no sense. */
+export function readCallLimits(given: Partial<CallLimits> = {}): CallLimits {
+  for (const [name, value] of Object.entries(given)) {
+    if (!Object.hasOwn(CALL_LIMITS, name)) throw new TypeError(`There is no limit called "${name}".`);
+    if (value !== undefined && !(Number.isInteger(value) && value > 0)) {
+      throw new TypeError(`limits.${name} must be a whole number, 1 or more.`);
+    }
+    if (name === "messageBytes" && value < LEAST_MESSAGE_BYTES) {
+      throw new TypeError(`limits.messageBytes must be at least ${LEAST_MESSAGE_BYTES}.`);
+    }
+  }
+  const defined = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return { ...CALL_LIMITS, ...defined };
+}
+
+/** A durable call that has ended in an error, and will not be tried again by itself. */
+export interface FailedCall {
+  readonly requestId: string;
+  readonly operationId: string;
+  /** Unix epoch milliseconds. */
+  readonly failedAt: number;
+  readonly error: CallErrorJSON;
+}
+
+/** Which failed calls are listed. */
+export interface FailedCallsOptions {
+  /** How many at most, up to 1,000. @default 100 */
+  readonly limit?: number | undefined;
+  /** Those behind the `next` of another list. @default from the oldest that is kept */
+  readonly after?: number | undefined;
+}
+
+/** Failed calls, the oldest first. */
+export interface FailedCallsPage {
+  readonly calls: readonly FailedCall[];
+  /** Where the next page begins; absent where there is none. */
+  readonly next?: number;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { CreditGate } from "./credit-gate.ts";
+import { CreditGate, countedBytes } from "./credit-gate.ts";
 
 /** How many pass without more being granted, up to a thousand. */
 async function passing(gate: CreditGate): Promise<number> {
@@ -31,6 +31,28 @@ describe("CreditGate", () => {
     gate.grant(3);
     await waiting;
     expect(await passing(gate)).toBe(2);
+  });
+
+  it.each([
+    [99, 2],
+    [100, 1],
+  ])("Call: of 100 bytes, a value of %i lets %i pass in all", async (bytes, passed) => {
+    const gate = new CreditGate(1_000, 100);
+    await gate.take();
+    gate.spend(bytes);
+    const next = gate.take().then(() => "passes");
+    const isOver = new Promise((resolve) => setTimeout(() => resolve("waits"), 5));
+    expect(await Promise.race([next, isOver])).toBe(passed === 2 ? "passes" : "waits");
+    gate.grant(1, 1);
+    await next;
+  });
+
+  it.each([
+    [undefined, 0],
+    [2_048, 0],
+    [2_049, 2_049],
+  ])("Call: a message of %s bytes counts for %i", (bytes, counted) => {
+    expect(countedBytes(bytes)).toBe(counted);
   });
 
   it("Call: a flood of grants stays a number", async () => {

@@ -7,6 +7,8 @@ const GRAIN_MS = 10;
 function timed(inMs: number): Timed & { toldAt: number | undefined } {
   return {
     deadline: performance.now() + inMs,
+    before: undefined,
+    after: undefined,
     toldAt: undefined,
     expire() {
       this.toldAt = performance.now();
@@ -62,6 +64,8 @@ describe("DeadlineQueue", () => {
     const [removed, added] = [timed(20), timed(60)];
     const first: Timed = {
       deadline: performance.now() + 20,
+      before: undefined,
+      after: undefined,
       expire() {
         queue.remove(removed);
         queue.add(added);
@@ -81,7 +85,8 @@ describe("DeadlineQueue", () => {
     const expire = () => {
       told++;
     };
-    for (let n = 0; n < count; n++) queue.add({ deadline: start + 20 + n * GRAIN_MS, expire });
+    for (let n = 0; n < count; n++)
+      queue.add({ deadline: start + 20 + n * GRAIN_MS, before: undefined, after: undefined, expire });
     expect([queue.size, vi.getTimerCount()]).toEqual([count, 1]);
     vi.advanceTimersByTime(31);
     expect(told).toBeGreaterThan(0);

@@ -33,7 +33,7 @@ describe("an idle process", () => {
       const files = parts.map((_, n) => join(folder, `${n}.mjs`));
       for (const [n, part] of parts.entries()) {
         const bundle = await rolldown({ input: fileURLToPath(part), platform: "node", logLevel: "silent" });
-        await bundle.write({ file: files[n] as string, format: "esm" });
+        await bundle.write({ file: files[n] as string, format: "esm", codeSplitting: false });
       }
       const urls = files.map((file) => pathToFileURL(file).href);
       // One that waited for its deadlines would take longer than the test may.

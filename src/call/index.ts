@@ -6,15 +6,17 @@ export type {
   AskLine,
   Bus,
   Delivery,
+  LeftOutMember,
   MemberFacts,
   Membership,
   ObservableBus,
+  OperationStats,
   Route,
+  ServiceFacts,
   ServiceWatch,
   ServiceWatcher,
   Take,
 } from "./bus.ts";
-export type { CallCounters, DropReason } from "./call-counters.ts";
 export {
   type AbortReason,
   type AnswerEvent,
@@ -40,31 +42,33 @@ export {
   type Servable,
   serveCalls,
 } from "./call-handler.ts";
-export { CALL_LIMITS, type CallLimits } from "./call-limits.ts";
+export type { CallCounters } from "./call-observer.ts";
 export { type CallObservation, type CallObserver, CallObservers } from "./call-observer.ts";
-export type { CallOptions, CredentialSource, RetryOptions } from "./call-options.ts";
-export type { BoundCall } from "./credentials/bound-call.ts";
-export { fromBrokerUser } from "./credentials/from-broker-user.ts";
-export type { TokenAlgorithm, TokenKey } from "./credentials/token-key.ts";
+export type { CallOptions, CallRetryOptions, CredentialSource } from "./call-options.ts";
+export { CALL_LIMITS, type CallLimits } from "./call-options.ts";
+export type { CircuitBreakerOptions } from "./circuits.ts";
+export type { BoundCall, TokenAlgorithm, TokenKey } from "./credentials/token-key.ts";
 export { createTokenSigner, type TokenSigner, type TokenSignerOptions } from "./credentials/token-signer.ts";
+export type { NamedKey, VerificationKeys } from "./credentials/token-verifier.ts";
 export {
   createTokenVerifier,
+  fromBrokerUser,
   type TokenVerifier,
   type TokenVerifierOptions,
 } from "./credentials/token-verifier.ts";
-export type { NamedKey, VerificationKeys } from "./credentials/verification-keys.ts";
 export type { OperationConflict } from "./discovery/offer-table.ts";
-export type { KnownService } from "./discovery/operation-directory.ts";
+export type { KnownService } from "./discovery/service-directory.ts";
 export type { OperationNotice, ServiceNotice } from "./discovery/service-notice.ts";
 export type { UnusableOffer } from "./discovery/service-offers.ts";
-export type { DurableCaller } from "./durable-caller.ts";
 export { createMemoryBus } from "./memory-bus.ts";
 export { PendingRequestMap, type PendingRequestMapOptions } from "./pending-request-map.ts";
-export { createRemoteRegistry, RemoteRegistry, type RemoteRegistryOptions } from "./remote-registry.ts";
-export { createMemoryTransport, MemoryBroker, type MemoryTransportOptions } from "./wire/memory-transport.ts";
+export type { DurableCaller } from "./remote-registry.ts";
+export { createRemoteRegistry, type RemoteRegistry, type RemoteRegistryOptions } from "./remote-registry.ts";
+export type { RetryBudgetOptions } from "./retry-budget.ts";
 export type {
   Transport,
   TransportMessage,
   TransportSubscription,
 } from "./wire/transport.ts";
+export { createMemoryTransport, MemoryBroker, type MemoryTransportOptions } from "./wire/transport.ts";
 export { createWireBus, type WireBusOptions } from "./wire/wire-bus.ts";

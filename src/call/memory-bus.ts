@@ -1,12 +1,13 @@
 import type { Identity } from "../core/access/identity.ts";
 import { CallError } from "../core/errors/errors.ts";
-import { monotonicNow } from "../core/execution/deadline.ts";
+import { Linked, LinkedSet } from "../core/limits/linked-set.ts";
 import type {
   Announcement,
   Answerer,
   AnswerLine,
   Asker,
   AskLine,
+  LeftOutMember,
   Membership,
   ObservableBus,
   Route,
@@ -14,21 +15,11 @@ import type {
   ServiceWatcher,
   Take,
 } from "./bus.ts";
-import { createCounters } from "./call-counters.ts";
 import { noResponder } from "./call-errors.ts";
-import {
-  type AnswerEvent,
-  type AskerEvent,
-  type CallFailed,
-  type CallRequested,
-  isUnavailable,
-} from "./call-events.ts";
-import { type CallObserver, CallObservers } from "./call-observer.ts";
+import { type AnswerEvent, type AskerEvent, type CallRequested, turnedAway } from "./call-events.ts";
+import { type CallObserver, CallObservers, createCounters } from "./call-observer.ts";
+import { Circuits, EJECTION_MS, OVERLOADED_MS } from "./circuits.ts";
 import type { ServiceNotice } from "./discovery/service-notice.ts";
-import { Linked, LinkedSet } from "./linked-set.ts";
-
-/** Milliseconds that a member which failed is left out. */
-const LEFT_OUT_MS = 10_000;
 
 /** Makes a bus within this process: nothing is written down, values arrive as they were sent. */
 export function createMemoryBus(): ObservableBus {
@@ -49,8 +40,13 @@ class MemoryBus implements ObservableBus {
   readonly #services = new Map<string, ServiceNotice>();
   readonly #watchers = new Set<ServiceWatcher>();
   readonly lines = new LinkedSet<MemoryLine>();
-  /** Members that failed, and until when they are left out, on the monotonic clock. */
-  readonly #leftOut = new Map<Take, number>();
+  /** Members that failed, which are left out for a while. */
+  readonly circuits = new Circuits<Take>({
+    failures: 1,
+    openMs: EJECTION_MS.first,
+    longestMs: EJECTION_MS.longest,
+    onOpen: () => this.counters.ejected++,
+  });
   #closed = false;
 
   request(request: CallRequested, asker: Asker, identity?: Identity): AskLine {
@@ -76,7 +72,7 @@ class MemoryBus implements ObservableBus {
       leave: async () => {
         const at = group.members.indexOf(member);
         if (at >= 0) group.members.splice(at, 1);
-        this.#leftOut.delete(member);
+        this.circuits.forget(member);
         if (group.members.length === 0 && this.#groups.get(key) === group) this.#groups.delete(key);
       },
     };
@@ -127,31 +123,22 @@ class MemoryBus implements ObservableBus {
     const count = group.members.length + (others?.members.length ?? 0);
     if (count === 1) return group.members[0] ?? others?.members[0];
     const first = group.turn++ % count;
-    if (this.#leftOut.size > 0) return this.#nextWell([...group.members, ...(others?.members ?? [])], first);
+    if (this.circuits.size > 0) return this.#nextWell([...group.members, ...(others?.members ?? [])], first);
     return group.members[first] ?? others?.members[first - group.members.length];
   }
 
   /** The next one that is not left out, or the next one where all are. */
   #nextWell(members: readonly Take[], first: number): Take | undefined {
     const inTurn = [...members.slice(first), ...members.slice(0, first)];
-    return inTurn.find((member) => !this.#isLeftOut(member)) ?? inTurn[0];
+    return inTurn.find((member) => this.circuits.passes(member)) ?? inTurn[0];
   }
 
-  /** Others are asked for a while, where there are any. */
-  leaveOut(member: Take): void {
-    this.#leftOut.set(member, monotonicNow() + LEFT_OUT_MS);
-  }
-
-  #isLeftOut(member: Take): boolean {
-    const until = this.#leftOut.get(member);
-    if (until === undefined) return false;
-    if (until > monotonicNow()) return true;
-    this.#leftOut.delete(member);
-    return false;
+  get leftOut(): readonly LeftOutMember[] {
+    return this.circuits.opened().map(() => ({}));
   }
 }
 
-/** Both ends of one call: whoever holds it was given it. */
+/** Both ends of one call: only those who were given it hold it. */
 class MemoryLine extends Linked implements AskLine, AnswerLine {
   readonly #bus: MemoryBus;
   readonly #member: Take;
@@ -171,7 +158,7 @@ class MemoryLine extends Linked implements AskLine, AnswerLine {
   }
 
   send(event: AskerEvent): void {
-    if (event.type === "call.aborted" && event.reason === "deadline") this.#bus.leaveOut(this.#member);
+    if (event.type === "call.aborted" && event.reason === "deadline") this.#bus.circuits.failed(this.#member);
     this.#answerer?.receive(event);
   }
 
@@ -180,8 +167,17 @@ class MemoryLine extends Linked implements AskLine, AnswerLine {
       this.#bus.counters.late++;
       return;
     }
-    if (event.type === "call.error" && isFailure(event)) this.#bus.leaveOut(this.#member);
+    if (event.type === "call.error" || this.#bus.circuits.size > 0) this.#judge(event);
     this.#asker.receive(event);
+  }
+
+  /** The member cannot do what it is asked, or not in time: both ends see to the deadline, and either may be the first to tell. */
+  #judge(event: AnswerEvent): void {
+    const { circuits } = this.#bus;
+    const why = turnedAway(event);
+    if (why !== undefined) circuits.failed(this.#member, why === "full" ? OVERLOADED_MS : undefined);
+    else if (event.type === "call.error" && event.error.code === "TIMEOUT") circuits.failed(this.#member);
+    else if (event.type !== "call.progress") circuits.succeeded(this.#member);
   }
 
   async flush(): Promise<void> {}
@@ -200,9 +196,4 @@ class MemoryLine extends Linked implements AskLine, AnswerLine {
     answerer?.lost();
     asker?.lost(new CallError("UNAVAILABLE", "The bus was closed while the call was under way."));
   }
-}
-
-/** The member cannot do what it is asked, or not in time: both ends see to the deadline, and either may be the first to tell. */
-function isFailure(event: CallFailed): boolean {
-  return event.error.code === "TIMEOUT" || isUnavailable(event);
 }

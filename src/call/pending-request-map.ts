@@ -1,38 +1,46 @@
 import type { Identity } from "../core/access/identity.ts";
-import { isMarkedEnvelope } from "../core/envelope/envelope.ts";
-import { isResponseEnvelope } from "../core/envelope/is-response-envelope.ts";
+import { isMarkedEnvelope, isResponseEnvelope } from "../core/envelope/envelope.ts";
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
-import { CallError, toCallError } from "../core/errors/errors.ts";
-import { checkExecuteOptions } from "../core/execution/call-scope.ts";
+import { CallError, isCallError, toCallError } from "../core/errors/errors.ts";
+import { checkExecuteOptions } from "../core/execution/call-context.ts";
+import { monotonicNow, toDeadline } from "../core/execution/cancellation.ts";
+import { backoffMs } from "../core/limits/backoff.ts";
+import { checkRetry, RETRY_DEFAULTS } from "../core/options/shared-options.ts";
 import type { SubscribeOptions } from "../core/registry/executor.ts";
 import type { Bus } from "./bus.ts";
-import { type CallCounters, createCounters, type LiveCounters } from "./call-counters.ts";
-import { overLimit, unproven } from "./call-errors.ts";
-import { type CallLimits, readLimits } from "./call-limits.ts";
-import type { CallObservers } from "./call-observer.ts";
+import { abortedError, circuitOpen, overLimit, unproven } from "./call-errors.ts";
+import { type CallCounters, type CallObservers, createCounters, type LiveCounters } from "./call-observer.ts";
 import {
+  assertSignal,
+  type CallLimits,
   type CallOptions,
+  type CallRetryOptions,
   type CredentialSource,
   checkCallOptions,
   deadlineOf,
   NO_CALL_OPTIONS,
+  readCallLimits,
+  requestIdOf,
 } from "./call-options.ts";
-import { callWithRetries } from "./call-retries.ts";
-import type { BoundCall } from "./credentials/bound-call.ts";
-import { DeadlineQueue } from "./deadline-queue.ts";
-import { type Linked, LinkedSet } from "./linked-set.ts";
-import { PendingCall } from "./pending-call.ts";
-import { PendingStream } from "./pending-stream.ts";
+import { type CircuitBreakerOptions, Circuits, readCircuitBreaker } from "./circuits.ts";
+import type { BoundCall } from "./credentials/token-key.ts";
+import { DeadlineQueue, type Timed } from "./deadline-queue.ts";
+import { PendingCall, PendingStream } from "./pending-call.ts";
+import { checkRetryBudget, RetryBudget, type RetryBudgetOptions } from "./retry-budget.ts";
 
 /** How calls are asked for. */
 export interface PendingRequestMapOptions {
   /** Makes the signed token that says who is asking, on a bus that does not carry identities itself. */
   readonly credentials?: CredentialSource | undefined;
   readonly limits?: Partial<CallLimits> | undefined;
+  /** How many retries are sent for all calls together; false for as many as calls ask for. @default 20 % of the calls, and 10 a second */
+  readonly retryBudget?: RetryBudgetOptions | false | undefined;
+  /** When calls of an operation that answers nothing but `UNAVAILABLE` are not sent any more; false for never. @default after 50 in a row */
+  readonly circuitBreaker?: CircuitBreakerOptions | false | undefined;
 }
 
 /** A call or subscription that has not settled. */
-export interface Pending extends Linked {
+export interface PendingEntry extends Timed {
   readonly requestId: string;
   readonly hasFreshId: boolean;
   /** Ends it from this side, and tells the other. */
@@ -45,16 +53,21 @@ export interface PendingHost {
   /** Those of the bus. */
   readonly observers: CallObservers | undefined;
   readonly limits: CallLimits;
-  readonly deadlines: DeadlineQueue;
+  /** Tries of calls that have a place in the map themselves. */
+  readonly tries: DeadlineQueue;
   readonly counters: LiveCounters;
+  /** By operation. */
+  readonly circuits: Circuits<string>;
+  /** Nothing where calls are retried as often as they ask for. */
+  readonly retryBudget: RetryBudget | undefined;
   /** The signed token for an identity; nothing where none is needed. */
   credentialFor(
     identity: Identity | undefined,
     operationId: string,
     call: BoundCall,
   ): string | Promise<string> | undefined;
-  admit(pending: Pending, operationId: string): void;
-  release(pending: Pending): void;
+  admit(pending: PendingEntry, operationId: string): void;
+  release(pending: PendingEntry): void;
   respond(path: unknown, output: unknown): void;
 }
 
@@ -62,20 +75,23 @@ export interface PendingHost {
  * The asking side of a bus: sends requests and settles each exactly once, with its answer, its error, an abort or its deadline.
  */
 export class PendingRequestMap {
-  readonly #pending = new LinkedSet<Pending>();
+  readonly #pending = new DeadlineQueue<PendingEntry>();
   /** Those whose request id the caller chose, which must not be under way twice. */
-  readonly #named = new Map<string, Pending>();
+  readonly #named = new Map<string, PendingEntry>();
   readonly #host: PendingHost;
   #closed = false;
 
   constructor(bus: Bus, options: PendingRequestMapOptions = {}) {
-    const { credentials } = options;
+    const { credentials, retryBudget } = options;
+    checkRetryBudget(retryBudget);
     this.#host = {
       bus,
       observers: bus.observers,
-      limits: readLimits(options.limits),
-      deadlines: new DeadlineQueue(),
+      limits: readCallLimits(options.limits),
+      tries: new DeadlineQueue(),
       counters: createCounters(),
+      circuits: new Circuits({ ...readCircuitBreaker(options.circuitBreaker), most: MOST_CIRCUITS }),
+      retryBudget: retryBudget === false ? undefined : new RetryBudget(retryBudget),
       credentialFor: (identity, operationId, call) => {
         if (identity === undefined || bus.carriesIdentity) return undefined;
         if (credentials !== undefined) return credentials(identity, operationId, call);
@@ -84,7 +100,7 @@ export class PendingRequestMap {
       admit: (pending, operationId) => this.#admit(pending, operationId),
       release: (pending) => {
         // A call that was refused for its request id is not the one that holds it.
-        if (this.#pending.delete(pending) && !pending.hasFreshId) this.#named.delete(pending.requestId);
+        if (this.#pending.remove(pending) && !pending.hasFreshId) this.#named.delete(pending.requestId);
       },
       respond: (path, output) => this.respond(path, output),
     };
@@ -100,6 +116,11 @@ export class PendingRequestMap {
     return { ...this.#host.counters };
   }
 
+  /** Operations whose circuit is open: calls are refused, but for one now and then that tries it. */
+  get openCircuits(): readonly string[] {
+    return this.#host.circuits.opened();
+  }
+
   /** Calls an operation and resolves with its envelope; rejects with a `CallError`. */
   call(operationId: string, input?: unknown, given?: CallOptions): Promise<ResponseEnvelope> {
     try {
@@ -108,7 +129,7 @@ export class PendingRequestMap {
       const options = given === undefined ? NO_CALL_OPTIONS : { ...given };
       const deadline = deadlineOf(operationId, options.timeoutMs, this.#host.limits.deadlineMs);
       const { retry } = options;
-      if (retry !== undefined)
+      if (retry !== undefined && retry !== false)
         return callWithRetries(this.#host, operationId, input, options, retry, deadline);
       return new Promise((resolve, reject) => {
         new PendingCall(this.#host, operationId, options, deadline, resolve, reject).start(input);
@@ -146,10 +167,11 @@ export class PendingRequestMap {
     for (const pending of this.#pending.toArray()) {
       pending.giveUp(new CallError("ABORTED", "The asking side was closed while the call was under way."));
     }
-    this.#host.deadlines.clear();
+    this.#pending.clear();
+    this.#host.tries.clear();
   }
 
-  #admit(pending: Pending, operationId: string): void {
+  #admit(pending: PendingEntry, operationId: string): void {
     if (this.#closed) {
       throw new CallError(
         "UNAVAILABLE",
@@ -158,6 +180,11 @@ export class PendingRequestMap {
           retryable: false,
         },
       );
+    }
+    const { circuits, counters } = this.#host;
+    if (circuits.size > 0 && !circuits.passes(operationId)) {
+      counters.circuitOpen++;
+      throw circuitOpen(operationId);
     }
     const { pendingCalls } = this.#host.limits;
     if (this.#pending.size >= pendingCalls) {
@@ -172,4 +199,170 @@ export class PendingRequestMap {
     if (!pending.hasFreshId) this.#named.set(pending.requestId, pending);
     this.#pending.add(pending);
   }
+}
+
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 1_000;
+
+/** Operations whose failures are remembered. */
+const MOST_CIRCUITS = 10_000;
+
+/** What may go away by itself when a call is tried again. */
+const WORTH_RETRYING: ReadonlySet<string> = new Set(["UNAVAILABLE", "NO_RESPONDER", "TIMEOUT"]);
+
+/** A member that has no room is another matter than one that says it never will. */
+function isWorthRetrying({ code, retryable }: CallError): boolean {
+  return WORTH_RETRYING.has(code) || (code === "RESOURCE_EXHAUSTED" && retryable);
+}
+
+/** Calls until there is an answer, under one request id; the answering side refuses what it must not run again. */
+async function callWithRetries(
+  host: PendingHost,
+  operationId: string,
+  input: unknown,
+  options: CallOptions,
+  retry: CallRetryOptions,
+  deadline: number,
+): Promise<ResponseEnvelope> {
+  checkRetry("retry", retry, ["attemptTimeoutMs"]);
+  const { signal } = options;
+  assertSignal(signal);
+  if (signal?.aborted === true) throw abortedError(operationId, signal.reason);
+  const call = new RetriedCall(host, operationId, options, retry, deadline);
+  host.admit(call, operationId);
+  host.retryBudget?.earn();
+  try {
+    return await call.run(input);
+  } finally {
+    host.release(call);
+  }
+}
+
+/** A call that is tried until there is an answer. It has one place in its map, whichever try is under way, or none. */
+class RetriedCall implements PendingEntry {
+  /** Each try has its own. */
+  readonly deadline = Number.POSITIVE_INFINITY;
+  before: Timed | undefined;
+  after: Timed | undefined;
+  readonly requestId: string;
+  readonly hasFreshId: boolean;
+  readonly #host: PendingHost;
+  readonly #operationId: string;
+  readonly #options: CallOptions;
+  readonly #retry: CallRetryOptions;
+  readonly #until: number;
+  /** The try under way, or the pause before the next one. */
+  #current: { giveUp(error: CallError): void } | undefined;
+  /** Said perhaps between two tries, when there is nobody to hear it. */
+  #givenUp: CallError | undefined;
+
+  constructor(
+    host: PendingHost,
+    operationId: string,
+    options: CallOptions,
+    retry: CallRetryOptions,
+    until: number,
+  ) {
+    this.#host = host;
+    this.#operationId = operationId;
+    this.requestId = requestIdOf(options);
+    this.hasFreshId = this.requestId !== options.requestId;
+    this.#options = { ...options, requestId: this.requestId };
+    this.#retry = retry;
+    this.#until = until;
+  }
+
+  giveUp(error: CallError): void {
+    this.#givenUp = error;
+    this.#current?.giveUp(error);
+  }
+
+  expire(): void {}
+
+  async run(input: unknown): Promise<ResponseEnvelope> {
+    let mayHaveRun = 0;
+    let failure: CallError | undefined;
+    for (let tried = 1; ; tried++) {
+      const attempt = this.#try(input, mayHaveRun + 1, failure?.code);
+      try {
+        return await attempt.answer;
+      } catch (thrown) {
+        // That it may not run again says less than why the try before failed.
+        if (mayHaveRun > 0 && isCallError(thrown) && thrown.code === "CONFLICT") throw failure;
+        if (this.#givenUp !== undefined) throw this.#givenUp;
+        const { attempts = RETRY_DEFAULTS.attempts } = this.#retry;
+        if (!isCallError(thrown) || !isWorthRetrying(thrown) || tried >= attempts) throw thrown;
+        failure = thrown;
+        if (attempt.call.mayHaveRun) mayHaveRun++;
+        const { delayMs = FIRST_PAUSE_MS, maxDelayMs = LONGEST_PAUSE_MS } = this.#retry;
+        const pause = backoffMs(tried, delayMs, maxDelayMs);
+        if (monotonicNow() + pause >= this.#until) throw thrown;
+        this.#spend(thrown);
+        await this.#pause(pause);
+      }
+    }
+  }
+
+  /** Counts one more try, or ends with the failure of the last one where all callers have retried enough. */
+  #spend(failure: CallError): void {
+    const { retryBudget, counters } = this.#host;
+    if (retryBudget?.spend() === false) {
+      counters.overBudget++;
+      throw failure;
+    }
+    counters.retried++;
+  }
+
+  #try(
+    input: unknown,
+    run: number,
+    retryOf: string | undefined,
+  ): { readonly call: PendingCall; readonly answer: Promise<ResponseEnvelope> } {
+    const { attemptTimeoutMs } = this.#retry;
+    const now = monotonicNow();
+    const own = attemptTimeoutMs === undefined ? this.#until : toDeadline(attemptTimeoutMs, now);
+    const until = Math.min(this.#until, own);
+    const isTimed = this.#options.timeoutMs !== undefined || attemptTimeoutMs !== undefined;
+    const options = isTimed ? { ...this.#options, timeoutMs: Math.max(0, until - now) } : this.#options;
+    const { promise, resolve, reject } = withResolvers<ResponseEnvelope>();
+    const call = new PendingCall(this.#host, this.#operationId, options, until, resolve, reject, {
+      attempt: run,
+      isHeld: true,
+      retryOf,
+    });
+    this.#current = call;
+    call.start(input);
+    return { call, answer: promise };
+  }
+
+  /** Waits, or less when the signal aborts, which the next try finds out by itself. */
+  async #pause(ms: number): Promise<void> {
+    const { signal } = this.#options;
+    const { promise, resolve, reject } = withResolvers<void>();
+    this.#current = { giveUp: reject };
+    if (this.#givenUp !== undefined) reject(this.#givenUp);
+    const wake = () => resolve();
+    const timer = setTimeout(wake, ms);
+    signal?.addEventListener("abort", wake);
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", wake);
+    }
+  }
+}
+
+function withResolvers<T>(): {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+} {
+  let resolve: (value: T) => void = () => {};
+  let reject: (error: unknown) => void = () => {};
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
 }

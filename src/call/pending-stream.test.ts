@@ -64,6 +64,49 @@ describe("a subscription from the asking side", () => {
     });
   });
 
+  it.each([
+    [9_999, 1, 0],
+    [10_000, 0, 1],
+  ])(
+    "Call: after %i bytes of 10,000 one more yield may come: %i, or ends the stream",
+    async (sum, size, over) => {
+      const end = openEnd({ limits: { streamBytes: 10_000 } }, true);
+      const values = end.map.subscribe("a.b", 1, { requestId: "s" });
+      const first = values.next();
+      const { asker, request } = end.last();
+      expect(request).toMatchObject({ credit: 64, creditBytes: 10_000 });
+      // The reader has read the first one, of which too little was counted to be granted anew.
+      asker.receive(yieldOf("s", 0), 3_000);
+      await first;
+      asker.receive(yieldOf("s", 1), sum - 3_000);
+      asker.receive(yieldOf("s", 2), 20_000);
+      expect([end.map.size, end.map.counters.overLimit]).toEqual([size, over]);
+      if (over === 1) {
+        const details = { limit: "streamBytes", allowed: 10_000 };
+        expect(await rejection(values.next())).toMatchObject({ code: "RESOURCE_EXHAUSTED", details });
+        return;
+      }
+      await values.next();
+      expect(end.sent).toEqual([{ type: "call.credit", requestId: "s", credit: 2, bytes: sum }]);
+      asker.receive(yieldOf("s", 3), 20_000);
+      expect([end.map.size, end.map.counters.overLimit]).toEqual([0, 1]);
+    },
+  );
+
+  it("Call: yields that are small, or come over a bus that writes nothing down, count as values alone", async () => {
+    for (const [isMeasured, bytes] of [
+      [true, 2_048],
+      [false, undefined],
+    ] as const) {
+      const end = openEnd({ limits: { streamBytes: 2_049 } }, isMeasured);
+      const values = end.map.subscribe("a.b", 1, { requestId: "s" });
+      void values.next();
+      for (let n = 0; n < 64; n++) end.last().asker.receive(yieldOf("s", n), bytes);
+      expect([end.map.size, end.last().request.creditBytes]).toEqual([1, isMeasured ? 2_049 : undefined]);
+      await values.return?.();
+    }
+  });
+
   it("RE-21 leaving publishes call.aborted, once, and what comes later is counted", async () => {
     const { map, asker, values, first, sent, closed } = open();
     asker.receive(yieldOf("s", 0));

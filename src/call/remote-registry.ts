@@ -1,27 +1,38 @@
 import { HeldIdentity } from "../core/access/identity.ts";
+import type { StartedTask, StartOptions } from "../core/client/started-task.ts";
 import type { ResponseEnvelope } from "../core/envelope/envelope.ts";
 import { isCallError } from "../core/errors/errors.ts";
-import { idOf } from "../core/execution/lookup.ts";
+import { CallContext, inheritFrom, taskOf } from "../core/execution/call-context.ts";
+import { monotonicNow } from "../core/execution/cancellation.ts";
+import { idOf } from "../core/execution/dispatch.ts";
+import type { CallerTask } from "../core/operation/caller-side.ts";
+import type { Metadata, OperationContext } from "../core/operation/operation-context.ts";
 import type { AnyOperation, CallArguments, OutputOf } from "../core/operation/operation-types.ts";
-import type { ChangeListener, Executor, ListOptions, SubscribeOptions } from "../core/registry/executor.ts";
+import type {
+  ChangeListener,
+  ExecuteOptions,
+  Executor,
+  ListOptions,
+  SubscribeOptions,
+} from "../core/registry/executor.ts";
 import type { Bus } from "./bus.ts";
-import type { CallCounters } from "./call-counters.ts";
-import { type CallLimits, readLimits } from "./call-limits.ts";
+import type { CallCounters } from "./call-observer.ts";
 import {
+  type CallLimits,
   type CallOptions,
+  type CallRetryOptions,
   type CredentialSource,
   checkCallOptions,
-  type RetryOptions,
+  readCallLimits,
 } from "./call-options.ts";
-import { ExplainedStream, FailedStream } from "./discovery/explained-stream.ts";
+import type { CircuitBreakerOptions } from "./circuits.ts";
 import type { OperationConflict } from "./discovery/offer-table.ts";
-import { type KnownService, OperationDirectory, readNamespaces } from "./discovery/operation-directory.ts";
 import { isOperationId, namespaceOf, operationNotFound } from "./discovery/operation-id.ts";
-import { optionsOfContext } from "./discovery/options-of-context.ts";
+import { type KnownService, readNamespaceFilter, ServiceDirectory } from "./discovery/service-directory.ts";
 import type { OperationNotice } from "./discovery/service-notice.ts";
 import type { UnusableOffer } from "./discovery/service-offers.ts";
-import type { DurableCaller } from "./durable-caller.ts";
 import { PendingRequestMap } from "./pending-request-map.ts";
+import type { RetryBudgetOptions } from "./retry-budget.ts";
 
 /** How operations behind a bus are found and called. */
 export interface RemoteRegistryOptions {
@@ -33,13 +44,20 @@ export interface RemoteRegistryOptions {
   /** Milliseconds to wait for the services that are there already. @default 2_000 */
   readonly discoveryTimeoutMs?: number | undefined;
   /** How calls are tried again that do not say otherwise. @default one try */
-  readonly retry?: RetryOptions | undefined;
+  readonly retry?: CallRetryOptions | undefined;
+  /** How many retries are sent for all calls together; false for as many as calls ask for. @default 20 % of the calls, and 10 a second */
+  readonly retryBudget?: RetryBudgetOptions | false | undefined;
+  /** When calls of an operation that answers nothing but `UNAVAILABLE` are not sent any more; false for never. @default after 50 in a row */
+  readonly circuitBreaker?: CircuitBreakerOptions | false | undefined;
+  /** Gives the metadata that a call is sent with, for instance with the trace it belongs to. @default the caller's */
+  readonly propagate?: ((metadata: Metadata) => Metadata) | undefined;
   /** Runs operations that are declared durable. @default they are called like any other */
   readonly durable?: DurableCaller | undefined;
 }
 
 const DISCOVERY_TIMEOUT_MS = 2_000;
 const MOST_DURABLE_IDS = 10_000;
+const MOST_POSSIBLE_IDS = 1_000;
 
 /** Finds the operations behind a bus; resolves once discovery is ready, or has taken too long and goes on behind it. */
 export async function createRemoteRegistry(
@@ -72,21 +90,25 @@ export async function createRemoteRegistry(
  */
 export class RemoteRegistry implements Executor {
   readonly #calls: PendingRequestMap;
-  readonly #directory: OperationDirectory;
+  readonly #directory: ServiceDirectory;
   readonly #namespaces: ReadonlySet<string> | undefined;
   readonly #durable: DurableCaller | undefined;
   readonly #durableIds = new Set<string>();
-  readonly #retry: RetryOptions | undefined;
+  /** Ids that have been called and that some operation could have. */
+  readonly #possibleIds = new Set<string>();
+  readonly #retry: CallRetryOptions | undefined;
+  readonly #propagate: RemoteRegistryOptions["propagate"];
   readonly #ceilingMs: number;
 
   constructor(bus: Bus, options: RemoteRegistryOptions = {}) {
-    const { credentials, limits, namespaces, durable, retry } = options;
-    this.#calls = new PendingRequestMap(bus, { credentials, limits });
-    this.#namespaces = readNamespaces(namespaces);
+    const { credentials, limits, namespaces, durable, retry, retryBudget, circuitBreaker } = options;
+    this.#calls = new PendingRequestMap(bus, { credentials, limits, retryBudget, circuitBreaker });
+    this.#namespaces = readNamespaceFilter(namespaces);
     this.#durable = durable;
     this.#retry = retry;
-    this.#ceilingMs = readLimits(limits).deadlineMs;
-    this.#directory = new OperationDirectory(bus, {
+    this.#propagate = options.propagate;
+    this.#ceilingMs = readCallLimits(limits).deadlineMs;
+    this.#directory = new ServiceDirectory(bus, {
       limits,
       namespaces,
       handlerFor: (notice) => this.#handlerFor(notice),
@@ -98,7 +120,7 @@ export class RemoteRegistry implements Executor {
     return this.#directory.ready;
   }
 
-  /** Everything that was found, whoever may call it, sorted by id. */
+  /** Everything that was found, for all callers, sorted by id. */
   get operations(): readonly AnyOperation[] {
     return this.#directory.operations;
   }
@@ -121,6 +143,11 @@ export class RemoteRegistry implements Executor {
   /** What came back for calls and was dropped, and why. */
   get counters(): CallCounters {
     return this.#calls.counters;
+  }
+
+  /** Operations whose circuit is open: calls are refused, but for one now and then that tries it. */
+  get openCircuits(): readonly string[] {
+    return this.#calls.openCircuits;
   }
 
   get(id: string): AnyOperation | undefined {
@@ -148,7 +175,20 @@ export class RemoteRegistry implements Executor {
   ): Promise<ResponseEnvelope<OutputOf<T>>>;
   execute(target: unknown, input?: unknown, options?: CallOptions): Promise<ResponseEnvelope> {
     const isDurable = (target as Partial<AnyOperation> | null)?.durable === true;
-    return this.#execute(idOf(target), input, options, isDurable);
+    return this.#execute(typeof target === "string" ? target : idOf(target), input, options, isDurable);
+  }
+
+  /** Starts a durable call, which goes on without this process; nothing for one that is not durable. */
+  async start(
+    target: AnyOperation | string,
+    input: unknown,
+    options: StartOptions,
+  ): Promise<StartedTask | undefined> {
+    const id = idOf(target);
+    if (!this.#mayExist(id)) throw operationNotFound(id);
+    const isSaid = typeof target !== "string" && target.durable === true;
+    if (!this.#isDurable(id, isSaid) || this.#durable?.start === undefined) return undefined;
+    return await this.#durable.start(id, input, this.#withMetadata(options));
   }
 
   /** Reads a subscription: nothing is sent before the first value is asked for, and leaving the loop stops the handler. */
@@ -175,14 +215,18 @@ export class RemoteRegistry implements Executor {
     input: unknown,
     given: CallOptions = {},
     isDurable = false,
+    task?: CallerTask,
   ): Promise<ResponseEnvelope> {
     if (!this.#mayExist(id)) throw operationNotFound(id);
-    const options = this.#retry === undefined ? given : { retry: this.#retry, ...given };
-    const durable = this.#isDurable(id, isDurable) ? this.#durable : undefined;
+    const told = this.#retry === undefined ? given : { retry: this.#retry, ...given };
+    const options = this.#withMetadata(told);
+    const durable = this.#isDurable(id, isDurable) ? await this.#durableFor(id) : undefined;
     // Other calls have theirs checked where they are made.
     if (durable !== undefined) checkCallOptions(options);
     try {
-      return await (durable?.execute(id, input, options) ?? this.#calls.call(id, input, options));
+      if (durable !== undefined)
+        return await durable.execute(id, input, task ? { ...options, task } : options);
+      return await this.#calls.call(id, input, options);
     } catch (thrown) {
       throw this.#explain(id, thrown);
     }
@@ -191,11 +235,16 @@ export class RemoteRegistry implements Executor {
   #subscribe(
     id: string,
     input: unknown,
-    options?: SubscribeOptions,
+    options: SubscribeOptions = {},
   ): AsyncIterableIterator<ResponseEnvelope, undefined> {
     if (!this.#mayExist(id)) return new FailedStream(operationNotFound(id));
-    const values = this.#calls.subscribe(id, input, options);
+    const values = this.#calls.subscribe(id, input, this.#withMetadata(options));
     return new ExplainedStream(values, (thrown) => this.#explain(id, thrown));
+  }
+
+  #withMetadata<T extends SubscribeOptions>(options: T): T {
+    if (this.#propagate === undefined) return options;
+    return { ...options, metadata: this.#propagate(options.metadata ?? {}) };
   }
 
   /** Once known to be durable an operation stays it: its service may be away just when that matters. */
@@ -206,8 +255,17 @@ export class RemoteRegistry implements Executor {
     return isDurable;
   }
 
+  /** What runs a durable operation, unless nobody takes such calls of it. */
+  async #durableFor(id: string): Promise<DurableCaller | undefined> {
+    const durable = this.#durable;
+    return durable?.serves === undefined || (await durable.serves(id)) ? durable : undefined;
+  }
+
   #mayExist(id: string): boolean {
-    return isOperationId(id) && this.#namespaces?.has(namespaceOf(id)) !== false;
+    if (this.#possibleIds.has(id)) return true;
+    const mayExist = isOperationId(id) && this.#namespaces?.has(namespaceOf(id)) !== false;
+    if (mayExist && this.#possibleIds.size < MOST_POSSIBLE_IDS) this.#possibleIds.add(id);
+    return mayExist;
   }
 
   /** Where all services are known and none has ever had an operation, nobody answering means that there is no such thing. */
@@ -223,6 +281,102 @@ export class RemoteRegistry implements Executor {
     if (type === "subscription") {
       return (input, context) => this.#subscribe(id, input, optionsOfContext(context));
     }
-    return (input, context) => this.#execute(id, input, optionsOfContext(context, this.#ceilingMs));
+    return (input, context) =>
+      this.#execute(id, input, optionsOfContext(context, this.#ceilingMs), false, taskOf(context));
   }
+}
+
+/** Runs operations that must not be lost: a call it has accepted is run even when the process that was running it dies. */
+export interface DurableCaller {
+  /** With a `task` it waits for as long as that may run, and goes on from what was noted with it. */
+  execute(
+    operationId: string,
+    input: unknown,
+    options: CallOptions & { readonly task?: CallerTask | undefined },
+  ): Promise<ResponseEnvelope>;
+  /** Whether somebody takes such calls of an operation; others are called like any other. @default somebody does */
+  serves?(operationId: string): Promise<boolean>;
+  /** Stores a call, and gives a handle on it. @default such calls cannot be left alone */
+  start?(operationId: string, input: unknown, options: StartOptions): Promise<StartedTask>;
+}
+
+type Step = IteratorResult<ResponseEnvelope, undefined>;
+type Envelopes = AsyncIterableIterator<ResponseEnvelope, undefined>;
+
+const DONE: IteratorReturnResult<undefined> = Object.freeze({ done: true, value: undefined });
+
+/**
+ * Passes a subscription on, with its errors put in other words.
+ *
+ * Not a generator: leaving one waits for its pending step, and what it reads may be waiting for exactly that.
+ */
+export class ExplainedStream implements Envelopes {
+  readonly #values: Envelopes;
+  readonly #explain: (thrown: unknown) => unknown;
+
+  constructor(values: Envelopes, explain: (thrown: unknown) => unknown) {
+    this.#values = values;
+    this.#explain = explain;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<Step> {
+    try {
+      return await this.#values.next();
+    } catch (thrown) {
+      throw this.#explain(thrown);
+    }
+  }
+
+  async return(): Promise<Step> {
+    return (await this.#values.return?.()) ?? DONE;
+  }
+}
+
+/** A subscription that fails when it is first asked for a value, as those of a local registry do. */
+export class FailedStream implements Envelopes {
+  readonly #error: unknown;
+  #over = false;
+
+  constructor(error: unknown) {
+    this.#error = error;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<Step> {
+    if (this.#over) return DONE;
+    this.#over = true;
+    throw this.#error;
+  }
+
+  async return(): Promise<Step> {
+    this.#over = true;
+    return DONE;
+  }
+}
+
+/** What a call over a bus takes over from the call whose handler makes it: who asks, until when, and how deep it is. */
+function optionsOfContext(context: OperationContext, ceilingMs = Number.POSITIVE_INFINITY): ExecuteOptions {
+  const { requestId, operationId, identity, signal, deadline, metadata, progress } = context;
+  return {
+    signal,
+    identity,
+    metadata,
+    // What is left to the call above is no wish of this one, so that it is cut rather than refused.
+    timeoutMs:
+      deadline === undefined ? undefined : Math.min(Math.max(0, deadline - monotonicNow()), ceilingMs),
+    onProgress: progress,
+    origin: { parent: { requestId, operationId }, depth: depthOf(context) + 1 },
+  };
+}
+
+/** A context that is not ours, in a test of a handler say, starts at the top. */
+function depthOf(context: OperationContext): number {
+  return context instanceof CallContext ? inheritFrom(context).depth : 0;
 }

@@ -5,7 +5,7 @@ import { OperationRegistry } from "../core/registry/registry.ts";
 import { type Authenticate, serveCalls } from "./call-handler.ts";
 import { createMemoryBus } from "./memory-bus.ts";
 import { PendingRequestMap } from "./pending-request-map.ts";
-import { createMemoryTransport, MemoryBroker } from "./wire/memory-transport.ts";
+import { createMemoryTransport, MemoryBroker } from "./wire/transport.ts";
 import { createWireBus } from "./wire/wire-bus.ts";
 
 /** A service that wants to know who asks, and a caller who brings a credential. */

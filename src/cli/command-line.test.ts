@@ -1,22 +1,23 @@
 import { describe, expect, it } from "vitest";
+import { createMemoryIo } from "../../test/memory-io.ts";
+import { nearestNames } from "../core/text/nearest-name.ts";
 import { parseDuration, parseWholeNumber } from "./flags.ts";
-import { createMemoryIo } from "./memory-io.ts";
-import { describeMissing, nearestNames } from "./nearest-names.ts";
-import { sourcesFor } from "./session.ts";
-import { splitCommandLine } from "./split-command-line.ts";
-import { targetConfig } from "./target-config.ts";
+import { describeMissing } from "./session/find-operation.ts";
+import { sourcesFor } from "./session/session.ts";
+import { splitCommandLine, targetConfig } from "./session/target-config.ts";
 
 describe("times and numbers of flags", () => {
   it.each([
-    ["250", 250],
+    ["250", 250_000],
+    ["0.5", 500],
     ["250ms", 250],
     ["5s", 5_000],
     ["1.5s", 1_500],
     ["2m", 120_000],
-    ["2147483647", 2_147_483_647],
+    ["2147483647ms", 2_147_483_647],
   ])("%s is %i ms", (text, ms) => expect(parseDuration(text, "--timeout")).toBe(ms));
 
-  it.each(["", "0", "-1", "5x", "1e3", "2147483648", "NaN", "s"])("%j is no time", (text) => {
+  it.each(["", "0", "-1", "5x", "1e3", "2147483648ms", "NaN", "s"])("%j is no time", (text) => {
     expect(() => parseDuration(text, "--timeout")).toThrow("--timeout takes a time such as 500ms, 5s or 2m");
   });
 
@@ -57,6 +58,14 @@ describe("nearest names", () => {
     expect(nearestNames("parcel.lst", ["api.parcel.list", "api.depot.take"])).toEqual(["api.parcel.list"]);
     expect(nearestNames("depot.lists", ["parcel.list", "depot.list", "depo.lists"])[0]).toBe("depot.list");
     expect(nearestNames("shop.list", ["parcel.list", "parcel.take"])).toEqual(["parcel.list"]);
+    expect(
+      nearestNames("get_billing_thing0", [
+        "shop.get_billing_thing12",
+        "shop.get_billing_thing16",
+        "shop.get_billing_thing2",
+        "shop.get_billing_thing0",
+      ])[0],
+    ).toBe("shop.get_billing_thing0");
     expect(nearestNames("github.create", ["github.create_issue", "gitlab.createissue"])).toEqual([
       "github.create_issue",
     ]);
@@ -83,6 +92,12 @@ describe("a single target", () => {
     });
     expect(targetConfig(io, { mcp: "https://x.example/mcp", tokenEnv: "OTHER" })).toEqual({
       mcpServers: { mcp: { url: "https://x.example/mcp", bearer: "other-token" } },
+    });
+    expect(targetConfig(io, { mcp: "npx -y far", timeout: 30_000 })).toEqual({
+      mcpServers: { mcp: { command: "npx", args: ["-y", "far"] } },
+    });
+    expect(targetConfig(io, { mcp: "npx -y far", timeout: 30_001 })).toEqual({
+      mcpServers: { mcp: { command: "npx", args: ["-y", "far"], connectTimeoutMs: 30_001 } },
     });
     expect(targetConfig(io, { openapi: "a.json" })).toEqual({ openapi: { api: { document: "a.json" } } });
     const local = { openapi: "a.json", baseUrl: "http://localhost:3000/${A}", allowPrivate: true };

@@ -47,6 +47,7 @@ describe("completion", () => {
     for (const mark of marks()) rmSync(join(project.folder, mark));
     expect(await complete("call", "sh")).toContain("shop.hello");
     expect(await complete("lock", "")).toContain("files");
+    expect(await complete("call", "--source", "fi")).toContain("files");
     project.write({ "waybill.config.mjs": "throw new Error('it was loaded')" });
     expect(await complete("call", "sh")).toContain("shop.hello");
     expect(marks()).toEqual([]);

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { safeLine } from "../core/text/safe-text.ts";
-import { CommandError } from "./io.ts";
+import { safeLine } from "../core/text/clean-text.ts";
+import { CommandError, type Io } from "./io.ts";
 
 /** Adds the flags that say where operations come from: those of `SourceFlags`. */
 export function addSourceFlags(command: Command): Command {
@@ -15,6 +15,19 @@ export function addSourceFlags(command: Command): Command {
       "--token-env <name>",
       "the environment variable that holds the token for --url (default: WAYBILL_TOKEN), --mcp or --openapi",
     );
+}
+
+/** Adds `--source`. */
+export function addSourceOption(command: Command): Command {
+  return command.option("--source <name>", "use only this source of the config; may be repeated", collect);
+}
+
+/** Adds `--source` and `--no-gateway`: which sources are used, and by whom they are started. */
+export function addSessionFlags(command: Command): Command {
+  return addSourceOption(command).option(
+    "--no-gateway",
+    "start the sources here, also where a gateway runs for the config",
+  );
 }
 
 const LOG_LEVELS = ["debug", "info", "warn", "error", "silent"] as const;
@@ -43,19 +56,28 @@ export function addJsonFlag(command: Command, what = "JSON for programs"): Comma
 }
 
 /** Adds `--timeout`, in milliseconds when read. */
-export function addTimeoutFlag(command: Command, what: string): Command {
-  return command.option("--timeout <time>", `${what}: 500ms, 5s, 2m; a bare number is milliseconds`, (text) =>
-    parseDuration(text, "--timeout"),
-  );
+export function addTimeoutFlag(command: Command, io: Io, what: string): Command {
+  return command.option("--timeout <time>", `${what}: 500ms, 5s, 2m`, (text) => {
+    const ms = parseDuration(text, "--timeout");
+    tellBareNumber(io, text, "--timeout");
+    return ms;
+  });
+}
+
+/** Says how a time without a unit was read: others mean milliseconds by it. */
+export function tellBareNumber(io: Io, text: string, flag: string): void {
+  if (io.quiet || !/^\s*0*[1-9][\d.]*\s*$/.test(text)) return;
+  const given = safeLine(text.trim(), 40);
+  io.stderr.write(`waybill: ${flag} ${given} is read as ${given}s; write ${given}s or ${given}ms.\n`);
 }
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 /** What a timer can hold. */
 const MOST_MS = 2_147_483_647;
 
-/** Reads a length of time into milliseconds; `least` is the shortest. */
+/** Reads a length of time into milliseconds; a bare number is seconds, and `least` is the shortest, in milliseconds. */
 export function parseDuration(text: string, flag: string, least = 1): number {
-  const [, digits, unit = "ms"] = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h)?$/.exec(text.trim()) ?? [];
+  const [, digits, unit = "s"] = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h)?$/.exec(text.trim()) ?? [];
   const ms = digits === undefined ? Number.NaN : Math.round(Number(digits) * (UNITS[unit] as number));
   if (ms >= least && ms <= MOST_MS) return ms;
   throw new CommandError(`${flag} takes a time such as 500ms, 5s or 2m; it is "${safeLine(text, 40)}".`);

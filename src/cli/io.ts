@@ -18,7 +18,7 @@ export interface Io {
 /** How a command ends. */
 export const EXIT = {
   ok: 0,
-  /** The operation ran and said no; for `check` and `doctor`: something is wrong with what was looked at. */
+  /** The operation answered with an error of its own; for `check` and `doctor`: something is wrong with what was looked at. */
   toolError: 1,
   /** A wrong flag, bad JSON, a missing file, a mistake in the config. */
   usage: 2,

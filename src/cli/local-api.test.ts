@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createMemoryIo } from "./memory-io.ts";
+import { createMemoryIo } from "../../test/memory-io.ts";
 import { runWaybill } from "./run-waybill.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "waybill-local-api-"));

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, utimesSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { createMemoryIo } from "./memory-io.ts";
+import { createMemoryIo } from "../../test/memory-io.ts";
 import { runWaybill } from "./run-waybill.ts";
 
 it("keeps the names of 50 targets, the newest", async () => {

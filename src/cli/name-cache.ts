@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { isStringList } from "../core/json/json-value.ts";
 import { stateFolder } from "../gateway/embedded/state-folder.ts";
 import type { Io } from "./io.ts";
-import type { Session, SourceFlags } from "./session.ts";
+import type { Session, SourceFlags } from "./session/session.ts";
 
 /** What completion and suggestions know of what is mounted. */
 export interface KnownNames {
@@ -26,7 +27,7 @@ async function targetKey(io: Io, flags: SourceFlags): Promise<string> {
   if (mcp !== undefined || openapi !== undefined || url !== undefined)
     return JSON.stringify([io.cwd, mcp, openapi, url]);
   if (config !== undefined) return resolve(io.cwd, config);
-  const { findConfig } = await import("../gateway/config/find-config.ts");
+  const { findConfig } = await import("../gateway/config/config-files.ts");
   return (await findConfig(io.cwd)) ?? "embedded";
 }
 
@@ -40,7 +41,11 @@ async function fileFor(io: Io, flags: SourceFlags): Promise<string> {
 }
 
 /** Keeps the names of what is mounted, for completion; says nothing where that cannot be done. */
-export async function rememberNames(io: Io, flags: SourceFlags, session: Session): Promise<void> {
+export async function rememberNames(
+  io: Io,
+  flags: SourceFlags,
+  session: Pick<Session, "gateway">,
+): Promise<void> {
   try {
     const file = await fileFor(io, flags);
     const { gateway } = session;
@@ -94,13 +99,9 @@ function isKept(value: unknown): value is KnownNames {
   if (typeof value !== "object" || value === null) return false;
   const { operations, sources, servers } = value as Record<string, unknown>;
   return (
-    areNames(sources) &&
-    areNames(servers) &&
+    isStringList(sources) &&
+    isStringList(servers) &&
     Array.isArray(operations) &&
     operations.every(({ id, about }) => typeof id === "string" && typeof about === "string")
   );
-}
-
-function areNames(value: unknown): boolean {
-  return Array.isArray(value) && value.every((name) => typeof name === "string");
 }

@@ -20,7 +20,7 @@ const API = {
   paths: {
     "/parcels": {
       get: { operationId: "parcel.list", responses: { 200: { description: "All." } } },
-      post: { operationId: "parcel.book", responses: { 200: { description: "Booked." } } },
+      post: { operationId: "parcel.book", summary: "Books.", responses: { 200: { description: "Booked." } } },
     },
   },
 };
@@ -72,6 +72,11 @@ describe("what somebody new to the command meets", () => {
     expect(out).not.toContain("Pass baseUrl");
   });
 
+  it("describe writes a title once where the description says the same", async () => {
+    const { out } = await project.run(["describe", "parcel.book", "--openapi", "api.json"]);
+    expect(out).toMatch(/^api\.parcel\.book {2}Books\.\n\n {2}type /);
+  });
+
   it("describe writes access in words, and breaks descriptions where the terminal ends", async () => {
     const plain = await project.run(["describe", "shop.guarded"]);
     expect(plain.out).toContain(
@@ -89,6 +94,38 @@ describe("what somebody new to the command meets", () => {
     expect(table.slice(0, table.indexOf("")).join(" ").replace(/\s+/g, " ")).toContain("other and ends.");
     for (const line of [...rest.slice(0, 6), ...table.slice(0, 8)])
       expect(line.length).toBeLessThanOrEqual(60);
+  });
+
+  it("describe tells what is always needed from what one of several ways needs", async () => {
+    const ways = ["page", "base"].map((name) => ({
+      properties: { kind: {}, [name]: { type: "string" } },
+      required: ["kind", name],
+    }));
+    const inputSchema = { type: "object", properties: { to: { oneOf: ways } }, required: ["to"] };
+    project.write({ "ops/w.mjs": moduleOf("w.w", `inputSchema: ${JSON.stringify(inputSchema)}`) });
+    project.write({ "w.config.json": { operations: "ops/w.mjs" } });
+    const { out } = await project.run(["describe", "w.w", "--config", "w.config.json"]);
+    expect(out).toMatch(/^ {2}to +object +yes *$/m);
+    expect(out).toMatch(/^ {2}to\.kind +any +yes *$/m);
+    expect(out).toMatch(/^ {2}to\.page +string +depends *$/m);
+    expect(out).toMatch(/^ {2}to\.base +string +depends *$/m);
+  });
+
+  it("describe shows no bounds that every exact integer has", async () => {
+    const count = { type: "integer", minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER };
+    const inputSchema = { type: "object", properties: { count, kg: { type: "integer", maximum: 3 } } };
+    project.write({ "ops/n.mjs": moduleOf("n.n", `inputSchema: ${JSON.stringify(inputSchema)}`) });
+    project.write({ "n.config.json": { operations: "ops/n.mjs" } });
+    const { out } = await project.run(["describe", "n.n", "--config", "n.config.json"]);
+    expect(out).toMatch(/^ {2}count +integer *$/m);
+    expect(out).toMatch(/^ {2}kg +integer ≤ 3 *$/m);
+  });
+
+  it("text that ends its last line is written as it is", async () => {
+    project.write({ "ops/text.mjs": moduleOf("text.two", "handler: () => 'one\\ntwo\\n'") });
+    project.write({ "text.config.json": { operations: "ops/text.mjs" } });
+    const { out } = await project.run(["call", "text.two", "--raw", "--config", "text.config.json"]);
+    expect(out).toBe("one\ntwo\n");
   });
 
   it("a subscription that gave values before its time was over says how many", async () => {

@@ -1,5 +1,7 @@
+import type { Command } from "commander";
 import { COMMANDS } from "./command-table.ts";
 import type { Io } from "./io.ts";
+import { spelledCommand } from "./pasted-command.ts";
 import { createStyle } from "./terminal/style.ts";
 
 const EXAMPLES: readonly (readonly [string, string])[] = [
@@ -7,7 +9,7 @@ const EXAMPLES: readonly (readonly [string, string])[] = [
   ["waybill list", "what can be called"],
   ["waybill call parcel.list limit=3", "an operation with a key=value input"],
   ["waybill list --mcp 'npx -y some-mcp-server'", "the tools of any MCP server"],
-  ["waybill check https://example.com/openapi.json", "does this service keep its word?"],
+  ["waybill check https://example.com/openapi.json", "check an API against its document"],
 ];
 
 /** The help of the command as a whole. */
@@ -35,17 +37,34 @@ ${style.bold("Options")}
   --no-color     no colours
 
 ${style.bold("Examples")}
-${exampleLines(EXAMPLES, style.dim)}
+${exampleLines(io, EXAMPLES)}
 
-Results go to stdout, everything else to stderr. Exit codes: 0 ok, 1 the operation said no, 2 usage, 3 the call failed, 130 interrupted.
+Results go to stdout, everything else to stderr. Exit codes: 0 ok, 1 the operation or the API answered with an error, 2 usage, 3 the call failed, 130 interrupted.
 `;
 }
 
-/** Examples in two columns. */
-export function exampleLines(
+/** Examples in two columns, spelled so that they can be pasted. */
+function exampleLines(io: Io, examples: readonly (readonly [string, string])[]): string {
+  const { dim } = createStyle(io.stdout, io.env);
+  const command = spelledCommand(io);
+  const paste = (line: string): string =>
+    line.replace(/(^|\| |<\()waybill /g, (_, before: string) => `${before}${command} `);
+  const pasted = examples.map(([line, what]) => [paste(line), what] as const);
+  const width = Math.max(...pasted.map(([line]) => line.length)) + 2;
+  return pasted.map(([line, what]) => `  ${line.padEnd(width)}${dim(what)}`.trimEnd()).join("\n");
+}
+
+/** Adds examples below the help of a command: command lines, and what each does. */
+export function addExamples(
+  command: Command,
+  io: Io,
   examples: readonly (readonly [string, string])[],
-  dim: (text: string) => string,
-): string {
-  const width = Math.max(...examples.map(([line]) => line.length)) + 2;
-  return examples.map(([line, what]) => `  ${line.padEnd(width)}${dim(what)}`.trimEnd()).join("\n");
+  more = "",
+): Command {
+  const style = createStyle(io.stdout, io.env);
+  const tail = more === "" ? "" : `\n\n${more}`;
+  return command.addHelpText(
+    "after",
+    () => `\n${style.bold("Examples:")}\n${exampleLines(io, examples)}${tail}`,
+  );
 }

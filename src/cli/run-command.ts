@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { isCallError } from "../core/errors/errors.ts";
-import { safeLine, safeText } from "../core/text/safe-text.ts";
+import { safeLine, safeText } from "../core/text/clean-text.ts";
 import { CommandError, EXIT, type Io } from "./io.ts";
-import { describeUsageMistake } from "./usage-mistake.ts";
+import { spelledCommand } from "./pasted-command.ts";
 
 /** Exit codes that actions returned, by the surroundings they ran in. */
 const exitCodes = new WeakMap<Io, number>();
@@ -82,4 +82,39 @@ function stackOf(error: Error): string {
   const { cause } = error;
   const stack = error.stack ?? error.message;
   return cause instanceof Error ? `${stack}\ncaused by ${stackOf(cause)}` : stack;
+}
+
+/** What options are called elsewhere in this command, where that is not here. */
+const OTHER_NAMES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  encode: { "--format": "--to" },
+  transcode: { "--format": "--to" },
+};
+
+/** Says in our words what commander found wrong with the arguments. */
+function describeUsageMistake(
+  io: Io,
+  { code, message }: { readonly code: string; readonly message: string },
+  command: string | undefined,
+): string {
+  const [first = "", hint = ""] = message.replace(/^error: /, "").split("\n");
+  const quoted = /'([^']*)'/.exec(first)?.[1] ?? "";
+  // npx keeps a flag for itself that stands before the first word.
+  const see = `"${spelledCommand(io)} ${command === undefined ? "help" : `${command} --help`}" tells more.`;
+  // Every letter is near every other.
+  const known = OTHER_NAMES[command ?? ""]?.[quoted];
+  const near = known ?? (quoted.length > 2 ? /Did you mean (.*?)\?/.exec(hint)?.[1] : undefined);
+  switch (code) {
+    case "commander.unknownOption":
+      return `there is no option ${safeLine(quoted, 80)}; ${near === undefined ? see : `did you mean ${near}?`}`;
+    case "commander.missingArgument":
+      return `"${command}" needs <${quoted}>; ${see}`;
+    case "commander.missingMandatoryOptionValue":
+      return `"${command}" needs ${quoted}; ${see}`;
+    case "commander.optionMissingArgument":
+      return `${quoted} needs a value; ${see}`;
+    case "commander.excessArguments":
+      return `"${command}" takes fewer arguments; ${see}`;
+    default:
+      return `${safeLine(first, 300).replace(/\.$/, "")}; ${see}`;
+  }
 }

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { until } from "../../test/make-operation.ts";
+import { createMemoryIo, type MemoryIoOptions } from "../../test/memory-io.ts";
 import { withoutConfigLine } from "../../test/run-node.ts";
 import { COMMANDS } from "./command-table.ts";
 import { createProgram } from "./create-program.ts";
-import { createMemoryIo, type MemoryIoOptions } from "./memory-io.ts";
 import { runWaybill } from "./run-waybill.ts";
 
 const OPERATIONS = `
@@ -71,10 +71,10 @@ describe("the command as a whole", () => {
 
   it.each([
     [["lst"], 'waybill: there is no command "lst"; did you mean "list"?\n'],
-    [["quantum"], 'waybill: there is no command "quantum"; "waybill --help" lists what there is.\n'],
+    [["quantum"], 'waybill: there is no command "quantum"; "waybill help" lists what there is.\n'],
     [["--versoin"], "waybill: there is no option --versoin; did you mean --version?\n"],
     [["list", "--jsno"], "waybill: there is no option --jsno; did you mean --json?\n"],
-    [["list", "a", "b"], 'waybill: "list" takes fewer arguments; "waybill list --help" tells more.\n'],
+    [["encode", "1", "--format", "mcp"], "waybill: there is no option --format; did you mean --to?\n"],
     [["call"], 'waybill: "call" needs <operation>; "waybill call --help" tells more.\n'],
     [["list", "--config"], 'waybill: -c, --config <file> needs a value; "waybill list --help" tells more.\n'],
     [["list", "-c", "none.json"], 'waybill: The config "none.json" does not exist.\n'],
@@ -104,7 +104,7 @@ describe("the command as a whole", () => {
 
   it("shows nothing of an argument that a terminal acts on", async () => {
     const { err } = await run(["\u001b[31mred"]);
-    expect(err).toBe('waybill: there is no command "red"; "waybill --help" lists what there is.\n');
+    expect(err).toBe('waybill: there is no command "red"; "waybill help" lists what there is.\n');
   });
 });
 
@@ -247,8 +247,25 @@ describe("waybill call", () => {
   });
 
   it("suggests the place of a member, and nothing that is not near", async () => {
-    expect((await run(["call", "shop.order", "item=2"])).err).toContain('did you mean "body.item"?');
+    expect((await run(["call", "shop.order", '{"item":2}'])).err).toContain('did you mean "body.item"?');
     expect((await run(["call", "shop.order", "to=Lisbon"])).err).not.toContain("did you mean");
+  });
+
+  it("takes a member without the only one that can hold it", async () => {
+    expect(await run(["call", "shop.order", "item=2", "kg=1"])).toMatchObject({ code: 0, err: "" });
+    expect(await run(["call", "shop.order", "item=2", "body.item=3"])).toMatchObject({
+      code: 2,
+      err: 'waybill: "body.item" is given more than once, but takes one value.\n',
+    });
+  });
+
+  it("says how a time without a unit was read", async () => {
+    const { code, err } = await run(["call", "shop.add", "a=1", "--timeout", "20"]);
+    expect([code, err.split("\n", 1)]).toEqual([
+      0,
+      ["waybill: --timeout 20 is read as 20s; write 20s or 20ms."],
+    ]);
+    expect((await run(["call", "shop.add", "a=1", "--timeout", "20s"])).err).toBe("");
   });
 
   it("follows a subscription for as many values as are wanted", async () => {

@@ -1,8 +1,15 @@
 import type { MCPContentBlock } from "../core/envelope/content-block.ts";
-import { isPlainObject, setOwn } from "../core/json/json-value.ts";
-import { type CallToolResult, RESULT_META_KEY } from "../core/result/call-tool-result.ts";
-import type { FormatName, ToolResult } from "../core/result/tool-result.ts";
+import { isPlainObject, parseJsonTextOrNone, setOwn, toJsonTextOrNone } from "../core/json/json-value.ts";
+import {
+  type CallToolResult,
+  type FormatName,
+  RESULT_META_KEY,
+  type ToolResult,
+  textOf,
+} from "../core/result/tool-result.ts";
+import type { ReadOptions } from "./codec.ts";
 import { FormatError } from "./format-error.ts";
+import { ENVELOPE_LIMITS } from "./tool-envelope/envelope-block.ts";
 
 /** A tool result taken apart: what every format that rides in one starts from. */
 export interface Carrier {
@@ -59,7 +66,7 @@ function readPart(carrier: Writable<Carrier>, key: string, part: unknown): void 
   }
 }
 
-/** Tells whether an `isError` is neither absent nor a boolean: whoever wrote it meant to say something. */
+/** Tells whether an `isError` is neither absent nor a boolean: its author meant to say something. */
 export function isOddFlag(flag: unknown): boolean {
   return flag !== undefined && flag !== null && typeof flag !== "boolean";
 }
@@ -176,4 +183,27 @@ export function unusualParts(carrier: Carrier, flag: boolean | undefined): Recor
 export function isEmpty(value: object): boolean {
   for (const _ in value) return false;
   return true;
+}
+
+/** A value that may be an envelope, and where it stood. */
+export interface Contract {
+  readonly value: unknown;
+  readonly obtained: "structured-content" | "contract-json";
+}
+
+/** Finds where an envelope may stand: the structured content or, without any, the JSON of the first text block. */
+export function findContract(carrier: Carrier, options: ReadOptions): Contract | undefined {
+  if (carrier.hasStructured) return { value: carrier.structured, obtained: "structured-content" };
+  const text = textOf(carrier.content[0]);
+  const { maxBytes = ENVELOPE_LIMITS.bytes } = options;
+  if (text === undefined || !text.startsWith("{") || text.length > maxBytes) return undefined;
+  const value = parseJsonTextOrNone(text);
+  return value === undefined ? undefined : { value, obtained: "contract-json" };
+}
+
+/** Tells whether a block is exactly the compact JSON of a value. */
+export function isJsonOf(block: unknown, value: unknown): block is MCPContentBlock {
+  const text = textOf(block);
+  // A block with annotations is more than the JSON.
+  return text !== undefined && Object.keys(block as object).length === 2 && text === toJsonTextOrNone(value);
 }

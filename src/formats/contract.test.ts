@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readCarrier } from "./carrier.ts";
-import { findContract, isJsonOf } from "./contract.ts";
+import { findContract, isJsonOf, readCarrier } from "./carrier.ts";
 
 const text = (value: string) => ({ type: "text", text: value });
 const found = (result: object, options = {}) => findContract(readCarrier(result), options);

@@ -1,6 +1,5 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { parsePointer } from "../core/json/json-pointer.ts";
-import { setOwn } from "../core/json/json-value.ts";
 import type { EnvelopeOf, ParsedBy } from "../core/operation/operation-types.ts";
 import {
   type AnySchema,
@@ -10,10 +9,12 @@ import {
   toOperationSchema,
 } from "../core/schema/any-schema.ts";
 import { type CompiledSchema, compileSchema } from "../core/schema/compile-schema.ts";
-import { isObject, isSchema, type JsonSchema, type JsonSchemaObject } from "../core/schema/json-schema.ts";
+import { isObject, type JsonSchema, type JsonSchemaObject } from "../core/schema/json-schema.ts";
+import { changeReferences, movedReference } from "../core/schema/rewrite-schema.ts";
+import { issueWords } from "../core/schema/schema-issue.ts";
 
 /**
- * A schema of an envelope around data of the schema `S`: plain JSON Schema to advertise, a Standard Schema for whoever takes one, and
+ * A schema of an envelope around data of the schema `S`: plain JSON Schema to advertise, a Standard Schema for libraries that take one, and
  * what zod 4 and the MCP SDK 1.x take for a zod schema. As the `outputSchema` of an operation it means its data.
  */
 export type EnvelopeSchema<Envelope, S extends AnySchema = AnySchema> = JsonSchemaObject &
@@ -52,7 +53,7 @@ type ShapeMember<K extends keyof Envelope, Envelope, S> = K extends "data"
   : ZodLike<Envelope[K], undefined extends Envelope[K] ? "optional" : undefined> &
       StandardSchema<Envelope[K]>;
 
-/** A schema to advertise: plain JSON Schema, and a Standard Schema for whoever takes one. */
+/** A schema to advertise: plain JSON Schema, and a Standard Schema for libraries that take one. */
 export type AdvertisedSchema = JsonSchemaObject & StandardSchema<unknown>;
 
 /** What an envelope looks like around its data. One object for each format, by which what is compiled of it is kept. */
@@ -68,21 +69,6 @@ export interface EnvelopeShape {
   /** Tells an error when the data is checked by its own library. */
   isFailed(envelope: Readonly<Record<string, unknown>>): boolean;
 }
-
-const REFERENCES: ReadonlySet<string> = new Set(["$ref", "$dynamicRef", "$recursiveRef"]);
-
-/** Keywords whose value is data, whatever it looks like. */
-const VALUES: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
-
-/** Keywords whose value maps names to schemas. */
-const MAPS: ReadonlySet<string> = new Set([
-  "$defs",
-  "definitions",
-  "dependencies",
-  "dependentSchemas",
-  "patternProperties",
-  "properties",
-]);
 
 /** Where the schema of the data stands in the schema of the envelope. */
 const PLACE = "#/$defs/data";
@@ -152,7 +138,7 @@ function checkData(data: OperationSchema, value: unknown): Result | Promise<Resu
 
 function failure(schema: CompiledSchema, value: unknown): StandardSchemaV1.FailureResult {
   const issues = schema.errors(value).map(({ pointer, expected, found }) => ({
-    message: `expected ${expected}, found ${found}`,
+    message: issueWords({ expected, found }),
     path: pathIn(value, pointer),
   }));
   return { issues };
@@ -284,44 +270,11 @@ function hash(text: string): string {
   return (value >>> 0).toString(16).padStart(8, "0");
 }
 
-/** Copies a schema with its local references pointing to its new place; below an `$id` of its own they stay right. */
-function moveReferences(schema: JsonSchemaObject): Record<string, unknown> {
-  const copy: Record<string, unknown> = {};
-  if (schema["$id"] !== undefined) return { ...schema };
-  for (const keyword of Object.keys(schema)) {
-    const value = schema[keyword];
-    const reference = REFERENCES.has(keyword) ? movedReference(value) : undefined;
-    // The older keyword may point nowhere but to the root.
-    if (reference !== undefined) copy[keyword === "$recursiveRef" ? "$ref" : keyword] = reference;
-    else setOwn(copy, keyword, movedKeyword(keyword, value));
-  }
-  return copy;
-}
-
-function movedKeyword(keyword: string, value: unknown): unknown {
-  if (VALUES.has(keyword)) return value;
-  return MAPS.has(keyword) && isObject(value) ? moveMembers(value) : moveInside(value);
-}
-
-/** A reference may lead anywhere in a schema, so everything in it but plain values is looked through. */
-function moveInside(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(moveInside);
-  if (!isObject(value)) return value;
-  return isMap(value) ? moveMembers(value) : moveReferences(value);
-}
-
-/** Below a keyword nobody knows, names and schemas can only be told apart by what they hold. */
-function isMap(value: Record<string, unknown>): boolean {
-  return Object.values(value).every(isSchema);
-}
-
-function moveMembers(value: Record<string, unknown>): Record<string, unknown> {
-  const copy: Record<string, unknown> = {};
-  for (const key of Object.keys(value)) setOwn(copy, key, moveInside(value[key]));
-  return copy;
-}
-
-function movedReference(value: unknown): string | undefined {
-  if (typeof value !== "string" || !(value === "#" || value.startsWith("#/"))) return undefined;
-  return PLACE + value.slice(1);
+/** Copies a schema with its local references pointing to its new place. */
+function moveReferences(schema: JsonSchemaObject): JsonSchemaObject {
+  // The older keyword may point nowhere but to the root.
+  return changeReferences(schema, (keyword, reference) => [
+    keyword === "$recursiveRef" ? "$ref" : keyword,
+    movedReference(reference, PLACE),
+  ]);
 }

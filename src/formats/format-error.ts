@@ -1,3 +1,4 @@
+import * as json from "../core/json/json-value.ts";
 import type { FormatName } from "../core/result/tool-result.ts";
 
 /** Why something could not be read or written as the format it was taken for. */
@@ -47,5 +48,29 @@ export function total<T>(read: () => T): T {
     throw new FormatError("unreadable", "The result cannot be read: looking at it throws.", {
       cause: thrown,
     });
+  }
+}
+
+/** Reads JSON text; anything else, or anything nested too deeply, is a `bad_json` error. */
+export function parseFormatJson(text: string, openings?: number): unknown {
+  return asFormatError(() => json.parseJsonText(text, openings));
+}
+
+/** Writes a value as compact JSON; what JSON cannot hold, or nobody would read, is a `not_json` error. */
+export function writeFormatJson(value: unknown): string {
+  return asFormatError(() => json.toJsonText(value));
+}
+
+/** The same for a piece of a value whose depth is looked at as a whole. */
+export function writeFormatPiece(value: unknown): string {
+  return asFormatError(() => json.toJsonPiece(value));
+}
+
+function asFormatError<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (!(error instanceof json.JsonTextError)) throw error;
+    throw new FormatError(error.code, error.message, "cause" in error ? { cause: error.cause } : {});
   }
 }

@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { refusal, STATUS, TIERED, text, withMeta } from "../../test/sample-results.ts";
 import { isMarkedEnvelope } from "../core/envelope/envelope.ts";
-import { RESULT_META_KEY } from "../core/result/call-tool-result.ts";
+import { RESULT_META_KEY } from "../core/result/tool-result.ts";
 import { CallError, defineOperation, OperationRegistry, Type } from "../index.ts";
 import { decodeToolResult, parseEnvelopeBlock, toErrorPayload, toToolResult, transcode } from "./index.ts";
-import { type ToolFormat, toolOutputSchema } from "./result-format.ts";
-import { createToolCaller } from "./tool-caller.ts";
+import { createToolCaller, type ToolFormat, toolOutputSchema } from "./result-format.ts";
 
 const codes = (value: unknown) => decodeToolResult(value).odd.map(({ code }) => code);
 const tiered = (fields: object) => ({ content: [], structuredContent: { ...TIERED, ...fields } });

@@ -1,4 +1,4 @@
-import { isResultFacts } from "../core/envelope/is-response-envelope.ts";
+import { isResultFacts } from "../core/envelope/envelope.ts";
 import { isPlainObject } from "../core/json/json-value.ts";
 import { FORMAT_NAMES, type ResultError, type ToolResult } from "../core/result/tool-result.ts";
 

@@ -1,13 +1,16 @@
 import { isMarkedEnvelope, isResponseEnvelope, mcpEnvelope } from "../core/envelope/envelope.ts";
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
-import type { CallToolResult } from "../core/result/call-tool-result.ts";
-import type { FormatName, ToolResult } from "../core/result/tool-result.ts";
+import type { CallToolResult, FormatName, ToolResult } from "../core/result/tool-result.ts";
 import { putResidual } from "./carrier.ts";
-import type { ReadOptions } from "./codec.ts";
-import { detect } from "./detect.ts";
+import type { Codec, ReadOptions } from "./codec.ts";
+import { detect } from "./decode-tool-result.ts";
 import { FormatError, total } from "./format-error.ts";
-import { type CodecOf, codecOf } from "./formats.ts";
+import { plainCodec } from "./plain/plain-codec.ts";
 import { toResidual } from "./residual.ts";
+import { responseEnvelopeCodec } from "./response-envelope/response-envelope-codec.ts";
+import { statusEnvelopeCodec } from "./status-envelope/status-envelope-codec.ts";
+import { tieredEnvelopeCodec } from "./tiered-envelope/tiered-envelope-codec.ts";
+import { toolEnvelopeCodec } from "./tool-envelope/tool-envelope-codec.ts";
 
 /** What a format writes: a tool result, or an envelope. */
 export type CarrierOf<F extends FormatName> = F extends "response-envelope"
@@ -48,7 +51,7 @@ export function encodeResult<F extends FormatName>(
   return encodeWithLosses(result, to, () => codec.losses(result));
 }
 
-/** The same for whoever finds out from what was written what the format's `losses` says: that costs more than writing it. */
+/** The same for callers that find out from what was written what the format's `losses` says: that costs more than writing it. */
 export function encodeWithLosses<F extends FormatName>(
   result: ToolResult,
   to: F,
@@ -88,4 +91,24 @@ function withResidual(
   if (meta.source !== "mcp") return carrier;
   const written = mcpEnvelope(data, { ...meta, _meta: putResidual(meta._meta, residual) });
   return isMarkedEnvelope(carrier) ? written : { ...written };
+}
+
+/** The codec of each format, all of one shape. */
+export const FORMATS = {
+  "tool-envelope": toolEnvelopeCodec,
+  "tiered-envelope": tieredEnvelopeCodec,
+  "status-envelope": statusEnvelopeCodec,
+  mcp: plainCodec,
+  "response-envelope": responseEnvelopeCodec,
+} as const satisfies Record<FormatName, unknown>;
+
+/** The codec of a format whose name is known only at run time. */
+export type CodecOf<F extends FormatName> = F extends "response-envelope"
+  ? Codec<ResponseEnvelope>
+  : Codec<CallToolResult>;
+
+/** Looks a codec up; a name that is none throws at once. */
+function codecOf<F extends FormatName>(name: F): CodecOf<F> {
+  if (Object.hasOwn(FORMATS, name)) return FORMATS[name] as unknown as CodecOf<F>;
+  throw new TypeError(`There is no format "${String(name)}"; there are ${Object.keys(FORMATS).join(", ")}.`);
 }

@@ -1,22 +1,28 @@
+import { createHash } from "node:crypto";
 import type { CallObserver } from "../call/call-observer.ts";
 import type { Identity } from "../core/access/identity.ts";
 import type { CallError } from "../core/errors/errors.ts";
-import type { Hooks } from "../core/execution/hooks.ts";
+import type { Hooks } from "../core/execution/dispatch.ts";
+import type { Metadata } from "../core/operation/operation-context.ts";
 import type { AnyOperation } from "../core/operation/operation-types.ts";
-import type { Executor } from "../core/registry/executor.ts";
+import type { ChangeListener, Executor } from "../core/registry/executor.ts";
 import { OperationRegistry } from "../core/registry/registry.ts";
 import type { RegistryWarning } from "../core/registry/registry-host.ts";
+import { issueText } from "../core/schema/schema-issue.ts";
+import { Tasks } from "../core/tasks/tasks.ts";
 import type { ServerLog } from "../mcp/provider.ts";
-import type { LoadedConfig } from "./config/loaded-config.ts";
+import type { DecidedApproval } from "./approvals/approvals.ts";
+import { GatewayApprovals } from "./approvals/gateway-approvals.ts";
+import { CallerLogins } from "./callers/caller-logins.ts";
+import { type LoadedConfig, tellsApart } from "./config/loaded-config.ts";
 import { explainMissing, hasOneNamespace, isOwner, isSourceVisible } from "./missing-operation.ts";
-import { type Admit, MountedSource } from "./mounted-source.ts";
-import { createPolicies, type Policies } from "./policy/policies.ts";
-import type { PolicyRules } from "./policy/policy-book.ts";
-import { toPolicyRules } from "./policy/policy-rules.ts";
+import { createPolicies, type Policies, type PolicyRules } from "./policy/policies.ts";
+import { toPolicyRules } from "./policy/policy.ts";
 import { createSources } from "./sources/create-sources.ts";
-import type { Source, SourceKind, SourceReport } from "./sources/source.ts";
-import { WaitingCalls } from "./waiting-calls.ts";
-import { writeWarning } from "./warning-text.ts";
+import { toShownLine } from "./sources/shown-text.ts";
+import { operationChanges, type Source, type SourceKind, type SourceReport } from "./sources/source.ts";
+import { SourceTraffic, type SourceWire } from "./sources/source-traffic.ts";
+import { GatewayState } from "./state/gateway-state.ts";
 
 /** What a gateway may be told beyond its config. */
 export interface GatewayOptions {
@@ -26,8 +32,12 @@ export interface GatewayOptions {
   readonly observers?: readonly Hooks[] | undefined;
   /** Observes the calls that go out over the bus, to operations mounted from it. @default nobody does */
   readonly onBusCall?: CallObserver | undefined;
+  /** Gives the metadata of calls that go to MCP servers and over the bus, with the trace they belong to. @default the caller's */
+  readonly propagate?: ((metadata: Metadata) => Metadata) | undefined;
   /** Hears what MCP servers log, with the name of the source, as they said it; callers hear what can only be about their own calls. @default nobody does */
   readonly onServerLog?: ((source: string, log: ServerLog) => void) | undefined;
+  /** Hears what people decided about calls that waited for them. @default nobody does */
+  readonly onDecided?: ((decided: DecidedApproval) => void) | undefined;
   /** Hears what is odd; secrets are masked. @default nobody does */
   readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
 }
@@ -39,6 +49,14 @@ export interface Gateway {
   /** Those that were started, in the order of the config. */
   readonly sources: readonly Source[];
   readonly policies: Policies;
+  /** What outlives a call, for all replicas where the config says so. */
+  readonly state: GatewayState;
+  /** Calls that are answered later; nothing where the config wants none. */
+  readonly tasks: Tasks | undefined;
+  /** What callers have of their own for sources that are asked as each of them. */
+  readonly logins: CallerLogins;
+  /** Calls that wait for a person. */
+  readonly approvals: GatewayApprovals;
   /** The name of the source an operation comes from. */
   sourceOf(operationId: string): string | undefined;
   /** What is told about each source, with the operations that policies left. */
@@ -47,6 +65,8 @@ export interface Gateway {
   readonly ready: Promise<void>;
   /** Hears when sources were added, removed, or changed their state or what they report; returns how to stop. */
   onSources(listener: () => void): () => void;
+  /** Hears what passes between the gateway and its MCP servers, as it passes; returns how to stop. The listener must not throw. */
+  watchTraffic(listener: (wire: SourceWire) => void): () => void;
   /** Mounts what is new or different, drops what is gone, keeps the rest as it is; calls under way go on. */
   reload(loaded: LoadedConfig): Promise<void>;
   /** Ends every source, calls under way first for up to `timeoutMs`. */
@@ -59,11 +79,20 @@ export async function createGateway(loaded: LoadedConfig, options: GatewayOption
 }
 
 const RELOAD_DRAIN_MS = 10_000;
+/** What tasks that end with the gateway have to say so. */
+const TASKS_END_MS = 1_000;
+/** After which a call becomes a task for a client that takes one. */
+const TASK_AFTER_MS = 30_000;
 const MOST_TOLD = 1_000;
 
 class RunningGateway implements Gateway {
   readonly policies: Policies;
+  readonly state: GatewayState;
+  readonly tasks: Tasks | undefined;
+  readonly logins: CallerLogins;
+  readonly approvals: GatewayApprovals;
   readonly ready: Promise<void>;
+  readonly #stateSettings: string;
   readonly #registry: OperationRegistry;
   readonly #options: GatewayOptions;
   readonly #listeners = new Set<() => void>();
@@ -78,6 +107,7 @@ class RunningGateway implements Gateway {
   /** Names of the config's servers and APIs, up or down: modules and others on the bus cannot offer anything under them. */
   #reserved: ReadonlySet<string> = new Set();
   readonly #told = new Set<string>();
+  readonly #traffic = new SourceTraffic();
   readonly #waiting = new WaitingCalls();
   readonly #leaving = new Set<Promise<void>>();
   #closing: Promise<void> | undefined;
@@ -91,13 +121,34 @@ class RunningGateway implements Gateway {
       bringMissing: (id, identity) => this.#bring(id, identity),
       explainMissing: (id, identity) => this.explainMissing(id, identity),
     });
+    this.logins = new CallerLogins(loaded, { shared: () => this.state.shared });
     this.#mounted = this.#create(loaded);
     this.#reserve(this.#mounted);
     const { limits } = loaded.config;
+    this.#stateSettings = stateSettings(loaded);
+    this.state = new GatewayState(loaded, {
+      onWarning: (message, cause) => options.onWarning?.(this.#secrets.mask(message), cause),
+    });
+    this.approvals = new GatewayApprovals(loaded, {
+      records: () => this.state.records(),
+      policyOf: (id) => this.policies.approveOf(id),
+      operationOf: (id) => this.#registry.get(id),
+      sourceOf: (id) => this.sourceOf(id),
+      mask: (text) => this.#secrets.mask(text),
+      onDecided: options.onDecided,
+      onWarning: (message, cause) => options.onWarning?.(this.#secrets.mask(message), cause),
+    });
+    this.tasks = createTasks(loaded, this.state, this.#registry);
     this.policies = createPolicies({
+      approvals: this.approvals,
+      keys: this.state.keys("calls"),
+      reuse: this.state.reuse,
+      originOf: (id) => this.#originOf(id),
+      lease: (limit, use) => this.state.slots?.lease(limit, use),
       rules: this.#rules(loaded, this.#mounted),
       limits,
       isShared: tellsApart(loaded),
+      actsAs: (id, identity) => this.logins.nameOf(this.sourceOf(id), identity),
     });
     this.#registry.onChange((changes) => {
       for (const { operation } of changes) this.policies.forget(operation.id);
@@ -123,6 +174,11 @@ class RunningGateway implements Gateway {
     return operation && this.#owners.get(operation);
   }
 
+  #originOf(operationId: string): string | undefined {
+    const name = this.sourceOf(operationId);
+    return this.#mounted.find(({ source }) => source.name === name)?.origin;
+  }
+
   reports(): readonly SourceReport[] {
     const counts = new Map<string, number>();
     for (const operation of this.#registry.operations) {
@@ -132,8 +188,14 @@ class RunningGateway implements Gateway {
     return this.sources.map((source) => {
       const report = source.report();
       const unusable = [...report.unusable, ...this.#leftOut(source)];
-      return { ...report, operations: counts.get(source.name) ?? 0, unusable };
+      const stderr = report.state.status === "up" ? [] : this.#lastLines(source.name);
+      const operations = counts.get(source.name) ?? 0;
+      return { ...report, operations, unusable, ...(stderr.length > 0 && { stderr }) };
     });
+  }
+
+  #lastLines(source: string): readonly string[] {
+    return this.#traffic.lastLines(source).map((line) => toShownLine(line, this.#secrets));
   }
 
   /** Operations of a source that are not registered because their id, or its namespace, is another's. */
@@ -145,6 +207,10 @@ class RunningGateway implements Gateway {
       if (owner === undefined || owner === name) return [];
       return [{ name: id, reason: `The source "${owner}" has an operation of this id.` }];
     });
+  }
+
+  watchTraffic(listener: (wire: SourceWire) => void): () => void {
+    return this.#traffic.watch(listener);
   }
 
   onSources(listener: () => void): () => void {
@@ -171,6 +237,7 @@ class RunningGateway implements Gateway {
    */
   async #reload(loaded: LoadedConfig): Promise<readonly Promise<void>[]> {
     if (this.#closing !== undefined) return [];
+    this.logins.use(loaded);
     const wanted = this.#create(loaded);
     const kept = wanted.map((next) => this.#mounted.find((old) => isSame(old, next)) ?? next);
     const gone = this.#mounted.filter((old) => !kept.includes(old));
@@ -187,11 +254,18 @@ class RunningGateway implements Gateway {
     this.#secrets = loaded.secrets;
     this.#reserve(wanted);
     this.policies.update(this.#rules(loaded, wanted), loaded.config.limits ?? {});
+    this.approvals.update(loaded);
     this.policies.setShared(tellsApart(loaded));
+    if (stateSettings(loaded) !== this.#stateSettings) {
+      this.#tellOnce(
+        "The state is kept as before: changes of state, tasks, bus and name hold for it when the gateway is started again.",
+      );
+    }
     this.#waiting.review();
     const leaving = gone.filter((old) => ![...replaced.values()].includes(old));
     for (const old of leaving) this.#leave(old);
     this.#mounted = kept.map((next) => replaced.get(next) ?? next);
+    this.#traffic.keepOnly(new Set(this.#mounted.map(({ source }) => source.name)));
     for (const mounted of this.#mounted) {
       if (fresh.includes(mounted)) mounted.mount(this.#registry, this.#admitter(mounted));
       else mounted.readmit(this.#admitter(mounted));
@@ -253,8 +327,10 @@ class RunningGateway implements Gateway {
 
   /** Sources as the config wants them, none of them started. */
   #create(loaded: LoadedConfig): readonly MountedSource[] {
-    const { onWarning, onBusCall, onServerLog } = this.#options;
-    const created = createSources(loaded, { onWarning, onBusCall, onServerLog });
+    const { onWarning, onBusCall, propagate, onServerLog } = this.#options;
+    const wireOf = (source: string) => this.#traffic.tellerOf(source);
+    const { logins } = this;
+    const created = createSources(loaded, { onWarning, onBusCall, propagate, onServerLog, wireOf, logins });
     return created.map(({ source, settings }) => new MountedSource(source, settings, () => this.#tell()));
   }
 
@@ -293,10 +369,13 @@ class RunningGateway implements Gateway {
 
   async #close(timeoutMs: number): Promise<void> {
     this.#hurry();
+    this.approvals.close();
     await this.#reloading;
+    await this.tasks?.close({ timeoutMs: Math.max(timeoutMs, TASKS_END_MS) });
     await Promise.all([...this.sources.map((source) => source.close({ timeoutMs })), ...this.#leaving]);
     for (const mounted of this.#mounted) mounted.unmount();
     this.policies.close();
+    await this.state.close();
   }
 
   #tell(): void {
@@ -319,11 +398,148 @@ function reservedReason(namespace: string): string {
   return `"${namespace}" is a source of the config, and what stands under that name is its own; choose another namespace.`;
 }
 
-/** Whether callers are known by name. */
-function tellsApart({ config: { serve } }: LoadedConfig): boolean {
-  return serve?.auth !== undefined;
+/** What the state is made from, as text. */
+function stateSettings({ config: { state, tasks, bus, name } }: LoadedConfig): string {
+  const { said, policy, mount, secret, ...connection } = bus ?? {};
+  return JSON.stringify([state, tasks, bus && connection, name]);
+}
+
+/** What answers calls later, as the config wants it. */
+function createTasks(loaded: LoadedConfig, state: GatewayState, executor: Executor): Tasks | undefined {
+  const { tasks = true } = loaded.config;
+  if (tasks === false) return undefined;
+  const { afterMs = TASK_AFTER_MS, ...limits } = tasks === true ? {} : tasks;
+  return new Tasks({ store: state.tasks(), executor, limits, afterMs, isShared: tellsApart(loaded) });
 }
 
 function isSame(a: MountedSource, b: MountedSource): boolean {
   return a.source.name === b.source.name && a.source.kind === b.source.kind && a.settings === b.settings;
+}
+
+/** Decides what becomes of an operation before it is registered: it may be changed, or left out. */
+export type Admit = (operation: AnyOperation) => AnyOperation | undefined;
+
+/** A source whose operations are registered, as far as they are admitted, for as long as it is mounted. */
+class MountedSource {
+  readonly source: Source;
+  /** What the config says of it: another text is another source. */
+  readonly settings: string;
+  /** The same for the same settings at every replica. */
+  readonly origin: string;
+  readonly #stopStates: () => void;
+  #stopChanges: () => void = () => {};
+  #starting: Promise<void> | undefined;
+  /** What was admitted, by what was given: the same stays the same. */
+  #admitted = new WeakMap<AnyOperation, { readonly operation: AnyOperation | undefined }>();
+  #registered: ReadonlyMap<string, AnyOperation> = new Map();
+  #register: ChangeListener = () => {};
+
+  constructor(source: Source, settings: string, onState: () => void) {
+    this.source = source;
+    this.settings = settings;
+    this.origin = createHash("sha256").update(settings).digest("base64url");
+    this.#stopStates = source.onState(onState);
+  }
+
+  get isStarted(): boolean {
+    return this.#starting !== undefined;
+  }
+
+  /** Starts the source, once; resolves when the first attempt has ended. */
+  start(): Promise<void> {
+    this.#starting ??= this.source.start();
+    return this.#starting;
+  }
+
+  /** Registers what the source has, and from now on what changes; one operation that cannot be registered is left out by itself. */
+  mount(registry: OperationRegistry, admit: Admit): void {
+    registry.registerAll({
+      operations: [],
+      onChange: (listener) => {
+        this.#register = listener;
+        return () => {
+          this.#register = () => {};
+        };
+      },
+    });
+    this.readmit(admit);
+  }
+
+  /** Decides anew which of its operations are registered, and how. */
+  readmit(admit: Admit): void {
+    this.#stopChanges();
+    this.#admitted = new WeakMap();
+    const follow = (): void => this.#follow(this.#admitAll(admit));
+    this.#stopChanges = this.source.onChange(follow);
+    follow();
+  }
+
+  /** Takes its operations out; calls under way go on. */
+  unmount(): void {
+    this.#stopStates();
+    this.#stopChanges();
+    this.#follow(new Map());
+  }
+
+  #admitAll(admit: Admit): ReadonlyMap<string, AnyOperation> {
+    const now = new Map<string, AnyOperation>();
+    for (const given of this.source.operations) {
+      const known = this.#admitted.get(given) ?? { operation: admit(given) };
+      this.#admitted.set(given, known);
+      if (known.operation !== undefined) now.set(given.id, known.operation);
+    }
+    return now;
+  }
+
+  #follow(now: ReadonlyMap<string, AnyOperation>): void {
+    const changes = operationChanges(this.#registered, now);
+    this.#registered = now;
+    if (changes.length > 0) this.#register(changes);
+  }
+}
+
+/** Calls that wait at a time. */
+const MOST_WAITING = 1_000;
+
+interface WaitingCall {
+  readonly isLeftOut: () => boolean;
+  readonly leave: () => void;
+}
+
+/** Calls that wait for a source to be there for the first time. */
+export class WaitingCalls {
+  readonly #waiting = new Set<WaitingCall>();
+
+  get isFull(): boolean {
+    return this.#waiting.size >= MOST_WAITING;
+  }
+
+  /** Waits until a source has started; no longer than until policies leave the operation out, where nothing would come of it. */
+  async wait(started: Promise<void>, isLeftOut: () => boolean): Promise<void> {
+    let leave = (): void => {};
+    const left = new Promise<void>((resolve) => {
+      leave = resolve;
+    });
+    const call = { isLeftOut, leave };
+    this.#waiting.add(call);
+    try {
+      await Promise.race([started, left]);
+    } finally {
+      this.#waiting.delete(call);
+    }
+  }
+
+  /** Lets go of those whose operation is left out by now. */
+  review(): void {
+    for (const { isLeftOut, leave } of this.#waiting) if (isLeftOut()) leave();
+  }
+}
+
+/** Says what is odd about a call: of which operation, and the first field that is not as it was promised. */
+export function writeWarning({ message, operationId, issues = [] }: RegistryWarning): string {
+  const about = operationId === undefined || message.includes(operationId) ? "" : `${operationId}: `;
+  const [first] = issues;
+  if (first === undefined) return `${about}${message}`;
+  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : "";
+  return `${about}${message.replace(/\.$/, "")}: ${issueText(first, "it")}${more}.`;
 }

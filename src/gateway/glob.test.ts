@@ -5,8 +5,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { cpuMs } from "../../test/cpu-ms.ts";
 import { runs } from "../../test/runs.ts";
-import { findFiles, matchesPattern } from "./glob.ts";
-import { MOST_PATTERN_CHARACTERS } from "./glob-pattern.ts";
+import { findFiles, MOST_PATTERN_CHARACTERS, matchesPattern } from "./glob.ts";
 
 /** The same by trying everything, which is slow and plain to see. */
 function slowMatch(pattern: string, text: string): boolean {

@@ -1,5 +1,6 @@
 import type { AnyOperation, ErrorDeclaration } from "../core/operation/operation-types.ts";
-import { schemaOf } from "./schema-of.ts";
+import { toOperationSchema } from "../core/schema/any-schema.ts";
+import { isObject, type JsonSchemaObject } from "../core/schema/json-schema.ts";
 
 /** All that is known of an operation, as plain data for programs. */
 export function operationJson(operation: AnyOperation, source: string | undefined): Record<string, unknown> {
@@ -40,4 +41,18 @@ export function errorsOf({ errors }: AnyOperation): readonly ErrorDeclaration[] 
   if (Array.isArray(errors)) return errors as readonly ErrorDeclaration[];
   const byCode = errors as Readonly<Record<string, Omit<ErrorDeclaration, "code">>>;
   return Object.entries(byCode).map(([code, rest]) => ({ code, ...rest }));
+}
+
+/** The JSON Schema of an operation's input or output; nothing for one that has none or cannot give it. */
+export function schemaOf(
+  operation: AnyOperation,
+  direction: "input" | "output",
+): JsonSchemaObject | undefined {
+  try {
+    const schema = direction === "input" ? operation.inputSchema : operation.outputSchema;
+    const json = schema === undefined ? undefined : toOperationSchema(schema, direction).json;
+    return isObject(json) ? json : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { CallError } from "../core/errors/errors.ts";
-import { forCallers, sourceError } from "./source-error.ts";
+import { forCallers, sourceError } from "./missing-operation.ts";
 
 describe("forCallers", () => {
   it("tells the cause in our words, and nothing of what a process wrote", () => {

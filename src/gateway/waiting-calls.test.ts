@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { WaitingCalls } from "./waiting-calls.ts";
+import { WaitingCalls } from "./gateway.ts";
 
 const NEVER = new Promise<void>(() => {});
 

@@ -1,5 +1,6 @@
+import { type BigIntStats, statSync } from "node:fs";
+import { stat } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { areSame, type FileStamps } from "./file-stamps.ts";
 
 /** Milliseconds between looks. */
 const LOOK_EVERY_MS = 400;
@@ -100,4 +101,54 @@ export function watchStamps(options: StampWatchOptions): StampWatch {
     },
     close: () => closing.abort(),
   };
+}
+
+/** Which file is watched, and for whom. */
+export interface FileWatch {
+  readonly path: string;
+  /** Its stamp from before it was read. */
+  readonly stamp: string;
+  listener(): void;
+}
+
+/** Hears of changes to a file, replaced ones included, once it is quiet again; returns how to stop. Keeps no process alive. */
+export function watchFile({ path, stamp, listener }: FileWatch): () => void {
+  const watch = watchStamps({
+    known: new Map([[path, stamp]]),
+    look: () => stampsOf([path]),
+    onChange: listener,
+    // What cannot be looked at counts as gone.
+    onFault: () => {},
+  });
+  return () => watch.close();
+}
+
+/** Files by their absolute paths, each with what told its content from others when that was looked at. */
+export type FileStamps = ReadonlyMap<string, string>;
+
+/** What tells the content of a file from any before and after, links followed; empty where there is none. */
+export function stampOf(path: string): string {
+  try {
+    return write(statSync(path, { bigint: true }));
+  } catch {
+    return "";
+  }
+}
+
+/** The stamps of many files. */
+export async function stampsOf(paths: Iterable<string>): Promise<FileStamps> {
+  const stamps = Array.from(new Set(paths), async (path) => {
+    const facts = await stat(path, { bigint: true }).catch(() => undefined);
+    return [path, facts === undefined ? "" : write(facts)] as const;
+  });
+  return new Map(await Promise.all(stamps));
+}
+
+/** Tells whether these are the same files with the same contents. */
+function areSame(some: FileStamps, others: FileStamps): boolean {
+  return some.size === others.size && Array.from(some).every(([path, stamp]) => others.get(path) === stamp);
+}
+
+function write({ dev, ino, size, ctimeNs }: BigIntStats): string {
+  return `${dev}:${ino}:${size}:${ctimeNs}`;
 }

@@ -20,13 +20,32 @@ describe("createAuthentication", () => {
 
   it("Http: asks for a bearer token where auth is given, and describes how to get one", async () => {
     const resourceMetadata = { authorizationServers: ["https://id.example"] };
-    const auth = { audience: "https://api.example", keys: SECRET, resourceMetadata };
-    const bearer = create({ auth });
+    const bearer = create({
+      auth: { bearer: { audience: "https://api.example", keys: SECRET, resourceMetadata } },
+    });
     const outcome = await bearer.identify(REQUEST);
     expect(bearer.decides).toBe(true);
     expect("refusal" in outcome && outcome.refusal.status).toBe(401);
     const path = "http://localhost/.well-known/oauth-protected-resource";
     expect(bearer.describe(requestTo(path))).toMatchObject({ answer: { status: 200 } });
+  });
+
+  it("Http: takes an API key in place of a bearer token, and says which of them it wants", async () => {
+    const apiKeys = { header: "X-Key", keys: { "key-of-ada": { subject: "ada" } } };
+    const withKey = (key: string) =>
+      new FetchRequest(new Request("http://localhost/", { headers: { "x-key": key } }));
+    const keys = create({ auth: { apiKeys } });
+    expect([keys.decides, keys.keyHeader]).toEqual([true, "x-key"]);
+    expect(await keys.identify(withKey("key-of-ada"))).toMatchObject({ identity: { subject: "ada" } });
+    for (const [auth, request, challenge] of [
+      [{ apiKeys }, withKey("another"), "ApiKey"],
+      [{ apiKeys }, REQUEST, "ApiKey"],
+      [{ apiKeys, bearer: { audience: "a", keys: SECRET } }, REQUEST, "Bearer"],
+    ] as const) {
+      const outcome = await create({ auth }).identify(request);
+      if (!("refusal" in outcome)) throw new Error("not refused");
+      expect(outcome.refusal).toMatchObject({ status: 401, headers: { "www-authenticate": challenge } });
+    }
   });
 
   it("Http: takes whom authenticate names, checked, and nobody for an anonymous caller", async () => {
@@ -63,7 +82,7 @@ describe("createAuthentication", () => {
   });
 
   it("Http: refuses both ways at once", () => {
-    const both = { auth: { audience: "a", keys: SECRET }, authenticate: () => undefined };
+    const both = { auth: { bearer: { audience: "a", keys: SECRET } }, authenticate: () => undefined };
     expect(() => create(both)).toThrow(TypeError);
   });
 });

@@ -6,15 +6,23 @@ import {
   errors,
   type JSONWebKeySet,
   type JWK,
+  type JWTPayload,
   type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  jwtVerify,
   type KeyObject,
 } from "jose";
 import { parseUrl } from "../core/text/parse-url.ts";
+import { issuerFetch } from "./introspection.ts";
+import { discoverIssuer, type Fetch } from "./oauth/oauth-discovery.ts";
+
+/** Keys of a set that are tried on a token that names none. */
+const KEYS_TRIED = 16;
 
 /** The keys tokens are signed with: the URL of a published set, a set, a key in one of three forms, or a shared secret. */
 export type BearerKeys = URL | string | JSONWebKeySet | JWK | CryptoKey | KeyObject | Uint8Array;
 
-/** Says that published keys could not be had: whoever asks may have a good token. */
+/** Says that published keys could not be had: the caller may have a good token. */
 export class KeysUnavailableError extends Error {
   override readonly name = "KeysUnavailableError";
 }
@@ -34,12 +42,19 @@ const SECRET_BYTES = 32;
 
 /** Reads keys and algorithms; a `TypeError` names what makes no sense. A public key is never taken for a shared secret. */
 export function readBearerKeys(keys: BearerKeys, algorithms: readonly string[] | undefined): BearerKeyRing {
-  const possible = isSymmetric(keys) ? SYMMETRIC : ASYMMETRIC;
-  const chosen = algorithms ?? possible;
+  const chosen = readAlgorithms(algorithms, isSymmetric(keys) ? SYMMETRIC : ASYMMETRIC);
+  return { find: createFinder(keys), algorithms: chosen };
+}
+
+function readAlgorithms(
+  chosen: readonly string[] | undefined,
+  possible: readonly string[],
+): readonly string[] {
+  if (chosen === undefined) return possible;
   if (!Array.isArray(chosen) || chosen.length === 0 || !chosen.every((name) => possible.includes(name))) {
     throw new TypeError(`algorithms must be some of those the keys are for: ${possible.join(", ")}.`);
   }
-  return { find: createFinder(keys), algorithms: chosen };
+  return chosen;
 }
 
 function isSymmetric(keys: BearerKeys): boolean {
@@ -57,7 +72,10 @@ function isSet(keys: object): keys is JSONWebKeySet {
 }
 
 function createFinder(keys: BearerKeys): JWTVerifyGetKey {
-  if (typeof keys === "string" || keys instanceof URL) return createRemoteFinder(readKeysUrl(keys));
+  if (typeof keys === "string" || keys instanceof URL) {
+    const url = readKeysUrl(keys);
+    return createRemoteFinder(url, issuerFetch(url.href));
+  }
   if (typeof keys !== "object" || keys === null)
     throw new TypeError("keys must be a URL, a key set or a key.");
   if (keys instanceof Uint8Array) {
@@ -82,7 +100,38 @@ const SET_FAULTS = ["ERR_JWKS_TIMEOUT", "ERR_JWKS_INVALID", "ERR_JOSE_GENERIC"];
 /** Milliseconds in which published keys that could not be had are not asked for again, whatever tokens come. */
 const FAILURE_MS = 5_000;
 
-function createRemoteFinder(url: URL): JWTVerifyGetKey {
+/** Finds keys where the metadata of an issuer says that they are, which is asked for with the first token. */
+export function discoverKeys(
+  issuer: string,
+  fetch: Fetch,
+  algorithms: readonly string[] | undefined,
+): BearerKeyRing {
+  let find: Promise<JWTVerifyGetKey> | undefined;
+  let failedAt = Number.NEGATIVE_INFINITY;
+  const discover = async (): Promise<JWTVerifyGetKey> => {
+    if (performance.now() - failedAt < FAILURE_MS)
+      throw new KeysUnavailableError("The issuer could not be asked.");
+    try {
+      const { jwks_uri: uri } = await discoverIssuer(issuer, fetch);
+      return createRemoteFinder(readKeysUrl(String(uri)), fetch);
+    } catch (cause) {
+      failedAt = performance.now();
+      throw new KeysUnavailableError("The issuer does not say where its keys are.", { cause });
+    }
+  };
+  return {
+    algorithms: readAlgorithms(algorithms, ASYMMETRIC),
+    find: async (header, token) => {
+      find ??= discover().catch((thrown: unknown) => {
+        find = undefined;
+        throw thrown;
+      });
+      return await (await find)(header, token);
+    },
+  };
+}
+
+function createRemoteFinder(url: URL, ask: Fetch): JWTVerifyGetKey {
   let failedAt = Number.NEGATIVE_INFINITY;
   let isAsked = false;
   const find = createRemoteJWKSet(url, {
@@ -91,7 +140,7 @@ function createRemoteFinder(url: URL): JWTVerifyGetKey {
         throw new KeysUnavailableError("The keys could not be had.");
       isAsked = true;
       try {
-        return await fetch(address, init);
+        return await ask(address, init);
       } catch (cause) {
         throw new KeysUnavailableError("The keys could not be fetched.", { cause });
       }
@@ -117,4 +166,28 @@ function readKeysUrl(keys: string | URL): URL {
   const loopback = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
   if (url.protocol === "https:" || (url.protocol === "http:" && loopback)) return url;
   throw new TypeError("keys must be read over https: over http, anybody on the way could replace them.");
+}
+
+/** Verifies a token; where it does not say which key of a set it was signed with, with each that may be the one. */
+export async function verifyWithAny(
+  token: string,
+  find: JWTVerifyGetKey,
+  rules: JWTVerifyOptions,
+): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, find, rules)).payload;
+  } catch (thrown) {
+    if (!(thrown instanceof errors.JWKSMultipleMatchingKeys)) throw thrown;
+    let tried = 0;
+    for await (const key of thrown) {
+      tried += 1;
+      if (tried > KEYS_TRIED) break;
+      try {
+        return (await jwtVerify(token, key, rules)).payload;
+      } catch (wrong) {
+        if (!(wrong instanceof errors.JWSSignatureVerificationFailed)) throw wrong;
+      }
+    }
+    throw thrown;
+  }
 }

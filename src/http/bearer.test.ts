@@ -92,6 +92,35 @@ describe("createBearerCheck", () => {
     }
   });
 
+  it.each(["jku", "x5u", "jwk", "kid", "crit"])(
+    "Http: takes no key that a token brings or names in its header: %s",
+    async (name) => {
+      let asked = 0;
+      const thief = await generateKeyPair("ES256", { extractable: true });
+      const jwk = { ...(await exportJWK(thief.publicKey)), kid: "1", alg: "ES256" };
+      const elsewhere = createServer((_, response) => {
+        asked += 1;
+        response.end(JSON.stringify({ keys: [jwk] }));
+      });
+      await new Promise<void>((resolve) => elsewhere.listen(0, "127.0.0.1", resolve));
+      onTestFinished(() => void elsewhere.close());
+      const address = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}/jwks`;
+      const own = { ...(await exportJWK(keys.publicKey)), kid: "1", alg: "ES256" };
+      const header = { jku: address, x5u: address, jwk, kid: "../../../dev/null", crit: ["jku"] }[name];
+      const forged = await new SignJWT({ ...GOOD, exp: inSeconds(60) })
+        .setProtectedHeader({
+          alg: "ES256",
+          kid: "1",
+          [name]: header,
+          ...(name === "crit" && { jku: address }),
+        } as never)
+        .sign(thief.privateKey, { crit: { jku: true } });
+      for (const given of [keys.publicKey, { keys: [own] }])
+        expect((await check(forged, { keys: given })).status).toBe(401);
+      expect(asked).toBe(0);
+    },
+  );
+
   it("Http: allows clocks to differ by so much and no more", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const token = await sign({ ...GOOD, exp: inSeconds(-3) });

@@ -1,3 +1,5 @@
+import { CallError } from "../core/errors/errors.ts";
+
 /** Chunks from this size on are kept as they came, where they fill what they lie in; others cost more to keep than to copy. */
 const LARGE = 1_024;
 const BLOCK = 16_384;
@@ -32,10 +34,9 @@ export class BodyBytes {
     this.#used += byteLength;
   }
 
-  /** Copies them, so that they share memory with nothing else that came over the connection. */
-  join(): Uint8Array {
+  /** Copies them, so that they share memory with nothing else that came over the connection, or into the memory that is given. */
+  join(all = new Uint8Array(this.#length)): Uint8Array {
     this.#closePiece();
-    const all = new Uint8Array(this.#length);
     let at = 0;
     for (const piece of this.#pieces) {
       all.set(piece, at);
@@ -51,4 +52,23 @@ export class BodyBytes {
     this.#block = this.#block.subarray(this.#used);
     this.#used = 0;
   }
+}
+
+/** Throws where a body says of itself that it is longer than allowed. */
+export function checkLength(contentLength: string | undefined, limit: number): void {
+  if (contentLength !== undefined && Number(contentLength) > limit) throw tooLarge(limit);
+}
+
+/** The error for a body that is longer than allowed. */
+export function tooLarge(limit: number): CallError {
+  const message = `The body of the request is longer than ${limit} bytes.`;
+  return new CallError("TOO_LARGE", message, { details: { limit }, stack: false });
+}
+
+/** The error for a body that ended early, or whose client left. */
+export function unreadable(cause: unknown): CallError {
+  return new CallError("VALIDATION_ERROR", "The body of the request could not be read.", {
+    cause,
+    stack: false,
+  });
 }

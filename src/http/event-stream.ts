@@ -38,12 +38,17 @@ export class EventStream implements AsyncIterableIterator<string, undefined> {
   #fault: CallError | undefined;
   #wake: ((step: Step) => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Called when a reader is given up because it is too slow, for whoever holds its connection. */
+  /** Called when a reader is given up because it is too slow, for the owner of its connection. */
   onGiveUp: (() => void) | undefined;
   #counter: WaitingBytes | undefined;
 
   constructor(options: EventStreamOptions) {
     this.#options = options;
+  }
+
+  /** Bytes that wait to be read. */
+  get waitingBytes(): number {
+    return this.#bytes;
   }
 
   /** Counts what waits here from now on; where there is no room for more, the reader is given up. */
@@ -144,4 +149,15 @@ export class EventStream implements AsyncIterableIterator<string, undefined> {
     this.#state = "over";
     this.#options.onEnd?.(end);
   }
+}
+
+/** Makes what ends every line of a stream with a line feed. A return at the end of a piece ends its line, whatever comes after: parsers would wait for that. */
+export function createLineFeeds(): (piece: string) => string {
+  let isAfterReturn = false;
+  return (piece) => {
+    if (piece === "") return piece;
+    const rest = isAfterReturn && piece.startsWith("\n") ? piece.slice(1) : piece;
+    isAfterReturn = piece.endsWith("\r");
+    return rest.includes("\r") ? rest.replace(/\r\n?/g, "\n") : rest;
+  };
 }

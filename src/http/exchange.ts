@@ -22,6 +22,8 @@ export interface HttpRequest {
   owner?: string | undefined;
   /** Hears once that the client's connection has taken the answer, or never will; left out by hosts that cannot tell. */
   onSent?(listener: () => void): void;
+  /** Whether another replica has brought it here, which is then not brought any further. @default false */
+  readonly isLed?: boolean | undefined;
   /** For authentication of the caller's own making; made when asked for, without a body. */
   toRequest(): Request;
 }
@@ -34,6 +36,18 @@ export interface HttpAnswer {
   readonly status: number;
   readonly headers: Readonly<AnswerHeaders>;
   readonly body: string | Uint8Array | AsyncIterable<string> | undefined;
+  /** Where the request can be answered, where that is not here. @default it was answered here */
+  readonly heldBy?: HeldBy | undefined;
+}
+
+/** Says that another replica of the server holds what a request is about; a replica that can forward the request does so. */
+export interface HeldBy {
+  /** Names the replica. */
+  readonly replica: string;
+  /** What was posted. @default nothing was */
+  readonly body?: Uint8Array | undefined;
+  /** The answer where that replica cannot be reached; `isGone` where it is known to be there no more. */
+  otherwise(isGone: boolean): Promise<HttpAnswer> | HttpAnswer;
 }
 
 /** A request whose caller is known, on its way to an operation. */
@@ -44,4 +58,14 @@ export interface AuthenticatedRequest {
   /** The W3C trace context: as it came where that was right, else new. */
   readonly traceparent: string;
   readonly tracestate: string | undefined;
+}
+
+/** What of a request decides whether it is heard. */
+export type RequestHead = Pick<HttpRequest, "method" | "path" | "origin" | "header">;
+
+/** Why a request is not heard, to be written in the form the clients of an edge read. */
+export interface Refusal {
+  readonly status: number;
+  readonly message: string;
+  readonly headers: Readonly<Record<string, string>>;
 }

@@ -1,5 +1,4 @@
-import { CallError } from "../core/errors/errors.ts";
-import { BodyBytes } from "./body-bytes.ts";
+import { BodyBytes, checkLength, tooLarge, unreadable } from "./body-bytes.ts";
 import type { HttpAnswer, HttpRequest } from "./exchange.ts";
 
 /** Sees a `Request` as every server of ours does. */
@@ -65,25 +64,6 @@ export class FetchRequest implements HttpRequest {
   }
 }
 
-/** Throws where a body says of itself that it is longer than allowed. */
-export function checkLength(contentLength: string | undefined, limit: number): void {
-  if (contentLength !== undefined && Number(contentLength) > limit) throw tooLarge(limit);
-}
-
-/** The error for a body that is longer than allowed. */
-export function tooLarge(limit: number): CallError {
-  const message = `The body of the request is longer than ${limit} bytes.`;
-  return new CallError("TOO_LARGE", message, { details: { limit }, stack: false });
-}
-
-/** The error for a body that ended early, or whose client left. */
-export function unreadable(cause: unknown): CallError {
-  return new CallError("VALIDATION_ERROR", "The body of the request could not be read.", {
-    cause,
-    stack: false,
-  });
-}
-
 const WITHOUT_BODY = new Set([204, 205, 304]);
 
 /** Makes a `Response` of an answer. */
@@ -103,7 +83,7 @@ export function toResponse(answer: HttpAnswer, method: string): Response {
   return new Response(toReadable(body), { status, headers });
 }
 
-/** Read no faster than whoever reads it. */
+/** A stream that is read no faster than its reader asks for more. */
 function toReadable(body: AsyncIterable<string>): ReadableStream<Uint8Array> {
   const texts = body[Symbol.asyncIterator]();
   const encoder = new TextEncoder();

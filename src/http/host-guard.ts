@@ -1,5 +1,4 @@
-import type { AnswerHeaders, HttpAnswer } from "./exchange.ts";
-import type { Refusal, RequestHead } from "./refusal.ts";
+import type { AnswerHeaders, HttpAnswer, Refusal, RequestHead } from "./exchange.ts";
 
 /** From where an endpoint may be reached. */
 export interface HostGuardOptions {
@@ -117,7 +116,7 @@ function isFromElsewhere(request: RequestHead): boolean {
   return site !== undefined && site !== "same-origin" && site !== "none";
 }
 
-/** Tells whether somebody followed a link: the page they come from sees nothing of the answer. */
+/** Tells whether a person followed a link: the page they come from sees nothing of the answer. */
 function isVisit(request: RequestHead): boolean {
   const isRead = request.method === "GET" || request.method === "HEAD";
   const isNavigation = request.header("sec-fetch-mode") === "navigate";

@@ -1,8 +1,10 @@
-import { get, request } from "node:http";
+import { Agent, get, request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { endsInTime } from "../../test/lateness.ts";
+import { until } from "../../test/make-operation.ts";
+import { addAbortListener } from "../core/execution/cancellation.ts";
 import {
   checkListenOptions,
   type HttpListener,
@@ -121,13 +123,41 @@ describe("listenHttp", () => {
     await closed;
   });
 
+  it("Http: answers what has reached it when it closes, over connections that are kept and new ones", async () => {
+    const { listener } = await start();
+    const kept = await connectTo(listener.port);
+    await ask(kept);
+    const fresh = await connectTo(listener.port);
+    const cut = (socket: Socket) =>
+      new Promise<string>((resolve) => socket.once("close", () => resolve("cut off")));
+    const answers = [kept, fresh].map((socket) => Promise.race([ask(socket), cut(socket)]));
+    const closed = listener.close();
+    for (const answer of answers) expect(await answer).toMatch(/here$/);
+    await closed;
+  });
+
+  it("Http: answers many connections that wait to be taken when it closes", async () => {
+    const { listener } = await start();
+    const sockets = Array.from({ length: 30 }, () =>
+      connect(listener.port, "127.0.0.1").on("error", () => {}),
+    );
+    open.push(() => void sockets.forEach((socket) => void socket.destroy()));
+    const cut = (socket: Socket) =>
+      new Promise<string>((resolve) => socket.once("close", () => resolve("cut off")));
+    const answers = sockets.map((socket) => Promise.race([ask(socket), cut(socket)]));
+    await new Promise((resolve) => setImmediate(resolve));
+    const closed = listener.close();
+    expect(await Promise.all(answers)).toEqual(Array(30).fill(expect.stringMatching(/here$/)));
+    await closed;
+  });
+
   it("Http: keeps so many connections, and closes the oldest that is idle for one more", async () => {
     let held = 0;
     const onRequest: Listened["onRequest"] = ({ path, response }) => {
       if (path === "/hold") held += 1;
       else response.end("here");
     };
-    const { listener } = await start({ onRequest }, { connections: 3 });
+    const { listener } = await start({ onRequest }, { limits: { connections: 3 } });
     const closed: string[] = [];
     const connected = async (name: string): Promise<Socket> => {
       const socket = await connectTo(listener.port);
@@ -144,6 +174,28 @@ describe("listenHttp", () => {
     await ask(await connected("fourth"));
     while (closed.length < 2) await sleep(5);
     expect(closed).toEqual(["first", "second"]);
+  });
+
+  it("Http: tells all that was asked at once over a connection of its end, and Node nothing of a leak", async () => {
+    const warnings: string[] = [];
+    const onWarning = ({ name }: Error): void => void warnings.push(name);
+    process.on("warning", onWarning);
+    open.push(() => process.off("warning", onWarning));
+    let asked = 0;
+    let ended = 0;
+    const count = { onAbort: () => (ended += 1) };
+    const { listener } = await start({
+      onRequest(request) {
+        asked += 1;
+        addAbortListener(request.signal, count);
+      },
+    });
+    const socket = await connectTo(listener.port);
+    socket.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(50));
+    await expect.poll(() => asked).toBe(50);
+    socket.destroy();
+    await expect.poll(() => ended).toBe(50);
+    expect(warnings).toEqual([]);
   });
 
   it("Http: ends in time what goes on for ever, be it an answer, a request or headers", async () => {
@@ -177,9 +229,15 @@ describe("checkListenOptions", () => {
     [{ port: 65_536 }, "port must be a whole number from 0 to 65535; it is 65536."],
     [{ port: "80" }, "port must be a whole number from 0 to 65535; it is of type string."],
     [{ host: 1 }, "host must be a string; it is 1."],
-    [{ unsentBytes: 0 }, "unsentBytes must be a whole number, 1 or more; it is 0."],
-    [{ connections: 1.5 }, "connections must be a whole number, 1 or more; it is 1.5."],
-    [{ stalledMs: 0 }, "stalledMs must be a whole number from 1 to 2147483647; it is 0."],
+    [
+      { limits: { unsentBytes: 0 } },
+      "limits.unsentBytes must be a whole number from 1 to 9007199254740991; it is 0.",
+    ],
+    [
+      { limits: { connections: 1.5 } },
+      "limits.connections must be a whole number from 1 to 9007199254740991; it is 1.5.",
+    ],
+    [{ limits: { stalledMs: 0 } }, "limits.stalledMs must be a whole number from 1 to 2147483647; it is 0."],
     [{ unsafeOpen: "no" }, "unsafeOpen must be true or false; it is of type string."],
   ])("Http: refuses %j", (options, message) => {
     expect(() => checkListenOptions(options as ListenOptions, true)).toThrow(new TypeError(message));
@@ -198,4 +256,98 @@ describe("checkListenOptions", () => {
     "Http: needs nothing to listen on %j, which is this machine",
     (host) => expect(() => checkListenOptions({ host, port: 65_535 }, false)).not.toThrow(),
   );
+});
+
+describe("an exchange over node:http", () => {
+  it("Http: has a signal of its own, on whatever connection it comes", async () => {
+    const aborted: boolean[] = [];
+    const listener = await listenHttp({
+      onRequest(asked) {
+        aborted.push(asked.signal.aborted);
+        asked.abort(new Error("over"));
+        void asked.send({ status: 200, headers: {}, body: "done" });
+      },
+      onClose: async () => {},
+    });
+    open.push(() => listener.close({ timeoutMs: 0 }));
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    open.push(() => agent.destroy());
+    const ports: unknown[] = [];
+    for (let i = 0; i < 3; i++) {
+      await new Promise<void>((resolve, reject) => {
+        const sent = request(listener.origin, { agent }, (response) => {
+          ports.push(response.socket.localPort);
+          response.resume().on("end", resolve);
+        });
+        sent.on("error", reject).end();
+      });
+    }
+    expect(new Set(ports).size).toBe(1);
+    expect(aborted).toEqual([false, false, false]);
+  });
+});
+
+/** Far more than the buffers of a loopback connection hold. */
+const BIG = "x".repeat(16 * 1_024 * 1_024);
+
+const asking = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: localhost\r\n\r\n`;
+
+/** Sends a request over a connection of its own, waits for the first bytes of the answer, and reads no more of it. */
+async function leaveUnread(port: number, path: string): Promise<void> {
+  const socket = await connectTo(port);
+  socket.write(asking(path));
+  await new Promise((resolve) => socket.once("readable", resolve));
+}
+
+describe("a client that takes nothing", () => {
+  it("RE-30 loses its connection, and one that waits for something does not", async () => {
+    const asked: string[] = [];
+    const closed: string[] = [];
+    const listener = await listenHttp(
+      {
+        onRequest(request) {
+          const { path, response } = request;
+          asked.push(path);
+          response.once("close", () => closed.push(path));
+          if (path === "/big") void request.send({ status: 200, headers: {}, body: BIG });
+          if (path === "/begun") response.write("more comes later");
+        },
+        onClose: async () => {},
+      },
+      { limits: { stalledMs: 200 } },
+    );
+    open.push(() => listener.close({ timeoutMs: 0 }));
+    // One has been answered nothing yet, the other has read all there is.
+    for (const path of ["/not-begun", "/begun"]) {
+      const socket = await connectTo(listener.port);
+      socket.resume().write(asking(path));
+    }
+    await until(() => asked.length === 2);
+    for (let n = 0; n < 3; n++) await leaveUnread(listener.port, "/big");
+    await until(() => closed.length === 3);
+    expect(closed).toEqual(["/big", "/big", "/big"]);
+  });
+
+  it("RE-30 loses it while a stream waits for it, too", async () => {
+    let isEnded = false;
+    const listener = await listenHttp(
+      {
+        onRequest(asked) {
+          async function* texts() {
+            try {
+              for (;;) yield BIG.slice(0, 1_048_576);
+            } finally {
+              isEnded = true;
+            }
+          }
+          void asked.send({ status: 200, headers: {}, body: texts() });
+        },
+        onClose: async () => {},
+      },
+      { limits: { stalledMs: 200 } },
+    );
+    open.push(() => listener.close({ timeoutMs: 0 }));
+    await leaveUnread(listener.port, "/");
+    await until(() => isEnded);
+  });
 });

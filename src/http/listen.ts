@@ -7,19 +7,13 @@ import {
   type ServerOptions,
   ServerResponse,
 } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
-import { checkOption } from "../core/options/check-options.ts";
-import { NodeRequest } from "./node-exchange.ts";
-import { UnsentBytes } from "./unsent-bytes.ts";
+import { type AddressInfo, Server as NetServer, type Socket } from "node:net";
+import { checkOption, readBounds } from "../core/options/check-options.ts";
+import { CLOSE_TIMEOUT_MS, type CloseOptions } from "../core/options/shared-options.ts";
+import { NodeRequest, TurnWrites, UnsentBytes } from "./node-exchange.ts";
 
-/** Where a server listens. */
-export interface ListenOptions {
-  /** @default 0, a free one */
-  readonly port?: number | undefined;
-  /** The address to listen on. @default "127.0.0.1" */
-  readonly host?: string | undefined;
-  /** Listens on an address others can reach although nobody is authenticated. @default false */
-  readonly unsafeOpen?: boolean | undefined;
+/** Bounds of a server that listens. */
+export interface ListenLimits {
   /**
    * Bytes of answers and streams that clients have not read yet, in all; where callers are told apart, one has a quarter. An answer beyond
    * that is a 503, and a stream ends. @default 268_435_456
@@ -31,10 +25,15 @@ export interface ListenOptions {
   readonly connections?: number | undefined;
 }
 
-/** How a listening server ends. */
-export interface ListenerCloseOptions {
-  /** How long what runs is waited for. @default 10_000 */
-  readonly timeoutMs?: number | undefined;
+/** Where a server listens. */
+export interface ListenOptions {
+  /** @default 0, a free one */
+  readonly port?: number | undefined;
+  /** The address to listen on. @default "127.0.0.1" */
+  readonly host?: string | undefined;
+  /** Listens on an address others can reach although nobody is authenticated. @default false */
+  readonly unsafeOpen?: boolean | undefined;
+  readonly limits?: ListenLimits | undefined;
 }
 
 /** A server that listens. */
@@ -43,7 +42,7 @@ export interface HttpListener {
   readonly origin: string;
   readonly port: number;
   /** Stops listening, waits for what runs, and ends it after `timeoutMs`. */
-  close(options?: ListenerCloseOptions): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
 }
 
 /** What requests are handed to. */
@@ -58,10 +57,17 @@ export const LISTEN_OPTIONS = Object.keys({
   port: true,
   host: true,
   unsafeOpen: true,
-  unsentBytes: true,
-  stalledMs: true,
-  connections: true,
-} satisfies Record<keyof ListenOptions, true>);
+} satisfies Record<Exclude<keyof ListenOptions, "limits">, true>);
+
+/** The bounds in force where none are given. */
+const LIMITS = {
+  unsentBytes: 268_435_456,
+  stalledMs: 30_000,
+  connections: 10_000,
+} as const satisfies Required<ListenLimits>;
+
+/** Names of the bounds of a listener, which stand among others under `limits`. */
+export const LISTEN_LIMITS: readonly string[] = Object.keys(LIMITS);
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/;
 
@@ -76,27 +82,23 @@ const TIMEOUTS = {
   keepAliveTimeout: 75_000,
 };
 
-/** The longest time a timer takes. */
-const LONGEST_MS = 2_147_483_647;
-
 /** How often connections that have fallen idle are looked for while a server closes, in milliseconds. */
 const SWEEP_MS = 20;
-/** How long connections have at least to end by themselves, in milliseconds. */
+/** How long connections have at least to end by themselves, and new ones to send a first request, in milliseconds. */
 const LAST_MS = 200;
+/** Connections that a server takes at most before it stops listening: as many as the system keeps in line for it. */
+const MOST_WAITING = 511;
+/** A turn of the event loop in which nearly nothing was done, in milliseconds. */
+const SHORT_TURN_MS = 0.1;
 
 /** Throws a `TypeError` for options that cannot work, or that let everybody in without saying so. */
 export function checkListenOptions(options: ListenOptions, isAuthenticated: boolean): void {
-  const { port = 0, host = "127.0.0.1", unsafeOpen = false, stalledMs = 1 } = options;
+  const { port = 0, host = "127.0.0.1", unsafeOpen = false } = options;
   const isPort = Number.isInteger(port) && port >= 0 && port <= 65_535;
   checkOption("port", port, "a whole number from 0 to 65535", isPort);
   checkOption("host", host, "a string", typeof host === "string");
   checkOption("unsafeOpen", unsafeOpen, "true or false", typeof unsafeOpen === "boolean");
-  for (const name of ["unsentBytes", "connections"] as const) {
-    const { [name]: value = 1 } = options;
-    checkOption(name, value, "a whole number, 1 or more", Number.isSafeInteger(value) && value >= 1);
-  }
-  const isTime = Number.isSafeInteger(stalledMs) && stalledMs >= 1 && stalledMs <= LONGEST_MS;
-  checkOption("stalledMs", stalledMs, `a whole number from 1 to ${LONGEST_MS}`, isTime);
+  readBounds(options.limits, LIMITS);
   if (LOOPBACK.test(host) || isAuthenticated || unsafeOpen) return;
   throw new TypeError(
     `Others can reach ${host}: give auth or authenticate, or unsafeOpen if everybody may call everything.`,
@@ -105,13 +107,14 @@ export function checkListenOptions(options: ListenOptions, isAuthenticated: bool
 
 /** Listens for HTTP requests; the options must have been checked. */
 export async function listenHttp(listened: Listened, options: ListenOptions = {}): Promise<HttpListener> {
-  const { port = 0, host = "127.0.0.1", stalledMs = 30_000 } = options;
-  const { unsentBytes = 268_435_456, connections = 10_000 } = options;
+  const { port = 0, host = "127.0.0.1" } = options;
+  const { unsentBytes, stalledMs, connections } = readBounds(options.limits, LIMITS);
   const unsent = new UnsentBytes(unsentBytes);
   let closing: Promise<void> | undefined;
+  const written = new TurnWrites();
+  const shared = { unsent, written, isClosing: () => closing !== undefined, onEnds: new WeakMap() };
   const http = createPlainServer((message, response) => {
-    const isClosing = (): boolean => closing !== undefined;
-    listened.onRequest(new NodeRequest(message, response, { unsent, isClosing }));
+    listened.onRequest(new NodeRequest(message, response, shared));
   }, TIMEOUTS);
   http.setTimeout(stalledMs, closeUnlessBusy);
   const sockets = trackSockets(http, connections);
@@ -126,14 +129,14 @@ export async function listenHttp(listened: Listened, options: ListenOptions = {}
   return {
     origin: `http://${name}:${address.port}`,
     port: address.port,
-    close({ timeoutMs = 10_000 } = {}) {
+    close({ timeoutMs = CLOSE_TIMEOUT_MS } = {}) {
       closing ??= closeAll(http, sockets, { ...listened, timeoutMs });
       return closing;
     },
   };
 }
 
-/** An answer whose type no browser guesses, whoever writes it: some are Node's own. */
+/** An answer whose type no browser guesses; Node writes some of these itself. */
 class PlainResponse extends ServerResponse {
   // Node writes the headers that are given here as they are, but sets them one by one where one was set before: 4 µs an answer.
   override writeHead(status: number, reason?: string | Headers, headers?: Headers): this {
@@ -172,7 +175,9 @@ function isAnswering({ _httpMessage }: AnsweringSocket): boolean {
 
 /** Creates a server on which every answer says that its type is not to be guessed. */
 export function createPlainServer(onRequest: RequestListener, options: ServerOptions = {}): Server {
-  const http = createServer({ ...options, ServerResponse: PlainResponse }, onRequest);
+  // Of several hosts, tokens or types Node keeps the first one otherwise, and a proxy in front may have looked at another.
+  const own = { ...options, joinDuplicateHeaders: true, ServerResponse: PlainResponse };
+  const http = createServer(own, onRequest);
   http.on("clientError", (error: NodeJS.ErrnoException, socket: AnsweringSocket) => {
     const isAnswered = socket._httpMessage?.headersSent === true;
     if (socket.writable && !isAnswered) {
@@ -239,9 +244,18 @@ async function closeAll(
   sockets: ReadonlySet<Socket>,
   { onClose, timeoutMs }: Closing,
 ): Promise<void> {
-  const ended = new Promise<void>((resolve) => http.close(() => resolve()));
-  const sweep = setInterval(() => closeIdle(http, sockets), SWEEP_MS);
-  const until = performance.now() + timeoutMs;
+  // What has reached this machine by now is taken and read before anything is closed: a balancer that had not noticed may have sent it.
+  await takeWaiting(http);
+  const ended = new Promise<void>((resolve) => stopListening(http, resolve));
+  await nextTurn();
+  await nextTurn();
+  http.close();
+  const stoppedAt = performance.now();
+  const sweep = setInterval(() => {
+    http.closeIdleConnections();
+    if (performance.now() - stoppedAt >= LAST_MS) closeSilent(sockets);
+  }, SWEEP_MS);
+  const until = stoppedAt + timeoutMs;
   await onClose(timeoutMs);
   const left = Math.max(until - performance.now(), LAST_MS);
   const force = setTimeout(() => http.closeAllConnections(), left);
@@ -250,12 +264,35 @@ async function closeAll(
   clearTimeout(force);
 }
 
+/** Takes no further connections, and leaves those that are idle: Node closes them too when it is told to close. */
+function stopListening(http: Server, onEnd: () => void): void {
+  NetServer.prototype.close.call(http, () => onEnd());
+}
+
+/** Resolves when what was ready has been read once more. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
 /**
- * Closes connections on which nothing runs. Node looks for them only once, and takes one that has not said a word yet for busy;
- * clients keep such connections in reserve, for seconds.
+ * Takes the connections that wait to be taken, of which Node takes one in a turn: those that are left are cut off when it stops listening. Ends
+ * with a turn that took none and was short, as more may come while requests are answered.
  */
-function closeIdle(http: Server, sockets: ReadonlySet<Socket>): void {
-  http.closeIdleConnections();
+async function takeWaiting(http: Server): Promise<void> {
+  let isTaken = false;
+  http.on("connection", () => {
+    isTaken = true;
+  });
+  for (let turns = 0; turns < MOST_WAITING; turns++) {
+    isTaken = false;
+    const startedAt = performance.now();
+    await nextTurn();
+    if (!isTaken && performance.now() - startedAt < SHORT_TURN_MS) return;
+  }
+}
+
+/** Closes connections that have not sent a byte yet, which Node takes for busy; clients keep such connections in reserve, for seconds. */
+function closeSilent(sockets: ReadonlySet<Socket>): void {
   for (const socket of sockets) {
     if (socket.bytesRead === 0) socket.destroy();
   }

@@ -11,7 +11,7 @@ import {
 } from "./syntax.ts";
 
 /** Bounds on how far a module object is followed; what lies beyond them is not reported. */
-export const FOLLOW_LIMITS = {
+const FOLLOW_LIMITS = {
   /** Uses looked at in one file. */
   steps: 5_000,
   /** Objects, arrays, promises and functions around the module object. */

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { ESLint } from "eslint";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CASE_OPTIONS, CASES } from "../../test/lint-cases/cases.ts";
+import type { LintCase, LintMessage } from "../../test/lint-cases/lint-case.ts";
 import { ROOT, runCommand } from "../../test/run-node.ts";
-import { CASE_OPTIONS, CASES } from "./cases.ts";
 import defaultExport, { noRawMcpText, plugin } from "./index.ts";
-import type { LintCase, LintMessage } from "./lint-case.ts";
 
 const RULE = "waybill/no-raw-mcp-text";
 

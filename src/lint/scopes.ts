@@ -1,4 +1,4 @@
-import type { LintScope, ScopeSource, ScopeVariable } from "./scope-types.ts";
+import type { SyntaxNode } from "./rule-types.ts";
 import {
   type FunctionNode,
   type Identifier,
@@ -94,4 +94,36 @@ function toFunction(variable: ScopeVariable | undefined): FunctionNode | undefin
     return undefined;
   const value = unwrapped(node.init);
   return isFunction(value) ? value : undefined;
+}
+
+interface ScopeReference {
+  readonly identifier: SyntaxNode;
+  isRead(): boolean;
+}
+
+/** A place that declares a variable: what kind, by which node, inside which statement. */
+interface ScopeDefinition {
+  readonly type: string;
+  readonly node: SyntaxNode;
+  readonly parent?: SyntaxNode | null | undefined;
+}
+
+/** A variable with everything that declares and uses it. */
+interface ScopeVariable {
+  readonly defs: readonly ScopeDefinition[];
+  readonly references: readonly ScopeReference[];
+  readonly scope: LintScope;
+}
+
+/** A scope as ESLint, typescript-eslint and oxlint describe it. */
+interface LintScope {
+  readonly block: SyntaxNode;
+  readonly set: { get(name: string): ScopeVariable | undefined };
+  readonly upper: LintScope | null;
+  readonly variableScope: LintScope;
+}
+
+/** The part of a linter's source code object that knows scopes. */
+export interface ScopeSource {
+  getScope(node: SyntaxNode): LintScope;
 }

@@ -1,24 +1,15 @@
 export { type CleanText, cleanText, type HiddenKind, type TextFinding } from "../core/text/clean-text.ts";
-export type { BearerAuth, ResourceMetadata } from "../http/bearer.ts";
-export type { McpTransport } from "./channels/transport-channel.ts";
-export type {
-  ConnectionSettings,
-  CustomConnectionOptions,
-  McpConnectionOptions,
-  ReconnectOptions,
-  StdioConnectionOptions,
-} from "./client/connection-options.ts";
-export { approveTools, type FromMcpOptions, fromMcp, type McpSource } from "./client/from-mcp.ts";
-export type { HttpConnectionOptions } from "./client/http-options.ts";
-export type { ImportLimits, ImportOptions, PinOptions } from "./client/import-options.ts";
-export type { DefinitionChange, DefinitionDifference } from "./client/lock/definition-diff.ts";
-export type { ToolDefinition } from "./client/lock/definition-hash.ts";
-export { LOCK_FILE_NAME } from "./client/lock/lock-file.ts";
-export { type ApprovedTool, createToolLock, type ToolLock } from "./client/lock/tool-lock.ts";
-export type { McpConnectionState, McpServerFacts } from "./client/mcp-connection.ts";
-export { MCP_LIMITS, type McpLimits } from "./client/mcp-limits.ts";
+export type { ApiKeyAuth, HttpAuthOptions } from "../http/authentication.ts";
+export type { BearerAuth, BearerIssuer, ResourceMetadata } from "../http/bearer.ts";
+export type { DpopAuth } from "../http/dpop-proof.ts";
+export type { TokenIntrospection } from "../http/introspection.ts";
+export type { ListenLimits, ListenOptions } from "../http/listen.ts";
+export type { DpopKey } from "../http/oauth/dpop-key.ts";
 export {
+  createFileTokenStore,
   createOAuthStore,
+  type GrantPlace,
+  type IdentityAssertion,
   type OAuthClientInformation,
   type OAuthClientMetadata,
   type OAuthDiscovery,
@@ -27,14 +18,28 @@ export {
   type OAuthStore,
   type OAuthStoreOptions,
   type OAuthTokens,
-} from "./client/oauth-store.ts";
-export {
-  createFileTokenStore,
-  createMemoryTokenStore,
   type StoredAuthorization,
   type TokenStore,
-} from "./client/token-store.ts";
-export { mapMCPContentBlocks } from "./map-content-blocks.ts";
+} from "../http/oauth/oauth-store.ts";
+export type { McpTransport } from "./channels/channel.ts";
+export type {
+  ConnectionSettings,
+  HttpSettings,
+  HttpTarget,
+  McpAuth,
+  McpCredentialRequest,
+  McpTarget,
+  ReconnectOptions,
+  StdioTarget,
+  TransportTarget,
+} from "./client/connection-options.ts";
+export { MCP_LIMITS, type McpLimits } from "./client/connection-options.ts";
+export { approveTools, type FromMcpOptions, fromMcp, type McpSource } from "./client/from-mcp.ts";
+export type { ImportLimits, ImportOptions, PinOptions } from "./client/import-options.ts";
+export type { DefinitionChange, DefinitionDifference, ToolDefinition } from "./client/lock/tool-lock.ts";
+export { type ApprovedTool, createToolLock, type ToolLock } from "./client/lock/tool-lock.ts";
+export type { McpConnectionState, McpServerFacts } from "./client/mcp-connection.ts";
+export { mapMCPContentBlocks } from "./content-blocks.ts";
 export {
   MCP_LOG_LEVELS,
   type McpCompletion,
@@ -52,12 +57,12 @@ export {
   type ServerLog,
 } from "./provider.ts";
 export {
-  type CloseOptions,
   createMcpHandler,
   type McpHandler,
   type McpRequestInfo,
-} from "./server/http-handler.ts";
-export type { McpHandlerLimits, McpHandlerOptions } from "./server/http-handler-options.ts";
+} from "./server/http/mcp-endpoint.ts";
+export type { McpHandlerLimits, McpHandlerOptions } from "./server/http/serve-mcp-http.ts";
+export { type McpHttpServer, type ServeMcpHttpOptions, serveMcpHttp } from "./server/http/serve-mcp-http.ts";
 export type { ConnectOptions, McpServer } from "./server/mcp-server.ts";
 export type {
   Completer,
@@ -74,7 +79,6 @@ export type {
   StoredRead,
   ToolNaming,
 } from "./server/mcp-server-options.ts";
-export { type McpHttpServer, type ServeMcpHttpOptions, serveMcpHttp } from "./server/serve-http.ts";
 export {
   type NodeStream,
   type ServeStdioOptions,

@@ -1,11 +1,8 @@
-import { setOwn } from "../core/json/json-value.ts";
-import {
-  forEachSubschema,
-  isObject,
-  type JsonSchema,
-  type JsonSchemaObject,
-} from "../core/schema/json-schema.ts";
+import { joinPointer, parsePointer } from "../core/json/json-pointer.ts";
+import { isPlainObject, setOwn } from "../core/json/json-value.ts";
+import { isObject, type JsonSchemaObject } from "../core/schema/json-schema.ts";
 import { isTodaysDialect, surveyPlainSchema } from "../core/schema/plain-schema.ts";
+import { rewriteSchema } from "../core/schema/rewrite-schema.ts";
 
 /** Where the schemas of a document stand. */
 const COMPONENTS = "#/components/schemas/";
@@ -57,22 +54,12 @@ export function withReferences(
   schema: JsonSchemaObject,
   change: (reference: string) => string | undefined,
 ): JsonSchemaObject {
-  const changes = new Map<unknown, string>();
-  for (const part of partsOf(schema)) {
-    const changed = typeof part["$ref"] === "string" ? change(part["$ref"]) : undefined;
-    if (changed !== undefined) changes.set(part, changed);
-  }
-  return changes.size === 0 ? schema : (copyWith(schema, changes) as JsonSchemaObject);
-}
-
-function copyWith(value: unknown, changes: ReadonlyMap<unknown, string>): unknown {
-  if (Array.isArray(value)) return value.map((item) => copyWith(item, changes));
-  if (!isObject(value)) return value;
-  const copy: Record<string, unknown> = {};
-  for (const key of Object.keys(value)) setOwn(copy, key, copyWith(value[key], changes));
-  const reference = changes.get(value);
-  if (reference !== undefined) copy["$ref"] = reference;
-  return copy;
+  return rewriteSchema(schema, {
+    keywords: (part) => {
+      const changed = typeof part["$ref"] === "string" ? change(part["$ref"]) : undefined;
+      return changed === undefined ? part : { ...part, $ref: changed };
+    },
+  });
 }
 
 /**
@@ -97,12 +84,86 @@ export function isSeparable(
   return reached.size === Object.keys($defs).length;
 }
 
-/** A schema and all within it. */
-function partsOf(schema: JsonSchemaObject): ReadonlySet<JsonSchemaObject> {
-  const parts = new Set<JsonSchemaObject>([schema]);
-  const add = (part: JsonSchema): void => {
-    if (isObject(part)) parts.add(part);
+/** How a schema differs from what a document says of it. */
+export interface SchemaPatch {
+  /** Pointers to schemas that have a reference beside the rest, which the document writes as the only one of `allOf`. */
+  readonly beside?: readonly string[];
+  /** Pointers to members that it does not have. */
+  readonly without?: readonly string[];
+  /** What it has, by pointer. */
+  readonly with?: Readonly<Record<string, unknown>>;
+}
+
+/** Finds what to change in a JSON object to get the other one. */
+export function findPatch(from: object, to: object): SchemaPatch {
+  const beside: string[] = [];
+  const without: string[] = [];
+  const changed: Record<string, unknown> = {};
+  const compare = (before: unknown, after: unknown, pointer: string): void => {
+    if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
+      for (const [at, item] of before.entries()) compare(item, after[at], joinPointer(pointer, at));
+    } else if (isPlainObject(before) && isPlainObject(after)) {
+      const reference = Object.hasOwn(after, "allOf") ? undefined : onlyReference(before["allOf"]);
+      const isBeside = reference !== undefined && after["$ref"] === reference;
+      if (isBeside) beside.push(pointer);
+      for (const key of Object.keys(before)) {
+        if (isBeside && key === "allOf") continue;
+        if (!Object.hasOwn(after, key)) without.push(joinPointer(pointer, key));
+      }
+      for (const key of Object.keys(after)) {
+        if (isBeside && key === "$ref") continue;
+        const known = Object.hasOwn(before, key) ? before[key] : undefined;
+        compare(known, after[key], joinPointer(pointer, key));
+      }
+    } else if (!Object.is(before, after)) setOwn(changed, pointer, after);
   };
-  for (const part of parts) forEachSubschema(part, add);
-  return parts;
+  compare(from, to, "");
+  return {
+    ...(beside.length > 0 && { beside }),
+    ...(without.length > 0 && { without }),
+    ...(Object.keys(changed).length > 0 && { with: changed }),
+  };
+}
+
+/** The reference that a list consists of. */
+function onlyReference(list: unknown): string | undefined {
+  const [only] = Array.isArray(list) && list.length === 1 ? list : [];
+  if (!isPlainObject(only) || Object.keys(only).length !== 1) return undefined;
+  return typeof only["$ref"] === "string" ? only["$ref"] : undefined;
+}
+
+/** Makes the changes in a JSON object, as far as what they name is there. */
+export function applyPatch(value: Record<string, unknown>, patch: unknown): void {
+  if (!isPlainObject(patch)) return;
+  const { beside, without, with: changed } = patch;
+  for (const pointer of Array.isArray(beside) ? beside : []) {
+    const [holder, key] = typeof pointer === "string" ? find(value, `${pointer}/allOf`) : [];
+    const reference = isPlainObject(holder) && key !== undefined ? onlyReference(holder[key]) : undefined;
+    if (!isPlainObject(holder) || reference === undefined) continue;
+    delete holder["allOf"];
+    holder["$ref"] = reference;
+  }
+  for (const pointer of Array.isArray(without) ? without : []) {
+    const [holder, key] = typeof pointer === "string" ? find(value, pointer) : [];
+    if (isPlainObject(holder) && key !== undefined) delete holder[key];
+  }
+  for (const pointer of isPlainObject(changed) ? Object.keys(changed) : []) {
+    const [holder, key] = find(value, pointer);
+    const after = (changed as Record<string, unknown>)[pointer];
+    if (key === undefined) continue;
+    if (isPlainObject(holder)) setOwn(holder, key, after);
+    else if (Array.isArray(holder) && Object.hasOwn(holder, key)) holder[Number(key)] = after;
+  }
+}
+
+function find(value: unknown, pointer: string): [holder?: unknown, key?: string | undefined] {
+  if (!pointer.startsWith("/")) return [];
+  const keys = parsePointer(pointer);
+  const last = keys.pop();
+  let holder = value;
+  for (const key of keys) {
+    if (typeof holder !== "object" || holder === null || !Object.hasOwn(holder, key)) return [];
+    holder = (holder as Record<string, unknown>)[key];
+  }
+  return [holder, last];
 }

@@ -1,7 +1,10 @@
-export type { BearerAuth, ResourceMetadata } from "../http/bearer.ts";
+export type { ApiKeyAuth, HttpAuthOptions } from "../http/authentication.ts";
+export type { BearerAuth, BearerIssuer, ResourceMetadata } from "../http/bearer.ts";
 export type { BearerKeys } from "../http/bearer-keys.ts";
+export type { DpopAuth } from "../http/dpop-proof.ts";
 export type { AnswerHeaders, HttpAnswer, HttpRequest } from "../http/exchange.ts";
-export type { ListenOptions } from "../http/listen.ts";
+export type { TokenIntrospection } from "../http/introspection.ts";
+export type { ListenLimits, ListenOptions } from "../http/listen.ts";
 export type {
   AuthOptions,
   BasicCredential,
@@ -17,21 +20,19 @@ export type {
   OpenApiOverlay,
   OperationOverlay,
   PagingRule,
-  RetryOptions,
   TransportLimits,
   TransportOptions,
 } from "./client/openapi-options.ts";
 export type { OpenApiSource, OperationNote } from "./client/openapi-source.ts";
 export type { UnusableOperation } from "./client/plan.ts";
-export type { ApiKeyAuth } from "./server/api-keys.ts";
 export type { OpenApiDocument } from "./server/document/openapi-document.ts";
-export { createHttpHandler, type HttpCloseOptions, type HttpHandler } from "./server/http-handler.ts";
+export { createHttpHandler, type HttpHandler } from "./server/http-handler.ts";
 export type {
   ApiInfo,
-  HttpAuthOptions,
   HttpHandlerLimits,
   HttpHandlerOptions,
   ToOpenApiOptions,
 } from "./server/http-handler-options.ts";
+export type { OperationDirectory } from "./server/operation-routes.ts";
 export { type HttpServer, type ServeHttpOptions, serveHttp } from "./server/serve-http.ts";
 export { toOpenApi } from "./server/to-openapi.ts";

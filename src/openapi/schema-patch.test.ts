@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { runs } from "../../test/runs.ts";
 import { isPlainObject } from "../core/json/json-value.ts";
-import { applyPatch, findPatch } from "./schema-patch.ts";
+import { applyPatch, findPatch } from "./component-schemas.ts";
 
 it("X-6 gives any JSON object back, from any other", () => {
   const objects = fc.jsonValue({ maxDepth: 4 }).filter(isPlainObject);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createCounters } from "../../src/call/call-counters.ts";
+import { createCounters } from "../call-model/counters.ts";
 import { checkHistory, type Histories } from "./check-history.ts";
 import type { Asked, Fetched, History, HistoryEvent, Outcome, Run, Settled } from "./history.ts";
 import { answerOf } from "./workload.ts";

@@ -1,10 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "@nats-io/transport-node";
-import { type DurableCalls, openDurableCalls } from "../../src/call/nats/durable/durable-calls.ts";
-import { createNatsBus } from "../../src/call/nats/nats-bus.ts";
-import { PendingRequestMap } from "../../src/call/pending-request-map.ts";
-import { toCallError } from "../../src/core/errors/errors.ts";
+import { PendingRequestMap } from "../../src/call/index.ts";
+import { createNatsBus, type DurableCalls, openDurableCalls } from "../../src/call/nats/index.ts";
+import { toCallError } from "../../src/index.ts";
 import { GRACE_MS, setAlarm } from "../lateness.ts";
 import { createRandom } from "../random.ts";
 import { createHistoryWriter, type Settled } from "./history.ts";

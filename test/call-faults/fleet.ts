@@ -49,7 +49,7 @@ export class Fleet {
   async build(): Promise<void> {
     for (const [role, input] of Object.entries(PROGRAMS)) {
       const bundle = await rolldown({ input, platform: "node", logLevel: "silent" });
-      await bundle.write({ file: join(this.#folder, `${role}.mjs`), format: "esm" });
+      await bundle.write({ file: join(this.#folder, `${role}.mjs`), format: "esm", codeSplitting: false });
       await bundle.close();
     }
   }

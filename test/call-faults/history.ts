@@ -1,5 +1,5 @@
 import { openSync, writeSync } from "node:fs";
-import type { CallCounters } from "../../src/call/call-counters.ts";
+import type { CallCounters } from "../../src/call/index.ts";
 import type { WorkInput } from "./workload.ts";
 
 /** How a call ended, as whoever waited for it saw it. */

@@ -1,5 +1,5 @@
-import type { DurableCalls } from "../../src/call/nats/durable/durable-calls.ts";
-import { toCallError } from "../../src/core/errors/errors.ts";
+import type { DurableCalls } from "../../src/call/nats/index.ts";
+import { toCallError } from "../../src/index.ts";
 import type { Outcome } from "./history.ts";
 
 /** Waits for an envelope, or for the error instead of it. */

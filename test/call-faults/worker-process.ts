@@ -1,12 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "@nats-io/transport-node";
-import { serveCalls } from "../../src/call/call-handler.ts";
-import { serveDurableCalls } from "../../src/call/nats/durable/durable-worker.ts";
-import { createNatsBus } from "../../src/call/nats/nats-bus.ts";
-import { defineOperation } from "../../src/core/operation/operation.ts";
-import type { OperationContext } from "../../src/core/operation/operation-context.ts";
-import type { AnyOperation } from "../../src/core/operation/operation-types.ts";
-import { OperationRegistry } from "../../src/core/registry/registry.ts";
+import { serveCalls } from "../../src/call/index.ts";
+import { createNatsBus, serveDurableCalls } from "../../src/call/nats/index.ts";
+import {
+  type AnyOperation,
+  defineOperation,
+  type OperationContext,
+  OperationRegistry,
+} from "../../src/index.ts";
 import { createHistoryWriter } from "./history.ts";
 import {
   ACK_WAIT_MS,

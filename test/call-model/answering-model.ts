@@ -1,7 +1,7 @@
-import { createCounters, type LiveCounters } from "../../src/call/call-counters.ts";
-import type { AnswerEvent, AskerEvent, CallRequested } from "../../src/call/call-events.ts";
+import type { AnswerEvent, AskerEvent, CallRequested } from "../../src/call/index.ts";
 import { CEILING_MS } from "./asking-model.ts";
 import { type ControlledRun, OPERATIONS } from "./controlled-runs.ts";
+import { createCounters, type LiveCounters } from "./counters.ts";
 import type { AnsweringWatcher } from "./watched-bus.ts";
 
 /** What has to be said next: the type of an event, and the code of an error. */

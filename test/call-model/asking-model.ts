@@ -1,6 +1,5 @@
-import type { Asker } from "../../src/call/bus.ts";
-import { createCounters, type LiveCounters } from "../../src/call/call-counters.ts";
-import type { AnswerEvent, AskerEvent, CallRequested, CallResponded } from "../../src/call/call-events.ts";
+import type { AnswerEvent, Asker, AskerEvent, CallRequested, CallResponded } from "../../src/call/index.ts";
+import { createCounters, type LiveCounters } from "./counters.ts";
 import type { CallPlan, ModelCall, Outcome } from "./model-call.ts";
 import { ModelStream } from "./model-stream.ts";
 import type { AskingWatcher } from "./watched-bus.ts";
@@ -226,6 +225,7 @@ export class AskingModel implements AskingWatcher {
     if (isFinal || this.now + pause >= call.deadline) this.#settle(call, { code });
     else {
       if (!isGivenBack) call.runs++;
+      this.#countersOf(call).retried++;
       call.phase = "pausing";
       call.pauseUntil = this.now + pause;
     }
@@ -240,7 +240,7 @@ export class AskingModel implements AskingWatcher {
     if (event.type === "call.responded") {
       // Too late is a deadline, which the asking side says itself.
       if (this.now < call.attemptDeadline) this.#settle(call, outcomeOf(event));
-    } else if (event.type === "call.error") this.#failed(call, event.error.code);
+    } else if (event.type === "call.error") this.#failed(call, event.error.code, event.notRun === true);
     else if (event.type === "call.aborted") this.#failed(call, codeOf(event.reason));
     else if (event.type === "call.progress") call.progress++;
     else counters.unexpected++;

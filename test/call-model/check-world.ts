@@ -1,5 +1,5 @@
 import { vi } from "vitest";
-import type { CallCounters } from "../../src/call/call-counters.ts";
+import type { CallCounters } from "../../src/call/index.ts";
 import type { ModelAnswer, ModelService } from "./answering-model.ts";
 import type { Datum } from "./controlled-runs.ts";
 import type { ModelCall, Outcome } from "./model-call.ts";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { localEnvelope } from "../../src/core/envelope/envelope.ts";
+import { localEnvelope } from "../../src/index.ts";
 import { checkWorld } from "./check-world.ts";
 import { type ControlledRun, OPERATIONS, THROWN } from "./controlled-runs.ts";
 import { MISCHIEF } from "./hostile-bus.ts";

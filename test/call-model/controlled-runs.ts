@@ -1,7 +1,4 @@
-import { toolError } from "../../src/core/envelope/envelope.ts";
-import { CallError } from "../../src/core/errors/errors.ts";
-import type { OperationContext } from "../../src/core/operation/operation-context.ts";
-import { OperationRegistry } from "../../src/core/registry/registry.ts";
+import { CallError, type OperationContext, OperationRegistry, toolError } from "../../src/index.ts";
 import { query, stream } from "../make-operation.ts";
 
 /** The operations of every service: one that may run once, one that may run again, one that streams. */

@@ -1,17 +1,18 @@
 import type {
+  AnswerEvent,
   Answerer,
   AnswerLine,
   Asker,
+  AskerEvent,
   AskLine,
   Bus,
+  CallRequested,
   Membership,
   Route,
   Take,
-} from "../../src/call/bus.ts";
-import { createCounters } from "../../src/call/call-counters.ts";
-import { noResponder } from "../../src/call/call-errors.ts";
-import type { AnswerEvent, AskerEvent, CallRequested } from "../../src/call/call-events.ts";
-import { CallError } from "../../src/core/errors/errors.ts";
+} from "../../src/call/index.ts";
+import { CallError } from "../../src/index.ts";
+import { createCounters } from "./counters.ts";
 
 /** What waits on a line: an event for one of its ends, or the news that the other end is gone. */
 export type Waiting =
@@ -28,6 +29,8 @@ interface Member {
   readonly owner: unknown;
   readonly take: Take;
 }
+
+const noResponder = (): CallError => new CallError("NO_RESPONDER", "Nobody answers.", { stack: false });
 
 /** A line whose two queues move when told to, and which goes on delivering after both ends have closed it. */
 export class HostileLine implements AskLine {
@@ -81,7 +84,7 @@ export class HostileBus implements Bus {
   #turn = 0;
 
   request(request: CallRequested, asker: Asker): AskLine {
-    if (!this.#members.get(request.operationId)?.length) throw noResponder(request.operationId);
+    if (!this.#members.get(request.operationId)?.length) throw noResponder();
     const line = new HostileLine(request, asker);
     this.lines.push(line);
     return line;
@@ -177,7 +180,7 @@ export class HostileBus implements Bus {
         ? members[this.#turn++ % Math.max(1, members.length)]
         : members.find(({ owner }) => owner === line.owner);
     if (member === undefined) {
-      if (line.owner === undefined) line.asker.lost(noResponder(request.operationId));
+      if (line.owner === undefined) line.asker.lost(noResponder());
       return;
     }
     line.owner = member.owner;

@@ -1,5 +1,4 @@
-import { MemoryBroker } from "../../src/call/wire/memory-transport.ts";
-import type { TransportMessage } from "../../src/call/wire/transport.ts";
+import { MemoryBroker, type TransportMessage } from "../../src/call/index.ts";
 import type { Mischief, Waiting } from "./hostile-bus.ts";
 
 type End = Waiting["to"];

@@ -1,4 +1,4 @@
-import type { Asker } from "../../src/call/bus.ts";
+import type { Asker } from "../../src/call/index.ts";
 
 /** What a call or a step of a stream comes to. */
 export type Outcome =

@@ -1,6 +1,5 @@
-import type { Bus } from "../../src/call/bus.ts";
-import type { AnswerEvent } from "../../src/call/call-events.ts";
-import { localEnvelope } from "../../src/core/envelope/envelope.ts";
+import type { AnswerEvent, Bus } from "../../src/call/index.ts";
+import { localEnvelope } from "../../src/index.ts";
 import { HostileBus, type Mischief, type Waiting } from "./hostile-bus.ts";
 import { around } from "./watched-bus.ts";
 

@@ -1,5 +1,4 @@
-import type { AskLine, Bus } from "../../src/call/bus.ts";
-import type { AnswerEvent, AskerEvent, CallRequested } from "../../src/call/call-events.ts";
+import type { AnswerEvent, AskerEvent, AskLine, Bus, CallRequested } from "../../src/call/index.ts";
 import { around } from "./watched-bus.ts";
 import type { Plant } from "./world.ts";
 

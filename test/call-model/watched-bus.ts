@@ -1,7 +1,15 @@
-import type { Answerer, AnswerLine, Asker, AskLine, Bus, Take } from "../../src/call/bus.ts";
-import type { AnswerEvent, AskerEvent, CallRequested } from "../../src/call/call-events.ts";
-import type { Identity } from "../../src/core/access/identity.ts";
-import { type CallError, isCallError } from "../../src/core/errors/errors.ts";
+import type {
+  AnswerEvent,
+  Answerer,
+  AnswerLine,
+  Asker,
+  AskerEvent,
+  AskLine,
+  Bus,
+  CallRequested,
+  Take,
+} from "../../src/call/index.ts";
+import { type CallError, type Identity, isCallError } from "../../src/index.ts";
 
 /** Hears what passes between the asking side and its bus; each request has a number of its own. */
 export interface AskingWatcher {

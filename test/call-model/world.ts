@@ -1,11 +1,13 @@
 import { getEventListeners } from "node:events";
 import { vi } from "vitest";
-import type { Bus } from "../../src/call/bus.ts";
-import { CallHandler } from "../../src/call/call-handler.ts";
-import { type CallObservation, CallObservers } from "../../src/call/call-observer.ts";
-import { PendingRequestMap } from "../../src/call/pending-request-map.ts";
-import { isErrorEnvelope, type ResponseEnvelope } from "../../src/core/envelope/envelope.ts";
-import { isCallError } from "../../src/core/errors/errors.ts";
+import {
+  type Bus,
+  CallHandler,
+  type CallObservation,
+  CallObservers,
+  PendingRequestMap,
+} from "../../src/call/index.ts";
+import { isCallError, type ResponseEnvelope } from "../../src/index.ts";
 import { AnsweringModel } from "./answering-model.ts";
 import { AskingModel, LIMITS } from "./asking-model.ts";
 import { type ControlledRun, controlledRegistry, OPERATIONS } from "./controlled-runs.ts";
@@ -224,7 +226,7 @@ function turn(): Promise<void> {
 }
 
 function toValue(envelope: ResponseEnvelope): Outcome {
-  return { data: envelope.data, isError: isErrorEnvelope(envelope) };
+  return { data: envelope.data, isError: envelope.meta.isError === true };
 }
 
 function toFailure(thrown: unknown): Outcome {

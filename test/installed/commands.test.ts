@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { FORMAT_NAMES } from "../../src/core/result/tool-result.ts";
+import { FORMAT_NAMES } from "../../src/formats/index.ts";
 import { type UsedFolder, useFolder } from "../installed-folder.ts";
 import { runCommand } from "../run-node.ts";
 
@@ -42,16 +42,19 @@ describe("the command", () => {
     expect([code, stderr]).toEqual([0, ""]);
     const names = [...stdout.matchAll(/^ {2}([a-z]+) {2,}\S/gm)].map(([, name]) => name as string);
     expect(names).toEqual(
-      "serve inspect init doctor list describe call types decode encode transcode check lock completion tour".split(
-        " ",
-      ),
+      [
+        "serve inspect init connect doctor login logout auth list describe call tasks types decode".split(
+          " ",
+        ),
+        "encode transcode check lock audit approvals completion tour".split(" "),
+      ].flat(),
     );
     const helps = await Promise.all(names.map((name) => folder.run([name, "--help"])));
     for (const [index, help] of helps.entries()) {
       expect([help.code, help.stderr]).toEqual([0, ""]);
       expect(help.stdout).toMatch(new RegExp(`^Usage: waybill ${names[index]}`));
       expect(help.stdout).toMatch(/^Examples/m);
-      expect(help.stdout).toContain(`  waybill ${names[index]}`);
+      expect(help.stdout).toMatch(new RegExp(`^ {2}.*npx --no waybill ${names[index]}`, "m"));
     }
   });
 
@@ -62,7 +65,7 @@ describe("the command", () => {
       [[], ["list"], ["describe"], ["call"], ["decode"]].map((name) => place.run([...name, "--help"])),
     );
     const lines = helps.flatMap(({ stdout }) =>
-      [...stdout.matchAll(/^ {2}((?:\S.*\| )?waybill (?:\S| (?! ))*parcel(?:\S| (?! ))*)/gm)].map(
+      [...stdout.matchAll(/^ {2}((?:\S.*\| )?npx --no waybill (?:\S| (?! ))*parcel(?:\S| (?! ))*)/gm)].map(
         ([, line]) => line as string,
       ),
     );
@@ -183,11 +186,11 @@ describe("call", () => {
   it.each<[string, readonly string[], number, string, RegExp]>([
     ["0 when it went well", ["echo.say", "text=a"], 0, '{"text":"a"}\n', /^$/],
     [
-      "1 when the operation said no",
+      "1 when the operation reported an error",
       ["echo.no"],
       1,
       '{"open":false}\n',
-      /^waybill: the operation said no: CLOSED It is closed\.\n$/,
+      /^waybill: tool error: CLOSED It is closed\.\n$/,
     ],
     ["2 when an input is no JSON", ["echo.say", "{"], 2, "", /^waybill: .+\n$/],
     ["2 when a flag is wrong", ["echo.say", "--envelop"], 2, "", /^waybill: .*--envelope/],

@@ -122,7 +122,7 @@ describe("init", () => {
   it.each(["json", "yaml", "ts"])("RE-30 begins with a sample that works, in %s", async (format) => {
     const { code, stdout } = await folder.run(["init", "--yes", "--format", format]);
     expect(code).toBe(0);
-    const [, next = ""] = /^Next: (.+), or (?:npx )?waybill serve$/m.exec(stdout) ?? [];
+    const [, next = ""] = /^Next: (.+), or (?:npx (?:--no )?)?waybill serve$/m.exec(stdout) ?? [];
     expect(await folder.shell(next)).toEqual({ code: 0, stdout: '{"text":"Hello, Ada."}\n', stderr: "" });
     const again = await folder.run(["init", "--yes"]);
     expect([again.code, again.stderr]).toEqual([2, expect.stringContaining("--force")]);

@@ -21,6 +21,9 @@ async function freePort(): Promise<string> {
   return String(typeof address === "object" ? address?.port : undefined);
 }
 
+/** What makes the package, which is made for all tests by now. */
+const PACKED = /^npm ci && npm pack$/m;
+
 /** Somebody who follows a page, in an empty folder. */
 class Reader {
   readonly folder = mkdtempSync(join(tmpdir(), "waybill-reader-"));
@@ -34,8 +37,9 @@ class Reader {
   async follow(block: DocumentBlock): Promise<void> {
     const text = this.#here(block.text);
     const prints = block.prints === undefined ? undefined : this.#here(block.prints);
-    if (block.file !== undefined) this.#save(block.file, text);
-    else if (/^npx waybill serve\b(?!.*--stdio)/.test(text))
+    if (PACKED.test(block.text)) expect(prints?.trim()).toBe(`…${this.#packed}`);
+    else if (block.file !== undefined) this.#save(block.file, text);
+    else if (/^npx --no waybill serve\b(?!.*--stdio)/.test(text))
       await this.#serve(text.trim(), prints ?? "listening");
     else await this.#run(text, prints);
   }
@@ -49,10 +53,16 @@ class Reader {
 
   /** With the ports of this run, and with the package as it was packed. */
   #here(text: string): string {
-    const packed = readdirSync(inject("installed")).find((name) => name.endsWith(".tgz")) as string;
     const flags = "--prefer-offline --no-audit --no-fund --ignore-scripts";
     const ported = this.#ports.reduce((all, [page, free]) => all.replaceAll(page, free), text);
-    return ported.replace("npm install waybill", `npm install ${flags} ${join(inject("installed"), packed)}`);
+    return ported.replace(
+      /^npm install \S+\.tgz$/m,
+      `npm install ${flags} ${join(inject("installed"), this.#packed)}`,
+    );
+  }
+
+  get #packed(): string {
+    return readdirSync(inject("installed")).find((name) => name.endsWith(".tgz")) as string;
   }
 
   #save(file: string, text: string): void {
@@ -103,6 +113,7 @@ class Reader {
 }
 
 const README = read("README.md");
+const { version } = JSON.parse(read("package.json"));
 
 const titleOf = ({ line, text, file }: DocumentBlock): string =>
   `line ${line}: ${file ?? text.trim().split("\n", 1)[0]}`;
@@ -128,24 +139,34 @@ describe.runIf(!HARDENED)("docs/getting-started.md, followed from top to bottom"
 
 /** Asks its questions on a terminal; here nobody answers. */
 const unasked = (text: string): string =>
-  text.replaceAll(/^npx waybill init(?= *(?:#|$))/gm, "npx waybill init --yes");
+  text.replaceAll(/^npx --no waybill init(?= *(?:#|$))/gm, "npx --no waybill init --yes");
 
 /** What the README has a reader do with the command, after it was installed. */
 describe.runIf(!HARDENED)("the README, whose commands of waybill are followed in order", () => {
   const blocks = blocksOf(README.replaceAll(/^```(?:ts|js|json|yaml)\n.*?^```$/gms, ""))
-    .map((block) => ({ ...block, text: unasked(block.text.replaceAll(/^(?!npx waybill|curl ).*\n/gm, "")) }))
-    .filter(({ text }) => /^npx waybill/m.test(text));
+    .map((block) => ({
+      ...block,
+      text: unasked(block.text.replaceAll(/^(?!npx --no waybill|curl ).*\n/gm, "")),
+    }))
+    .filter(({ text }) => /^npx --no waybill/m.test(text));
   let reader: Reader;
   beforeAll(async () => {
     reader = new Reader(await Promise.all(PORTS.map(freePort)));
-    await reader.follow({ line: 0, text: "npm init -y\nnpm install waybill\n" });
+    await reader.follow({ line: 0, text: `npm init -y\nnpm install waybill-${version}.tgz\n` });
   });
   afterAll(() => reader.leave());
 
   it("RE-30 shows what serving says", async () => {
     const prints = /^```text\n(Waybill .*?)^```$/ms.exec(README)?.[1];
     expect(prints).toBeDefined();
-    await reader.follow({ line: 0, text: "npx waybill serve\n", prints: prints ?? "" });
+    await reader.follow({ line: 0, text: "npx --no waybill serve\n", prints: prints ?? "" });
+  });
+
+  it("RE-30 has a program that runs on this Node as it says", async () => {
+    const text = /^```ts\n(.*?)^```$/ms.exec(README)?.[1] ?? "";
+    const prints = /^```text\n(\{.*?)^```$/ms.exec(README)?.[1] ?? "";
+    await reader.follow({ line: 0, text, file: "task.mts" });
+    await reader.follow({ line: 0, text: "npx --no jiti task.mts\n", prints });
   });
 
   it("RE-30 shows the command at work", () => {

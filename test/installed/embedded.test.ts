@@ -117,10 +117,14 @@ describe("the embedded default", () => {
 
   it("RE-30 has a page of its API, tells how it is doing, and counts calls", async () => {
     const page = await fetch(`${served.url}/docs`);
-    expect([page.status, page.headers.get("content-type")]).toEqual([
+    // The inspector is the page; without it, the page is a plain list.
+    expect([page.url, page.status, page.headers.get("content-type")]).toEqual([
+      `${served.url}/inspect/`,
       200,
       expect.stringMatching(/^text\/html/),
     ]);
+    const led = await fetch(`${served.url}/docs`, { redirect: "manual" });
+    expect([led.status, led.headers.get("location"), await led.text()]).toEqual([302, "inspect/", ""]);
     expect(await page.text()).toMatch(/<html/i);
     for (const path of ["/health", "/ready"]) expect((await fetch(`${served.url}${path}`)).status).toBe(200);
     await callOverHttp("parcel.track", { id: "P-1002" });
@@ -129,7 +133,7 @@ describe("the embedded default", () => {
     expect(metrics).toMatch(/source="depot"/);
   });
 
-  it("RE-30 keeps its word in both ways it is served", async () => {
+  it("RE-30 passes its own checks over MCP and over HTTP", async () => {
     const { code, stdout, stderr } = await folder.run(["check", served.url, "--json", "--timeout", "20s"]);
     const { reports } = JSON.parse(stdout) as {
       reports: { checks: { id: string; subject: string; status: string }[] }[];

@@ -1,11 +1,11 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { GatewayConfig } from "../../src/gateway/config/gateway-config.ts";
+import type { GatewayConfig } from "../../src/gateway/index.ts";
+import { freePort } from "../free-port.ts";
 import {
   callTool,
   connectForTest,
-  freePort,
   type GatewayProcess,
   type ServiceProcess,
   STDIO_SERVICE,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { OperationPolicy } from "../../src/gateway/policy/policy.ts";
+import type { OperationPolicy } from "../../src/gateway/index.ts";
 import {
   CLIENT_KINDS,
   callTool,
@@ -109,8 +109,8 @@ describe("policies of a config", () => {
     "depot.crowd": { concurrency: 2 },
     "local.add": { rate: { calls: 2, perMs: 1_000 } },
     "local.health": { enabled: false },
-    "flaky.try": { retries: { attempts: 4, delayMs: 1 } },
-    "flaky.change": { retries: { attempts: 4, delayMs: 1 } },
+    "flaky.try": { retry: { attempts: 4, delayMs: 1 } },
+    "flaky.change": { retry: { attempts: 4, delayMs: 1 } },
   };
   const FLAKY = `
     import { CallError } from "waybill";

@@ -100,11 +100,11 @@ browserSuite("the inspector where callers have to say who they are", () => {
     expect((await fetch(`${origin}/inspect/api/hello`)).status).toBe(401);
     expect((await fetch(`${origin}/mcp`, { method: "POST" })).status).toBe(401);
     const inspector = await openInspector(browser, origin, { path: pathname + hash });
-    await inspector.page.getByText("post.echo").first().waitFor();
+    await inspector.page.getByRole("region", { name: "Addresses" }).waitFor();
     expect(inspector.page.url()).not.toContain("token");
     expect(await inspector.page.evaluate(() => history.length)).toBeLessThanOrEqual(2);
     await inspector.page.reload();
-    await inspector.page.getByText("post.echo").first().waitFor();
+    await inspector.page.getByRole("region", { name: "Addresses" }).waitFor();
     expect(inspect.stderr()).not.toContain(hash.slice("#token=".length));
     expect(inspector.faults).toEqual([]);
     await inspector.close();

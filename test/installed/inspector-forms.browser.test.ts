@@ -59,7 +59,7 @@ browserSuite("the forms of the inspector", () => {
     await country.selectOption("PT");
     await page.getByRole("radio", { name: "By van" }).check();
     await run().click();
-    await result().getByText("ok", { exact: true }).waitFor();
+    await result().getByText("✓ ok", { exact: true }).waitFor();
     expect(await rawInput()).toEqual({ only: "this", size: "small", country: "PT", way: { kind: "van" } });
   });
 

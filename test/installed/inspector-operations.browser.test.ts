@@ -29,11 +29,11 @@ browserSuite("the operations of a gateway in the inspector", () => {
   };
 
   it("RE-30 finds an operation, fills in its form by labels, runs it and shows what came of it", async () => {
-    await search().fill("send parcel");
-    await soon(() => list().getByRole("option").count()).toBe(1);
-    await list()
-      .getByRole("option", { name: /post\.send/ })
-      .click();
+    await search().fill("send a parcl");
+    await soon(() => list().getByRole("option").first().textContent()).toContain("post.send");
+    // Enter chooses what the words find, also before the answer to them is there.
+    await search().fill("sending parcels");
+    await search().press("Enter");
     await page.getByRole("heading", { name: "post.send" }).waitFor();
     await page.getByLabel("Name", { exact: true }).fill("Ada");
     await page.getByLabel("Country").selectOption("PT");
@@ -51,7 +51,7 @@ browserSuite("the operations of a gateway in the inspector", () => {
     expect(await page.getByLabel("Priority").inputValue()).toBe("3");
     await page.getByLabel("Door code").fill("secret-7");
     await run().click();
-    await result().getByText("ok", { exact: true }).waitFor();
+    await result().getByText("✓ ok", { exact: true }).waitFor();
     await result().getByRole("tab", { name: "Raw" }).click();
     const raw = JSON.parse(
       (await result().getByRole("region", { name: "Raw answer" }).textContent()) ?? "",
@@ -83,7 +83,7 @@ browserSuite("the operations of a gateway in the inspector", () => {
       const texts = await Promise.all(ids.map((id) => page.locator(`[id="${id}"]`).textContent()));
       return texts.join(" ");
     };
-    expect(await describedBy(name)).toMatch(/expected .*2.*, found/);
+    expect(await describedBy(name)).toMatch(/must be .*2.*; it is/);
     const article = page.getByRole("textbox", { name: "Article" });
     await soon(() => article.getAttribute("aria-invalid")).toBe("true");
     await page.getByText(/does not fit its schema/).waitFor();
@@ -92,7 +92,7 @@ browserSuite("the operations of a gateway in the inspector", () => {
     await article.fill("A-1");
     await soon(() => name.getAttribute("aria-invalid")).not.toBe("true");
     await run().click();
-    await result().getByText("ok", { exact: true }).waitFor();
+    await result().getByText("✓ ok", { exact: true }).waitFor();
   });
 
   it("RE-30 keeps a value through form and JSON and back, what the form has no place for included", async () => {
@@ -121,7 +121,7 @@ browserSuite("the operations of a gateway in the inspector", () => {
       JSON.stringify({ to: { name: "Cleo", country: "FR" }, items: [{ sku: "B" }], door: "secret-8" }),
     );
     await run().click();
-    await result().getByText("ok", { exact: true }).waitFor();
+    await result().getByText("✓ ok", { exact: true }).waitFor();
     await page.reload();
     await page.getByRole("button", { name: /History/ }).click();
     await page.getByRole("region", { name: "Inputs run before" }).getByText(/Cleo/).click();
@@ -225,14 +225,14 @@ browserSuite("the operations of a gateway in the inspector", () => {
     expect(stopped()).not.toContain("wiped");
     await run().click();
     await question.getByRole("button", { name: "Yes, run it" }).click();
-    await result().getByText("ok", { exact: true }).waitFor();
+    await result().getByText("✓ ok", { exact: true }).waitFor();
     expect(stopped()).toContain("wiped");
   });
 
-  it("RE-30 tells an operation that said no from a call that broke", async () => {
+  it("RE-30 tells a tool error from a call that broke", async () => {
     await inspector.choose("post.refuse");
     await run().click();
-    await result().getByText("the operation said no").waitFor();
+    await result().getByText("tool error").waitFor();
     await result().getByText("SOLD_OUT").first().waitFor();
     await inspector.choose("post.fail");
     await run().click();
@@ -240,6 +240,31 @@ browserSuite("the operations of a gateway in the inspector", () => {
     await error.getByText("NOT_FOUND").waitFor();
     await error.getByText("There is no parcel P-9.").waitFor();
     await error.getByText("P-1").waitFor();
+    // Once, with how long it took, and not in a line above as well.
+    expect(await error.getByText(/^✕ failed$/).count()).toBe(1);
+    await error.getByText(/^[\d.]+ ms$/).waitFor();
+    expect(await page.locator(".run-status").textContent()).toBe("");
+  });
+
+  it("RE-30 draws a long id in one piece where there is room for it", async () => {
+    used.project.write(
+      "ops/long.mjs",
+      `export const long = { id: "post.find-what-came-back-last-week", namespace: "post", name: "find-what-came-back-last-week", version: "1.0.0", type: "query", description: "Finds.", handler: () => 1 };`,
+    );
+    const halves = list()
+      .getByRole("option", { name: /last-week/ })
+      .locator("bdi");
+    await halves.first().waitFor();
+    // Of the texts, and not of the boxes around them.
+    const [first, second] = await halves.evaluateAll((parts) =>
+      parts.map((part) => {
+        const text = document.createRange();
+        text.selectNodeContents(part);
+        return text.getBoundingClientRect();
+      }),
+    );
+    expect(first?.width).toBeGreaterThan(100);
+    expect(Math.abs((first?.right ?? 0) - (second?.left ?? 0))).toBeLessThan(1);
   });
 
   it("RE-30 shows the schemas and who may call, and follows operations that come", async () => {

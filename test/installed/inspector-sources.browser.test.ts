@@ -55,12 +55,15 @@ browserSuite("the sources of a gateway in the inspector", () => {
     expect(inspector.faults).toEqual([]);
   });
 
-  it("RE-30 lists again what a server offers when it is told to reconnect", async () => {
+  it("RE-30 lists again what a server offers when it is restarted, after asking", async () => {
     await open();
     await says(card("depot"), /Operations\s*2/);
     project.setTools([...MEDIA_TOOLS, scriptedTool("late", "Came later.")]);
     await card("depot")
-      .getByRole("button", { name: /Reconnect/ })
+      .getByRole("button", { name: /Restart/ })
+      .click();
+    await card("depot")
+      .getByRole("button", { name: /Yes, restart/ })
       .click();
     await says(card("depot"), /answered in/);
     await says(card("depot"), /Operations\s*3/);
@@ -91,7 +94,10 @@ browserSuite("the sources of a gateway in the inspector", () => {
       scriptedTool("fresh", "Nobody has seen it."),
     ]);
     await card("depot")
-      .getByRole("button", { name: /Reconnect/ })
+      .getByRole("button", { name: /Restart/ })
+      .click();
+    await card("depot")
+      .getByRole("button", { name: /Yes, restart/ })
       .click();
     await says(card("depot"), /2 tools not approved/);
     const panel = card("depot").getByRole("list", { name: "Tools that are not approved" });

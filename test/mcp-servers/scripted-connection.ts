@@ -2,9 +2,12 @@ import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { openMcpConnection } from "../../src/mcp/client/connect.ts";
-import type { ConnectionSettings } from "../../src/mcp/client/connection-options.ts";
-import type { McpConnection, McpConnectionEvent } from "../../src/mcp/client/mcp-connection.ts";
+import {
+  type McpConnection,
+  type McpConnectionEvent,
+  openMcpConnection,
+} from "../../src/mcp/client/mcp-connection.ts";
+import type { ConnectionSettings } from "../../src/mcp/index.ts";
 
 const SCRIPT = fileURLToPath(new URL("./scripted.js", import.meta.url));
 
@@ -16,6 +19,8 @@ export type ScriptedMode =
   | "silent-on-probe"
   | "strict"
   | "downgrades"
+  | "both"
+  | "silent-2025-11-25"
   | "exits-on-initialize"
   | "deaf"
   | "crashes-later";

@@ -13,7 +13,7 @@ let nextQuestion = 1;
 if (process.env.STARTS) appendFileSync(process.env.STARTS, `${process.pid}\n`);
 const starts = process.env.STARTS ? readFileSync(process.env.STARTS, "utf8").trim().split("\n").length : 1;
 /** The first process of "downgrades" is of another version than those after it. */
-const isModern = mode === "modern" || (mode === "downgrades" && starts === 1);
+let isModern = mode === "modern" || (mode === "downgrades" && starts === 1);
 let initialized = 0;
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
@@ -115,7 +115,8 @@ async function handle(message) {
   if (id === undefined) return;
   if (method === "server/discover") {
     if (mode === "exits-on-probe" || (mode === "downgrades" && !isModern)) process.exit(7);
-    if (mode === "silent-on-probe") return;
+    if (mode === "silent-on-probe" || mode === "silent-2025-11-25") return;
+    if (mode === "both") isModern = true;
     if (!isModern) return send({ id, error: { code: -32601, message: "Method not found" } });
     const capabilities = { tools: { listChanged: true, odd: 1 }, extensions: { "x/y": {} } };
     return send({
@@ -143,7 +144,7 @@ async function handle(message) {
     return send({
       id,
       result: {
-        protocolVersion: "2025-06-18",
+        protocolVersion: ["both", "silent-2025-11-25"].includes(mode) ? "2025-11-25" : "2025-06-18",
         capabilities: { tools: {}, odd: true },
         serverInfo: { name: "scripted" },
         instructions: "Be kind.",

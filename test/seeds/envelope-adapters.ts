@@ -52,7 +52,7 @@ async function apiThat(
     paths: { "/thing": { get: { operationId: "read", parameters, responses } } },
   };
   const baseUrl = `http://127.0.0.1:${port}`;
-  const source = await fromOpenApi(document, { namespace: "api", baseUrl, retries: false });
+  const source = await fromOpenApi(document, { namespace: "api", baseUrl, retry: false });
   onTestFinished(async () => {
     await source.close();
     await new Promise((resolve) => server.close(resolve));

@@ -9,6 +9,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** An empty folder into which nothing but the packed package was installed. */
     installed: string;
+    /** What npm printed while it installed the package. */
+    installLog: string;
   }
 }
 
@@ -22,7 +24,7 @@ export async function setup(project: TestProject): Promise<() => void> {
     const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz"));
     writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true, type: "module" }));
     const flags = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
-    await run(["install", ...flags, `./${tarball}`], folder);
+    project.provide("installLog", await run(["install", ...flags, `./${tarball}`], folder));
   } catch (thrown) {
     remove();
     throw thrown;
@@ -31,7 +33,8 @@ export async function setup(project: TestProject): Promise<() => void> {
   return remove;
 }
 
-async function run(args: readonly string[], cwd?: string): Promise<void> {
+async function run(args: readonly string[], cwd?: string): Promise<string> {
   const ran = await runCommand("npm", args, cwd === undefined ? {} : { cwd });
   if (ran.code !== 0) throw new Error(`npm ${args[0]} failed:\n${ran.stdout}${ran.stderr}`);
+  return `${ran.stdout}${ran.stderr}`;
 }

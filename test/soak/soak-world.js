@@ -157,7 +157,7 @@ function configOf(depot, far) {
     operations: join(HERE, "operations.js"),
     policies: {
       "depot.count": { cacheMs: 1_000, singleFlight: true },
-      "far.process": { retries: { attempts: 3, delayMs: 20 } },
+      "far.process": { retry: { attempts: 3, delayMs: 20 } },
     },
   };
 }

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Delivery } from "../bus.ts";
-import { fromBrokerUser } from "./from-broker-user.ts";
+import { fromBrokerUser } from "./token-verifier.ts";
 
 const USERS = new Map([["ada", { subject: "ada", scopes: ["read"] }]]);
 const authenticate = fromBrokerUser((user) => USERS.get(user));

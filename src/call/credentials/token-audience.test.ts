@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { audienceOf } from "./token-audience.ts";
+import { audienceOf } from "./token-key.ts";
 
 it.each([
   ["note.read", "waybill:note"],

@@ -1,5 +1,6 @@
 import type { KeyObject as NodeKey } from "node:crypto";
 import type { CryptoKey, JWK, KeyObject } from "jose";
+import { toWire, WIRE_LIMITS } from "../../core/wire/wire.ts";
 
 /** A key to sign tokens or to check them with; plain bytes are a shared secret. */
 export type TokenKey = CryptoKey | KeyObject | Uint8Array | JWK;
@@ -49,7 +50,7 @@ export function readKey(key: TokenKey): KeyFacts {
   throw new TypeError("A key must be a CryptoKey, a KeyObject, a JWK, or a secret as bytes.");
 }
 
-/** A key that whoever gave it cannot change any more. */
+/** A copy of a key, which its giver cannot change any more. */
 export function holdKey(key: TokenKey): TokenKey {
   if (key instanceof Uint8Array) return Uint8Array.from(key);
   return isJwk(key) ? Object.freeze({ ...key }) : key;
@@ -140,4 +141,71 @@ function known(algorithm: string | undefined): readonly TokenAlgorithm[] {
 
 function unusable(): never {
   throw new TypeError("The key is of a kind that no token can be signed with.");
+}
+
+/** Whom a token is for: those who answer the namespace of an operation, and nobody else it may end up with. */
+export function audienceOf(operationId: string): string {
+  const dot = operationId.indexOf(".");
+  return `waybill:${dot === -1 ? operationId : operationId.slice(0, dot)}`;
+}
+
+/** The one call that a token is for. */
+export interface BoundCall {
+  readonly requestId: string;
+  readonly input?: unknown;
+  /** Which try it is, where it is not the first. */
+  readonly attempt?: number | undefined;
+}
+
+/** What a token says about its call, as claims. */
+export interface CallClaims {
+  /** The id of the operation. */
+  readonly op: string;
+  /** The request id. */
+  readonly jti: string;
+  /** The try, from 2 on. */
+  readonly att?: number;
+  /** The digest of the input. */
+  readonly inp: string;
+}
+
+/** As deep as an input crosses a wire. */
+const MAX_DEPTH = WIRE_LIMITS.depth + 6;
+
+/** Writes what binds a token to one call; rejects with a `CallError` for an input that cannot cross a wire. */
+export async function bindCall(operationId: string, call: BoundCall): Promise<CallClaims> {
+  const { requestId, input, attempt = 1 } = call;
+  return {
+    op: operationId,
+    jti: requestId,
+    ...(attempt > 1 && { att: attempt }),
+    inp: await digestOf(input),
+  };
+}
+
+/** Tells whether claims say which call they are for. */
+export function isBound(claims: Readonly<Record<string, unknown>>): boolean {
+  return ["op", "jti", "att", "inp"].some((name) => claims[name] !== undefined);
+}
+
+/** Tells whether claims are for this call and no other. */
+export async function isBoundTo(
+  claims: Readonly<Record<string, unknown>>,
+  operationId: string,
+  call: BoundCall,
+): Promise<boolean> {
+  const { requestId, attempt = 1 } = call;
+  const { op, jti, att = 1, inp } = claims;
+  // The input last: it may be large.
+  return op === operationId && jti === requestId && att === attempt && inp === (await digestOf(call.input));
+}
+
+/** Members of an object keep their order on a wire, so that both ends write the same text. */
+async function digestOf(input: unknown): Promise<string> {
+  const text = JSON.stringify(toWire(input, { maxDepth: MAX_DEPTH, code: "VALIDATION_ERROR" }));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+  return btoa(String.fromCharCode(...digest))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
 }

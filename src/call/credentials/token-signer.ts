@@ -3,9 +3,17 @@ import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import { toWire } from "../../core/wire/wire.ts";
 import { EVENT_LIMITS } from "../call-events.ts";
-import { type BoundCall, bindCall, type CallClaims } from "./bound-call.ts";
-import { audienceOf } from "./token-audience.ts";
-import { holdKey, isJwk, readKey, type TokenAlgorithm, type TokenKey } from "./token-key.ts";
+import {
+  audienceOf,
+  type BoundCall,
+  bindCall,
+  type CallClaims,
+  holdKey,
+  isJwk,
+  readKey,
+  type TokenAlgorithm,
+  type TokenKey,
+} from "./token-key.ts";
 
 /** How tokens are signed. */
 export interface TokenSignerOptions {

@@ -1,13 +1,19 @@
-import { type JWTPayload, jwtVerify } from "jose";
+import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { Delivery } from "../bus.ts";
 import { EVENT_LIMITS } from "../call-events.ts";
-import { isBound, isBoundTo } from "./bound-call.ts";
-import { audienceOf } from "./token-audience.ts";
-import type { TokenAlgorithm } from "./token-key.ts";
-import { readKeyRing, type VerificationKeys } from "./verification-keys.ts";
+import {
+  audienceOf,
+  holdKey,
+  isBound,
+  isBoundTo,
+  isTokenAlgorithm,
+  readKey,
+  type TokenAlgorithm,
+  type TokenKey,
+} from "./token-key.ts";
 
 /** Which tokens are believed. */
 export interface TokenVerifierOptions {
@@ -22,7 +28,7 @@ export interface TokenVerifierOptions {
   /** A token made to live longer is refused, for nobody can take it back. @default 3_600_000 */
   readonly maxLifetimeMs?: number;
   /**
-   * Believes tokens that do not say which call they are for, as callers of version 0.1.0 send them: whoever sees such a token can make
+   * Believes tokens that do not say which call they are for, as callers of version 0.1.0 send them: a member that sees such a token can make
    * other calls with it until it expires. @default false
    */
   readonly acceptUnbound?: boolean;
@@ -122,7 +128,7 @@ function readMs(name: string, value: number): number {
   throw new TypeError(`${name} must be a number of milliseconds, 0 or more.`);
 }
 
-/** One sentence for every reason: whoever tries tokens out learns nothing from it. */
+/** One sentence for every reason: an attacker who tries tokens out learns nothing from it. */
 function refused(cause?: unknown): CallError {
   return new CallError("UNAUTHENTICATED", "The credential of the call is not valid.", {
     cause,
@@ -135,4 +141,103 @@ function unbound(): CallError {
   const message =
     "The credential of the call does not say which call it is for; update the caller, or let the service accept it (acceptUnbound).";
   return new CallError("UNAUTHENTICATED", message, { stack: false });
+}
+
+/**
+ * Makes an identity of the user that the broker's permissions bind a sender to; nothing the sender wrote is looked at.
+ * Without a user the caller is anonymous.
+ */
+export function fromBrokerUser(
+  toIdentity: (user: string) => Identity | undefined,
+): (delivery: Delivery) => Identity | undefined {
+  return ({ user }) => (user === undefined ? undefined : toIdentity(user));
+}
+
+/** A key that tokens name by its id. */
+export interface NamedKey {
+  readonly keyId: string;
+  readonly key: TokenKey;
+}
+
+/** The keys to check tokens with: one, several by id, or a function that finds one. */
+export type VerificationKeys = TokenKey | readonly NamedKey[] | JWTVerifyGetKey;
+
+/** Finds the key for a token, and only for the algorithms that are allowed. */
+interface KeyRing {
+  readonly algorithms: readonly TokenAlgorithm[];
+  readonly find: JWTVerifyGetKey;
+}
+
+interface RingKey {
+  readonly key: TokenKey;
+  readonly algorithms: readonly TokenAlgorithm[];
+}
+
+/** Reads keys and algorithms; a `TypeError` names what makes no sense. The header of a token never widens the choice. */
+function readKeyRing(keys: VerificationKeys, algorithms: readonly TokenAlgorithm[] | undefined): KeyRing {
+  if (algorithms !== undefined && !isAlgorithms(algorithms)) {
+    throw new TypeError("algorithms must be a list of algorithms that sign, such as EdDSA or RS256.");
+  }
+  if (typeof keys === "function") return readGetter(keys, algorithms);
+  if (Array.isArray(keys)) return readList(keys, algorithms);
+  const only = readRingKey(keys as TokenKey, algorithms);
+  return { algorithms: only.algorithms, find: () => only.key };
+}
+
+/** What a key set says of a token it has no key for; whatever else it fails with is no fault of the token's. */
+const TOKENS_FAULT = [errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys, errors.JOSENotSupported];
+
+function isAlgorithms(list: unknown): boolean {
+  return Array.isArray(list) && list.length > 0 && list.every(isTokenAlgorithm);
+}
+
+function readGetter(getter: JWTVerifyGetKey, algorithms: readonly TokenAlgorithm[] | undefined): KeyRing {
+  if (algorithms === undefined)
+    throw new TypeError("algorithms must be given where a function finds the key.");
+  const find: JWTVerifyGetKey = async (header, token) => {
+    try {
+      return await getter(header, token);
+    } catch (thrown) {
+      if (TOKENS_FAULT.some((type) => thrown instanceof type)) throw thrown;
+      // The caller may have a good token: the keys are what is missing.
+      throw new CallError(
+        "UNAVAILABLE",
+        "The keys to check credentials with cannot be had; try again later.",
+        {
+          cause: thrown,
+        },
+      );
+    }
+  };
+  return { algorithms, find };
+}
+
+function readList(list: readonly NamedKey[], algorithms: readonly TokenAlgorithm[] | undefined): KeyRing {
+  const ring = new Map<string, RingKey>();
+  for (const { keyId, key } of list) {
+    if (typeof keyId !== "string" || ring.has(keyId)) {
+      throw new TypeError("Every key of a list needs a keyId of its own.");
+    }
+    ring.set(keyId, readRingKey(key, algorithms));
+  }
+  if (ring.size === 0) throw new TypeError("keys must hold at least one key.");
+  const find: JWTVerifyGetKey = ({ kid, alg }) => {
+    const found = typeof kid === "string" ? ring.get(kid) : undefined;
+    // The key decides about the algorithm, not the token.
+    if (found?.algorithms.some((name) => name === alg)) return found.key;
+    throw new errors.JWKSNoMatchingKey();
+  };
+  return { algorithms: [...new Set([...ring.values()].flatMap((key) => key.algorithms))], find };
+}
+
+function readRingKey(key: TokenKey, given: readonly TokenAlgorithm[] | undefined): RingKey {
+  const { algorithms, preferred, half } = readKey(key);
+  if (half === "private")
+    throw new TypeError("Tokens are checked with the public key; keep the private one.");
+  const wanted = given ?? (preferred === undefined ? [] : [preferred]);
+  const usable = algorithms.filter((name) => wanted.includes(name));
+  if (usable.length === 0) {
+    throw new TypeError(`algorithms must name one that the key can be used with: ${algorithms.join(", ")}.`);
+  }
+  return { key: holdKey(key), algorithms: usable };
 }

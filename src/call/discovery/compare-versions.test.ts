@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
-import { compareVersions } from "./compare-versions.ts";
+import { compareVersions } from "./offer-table.ts";
 
 /** Oldest first; the order that the specification of semantic versions gives, and what it leads to. */
 const ORDERED = [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
 import { localEnvelope, type ResponseEnvelope } from "../../core/envelope/envelope.ts";
-import { ExplainedStream, FailedStream } from "./explained-stream.ts";
+import { ExplainedStream, FailedStream } from "../remote-registry.ts";
 
 const DONE = { done: true, value: undefined };
 

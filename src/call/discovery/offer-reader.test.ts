@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { OfferReader, type Steps } from "./offer-reader.ts";
+import { OfferReader, type ReadingSteps } from "./service-directory.ts";
 
 /** A clock that only the work moves, so that a busy machine changes nothing. */
 let now = 0;
@@ -15,7 +15,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-function* slow(text: string, steps: number, ms: number): Steps<string> {
+function* slow(text: string, steps: number, ms: number): ReadingSteps<string> {
   for (let i = 0; i < steps; i++) {
     now += ms;
     taken++;

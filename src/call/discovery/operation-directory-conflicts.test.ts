@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { notice, openDirectory, service } from "../../../test/open-directory.ts";
 import { runs } from "../../../test/runs.ts";
 import { stopClock } from "../../../test/stop-clock.ts";
-import { compareVersions } from "./compare-versions.ts";
+import { compareVersions } from "./offer-table.ts";
 
 // What is small is read at once, but only for so many milliseconds.
 beforeEach(stopClock);

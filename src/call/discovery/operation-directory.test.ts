@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { notice, openDirectory, service } from "../../../test/open-directory.ts";
 import { stopClock } from "../../../test/stop-clock.ts";
 import { createMemoryBus } from "../memory-bus.ts";
-import { OperationDirectory } from "./operation-directory.ts";
+import { ServiceDirectory } from "./service-directory.ts";
 
 // What is small is read at once, but only for so many milliseconds.
 beforeEach(stopClock);
@@ -11,7 +11,7 @@ describe("OperationDirectory", () => {
   it("Discovery: knows what there was before it came, and what came after", async () => {
     const bus = createMemoryBus();
     await bus.announce(service("one", notice("b.x"), notice("a.x")));
-    const directory = new OperationDirectory(bus, { handlerFor: () => () => 1 });
+    const directory = new ServiceDirectory(bus, { handlerFor: () => () => 1 });
     expect(directory.isReady).toBe(false);
     await directory.ready;
     expect(directory.isReady).toBe(true);

@@ -1,5 +1,4 @@
-import { CallError } from "../../core/errors/errors.ts";
-import { turnDown } from "../../core/execution/turned-down.ts";
+import { CallError, turnDown } from "../../core/errors/errors.ts";
 
 const OPERATION_ID = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\.[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}$/;
 const MAX_SHOWN_ID = 200;

@@ -7,11 +7,14 @@ import { defineOperation } from "../../core/operation/operation.ts";
 import type { AnyOperation, OperationSpec } from "../../core/operation/operation-types.ts";
 import { compileSchema } from "../../core/schema/compile-schema.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
-import { NOTICE_LIMITS } from "./notice-fields.ts";
-import { readOperationNotice, type UnusableNotice } from "./read-operation-notice.ts";
-import type { OperationNotice } from "./service-notice.ts";
-import { isUsable, SpecPool } from "./spec-pool.ts";
-import { toOperationNotice } from "./to-operation-notice.ts";
+import {
+  NOTICE_LIMITS,
+  type OperationNotice,
+  readOperationNotice,
+  toOperationNotice,
+  type UnusableNotice,
+} from "./service-notice.ts";
+import { isUsable, SpecPool } from "./service-offers.ts";
 
 const PLAIN = { namespace: "a", name: "b", version: "1.0.0", type: "query", description: "" };
 const text = fc.string({ maxLength: 20 });

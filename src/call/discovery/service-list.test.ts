@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ServiceList } from "./service-list.ts";
+import { ServiceList } from "./service-directory.ts";
 
 describe("ServiceList", () => {
   it("Discovery: is what was put and not deleted, sorted by id, whatever the order", () => {

@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { query } from "../../../test/make-operation.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
-import { readOperationNotice } from "./read-operation-notice.ts";
-import { toOperationNotice } from "./to-operation-notice.ts";
+import { readOperationNotice, toOperationNotice } from "./service-notice.ts";
 
 const everything = query("shop.buy", () => ({ ok: true }), {
   title: "Buy",

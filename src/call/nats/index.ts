@@ -1,7 +1,10 @@
+export type { FailedCall, FailedCallsOptions, FailedCallsPage } from "../call-options.ts";
+export type { SubmitOptions, SubmittedCall } from "./durable/durable-calls.ts";
 export {
   type DurableCalls,
   type DurableExecuteOptions,
   openDurableCalls,
+  type ResendOptions,
   type ResultOptions,
 } from "./durable/durable-calls.ts";
 export type {
@@ -9,7 +12,6 @@ export type {
   DurableCallsOptions,
   DurableOptions,
   DurableWorkerOptions,
-} from "./durable/durable-options.ts";
+} from "./durable/durable-store.ts";
 export { type DrainOptions, type DurableWorker, serveDurableCalls } from "./durable/durable-worker.ts";
-export type { SubmitOptions, SubmittedCall } from "./durable/submit-call.ts";
 export { connectNatsBus, createNatsBus, type NatsBus, type NatsBusOptions } from "./nats-bus.ts";

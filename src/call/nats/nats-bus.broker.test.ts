@@ -4,7 +4,7 @@ import { query, rejection, sleep } from "../../../test/make-operation.ts";
 import { type NatsServer, natsSuite, startNats } from "../../../test/nats-server.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
 import { serveCalls } from "../call-handler.ts";
-import { fromBrokerUser } from "../credentials/from-broker-user.ts";
+import { fromBrokerUser } from "../credentials/token-verifier.ts";
 import { PendingRequestMap } from "../pending-request-map.ts";
 import { connectNatsBus, createNatsBus, type NatsBus } from "./nats-bus.ts";
 

@@ -2,7 +2,7 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterEach, expect, it } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
 import { type NatsServer, natsSuite, startNats } from "../../../test/nats-server.ts";
-import { createNatsTransport } from "./nats-transport.ts";
+import { createNatsTransport } from "./nats-bus.ts";
 
 natsSuite("the transport on NATS", () => {
   let server: NatsServer | undefined;

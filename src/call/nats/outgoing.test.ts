@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { sleep } from "../../../test/make-operation.ts";
-import { Outgoing } from "./outgoing.ts";
+import { Outgoing } from "./nats-bus.ts";
 
 const EMPTY = new Uint8Array();
 const MIB = new Uint8Array(1024 * 1024);

@@ -26,7 +26,7 @@ natsSuite("a process on NATS that stands still", () => {
     folder = mkdtempSync(join(tmpdir(), "waybill-bus-"));
     const input = fileURLToPath(new URL("../../../test/bus-process.ts", import.meta.url));
     const bundle = await rolldown({ input, platform: "node", logLevel: "silent" });
-    await bundle.write({ file: join(folder, "end.mjs"), format: "esm" });
+    await bundle.write({ file: join(folder, "end.mjs"), format: "esm", codeSplitting: false });
     await bundle.close();
   });
   afterEach(async () => {

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { query } from "../../../test/make-operation.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
 import { serveCalls } from "../call-handler.ts";
-import { toChunks } from "./chunk.ts";
-import { createMemoryTransport, MemoryBroker } from "./memory-transport.ts";
+import { toChunks } from "./chunks.ts";
+import { createMemoryTransport, MemoryBroker } from "./transport.ts";
 import { createWireBus } from "./wire-bus.ts";
 
 const BEAT_MS = 100;

@@ -3,8 +3,8 @@ import { query, stream } from "../../../test/make-operation.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
 import { serveCalls } from "../call-handler.ts";
 import { PendingRequestMap } from "../pending-request-map.ts";
-import { createMemoryTransport, MemoryBroker } from "./memory-transport.ts";
 import { QUEUE } from "./subjects.ts";
+import { createMemoryTransport, MemoryBroker } from "./transport.ts";
 import { createWireBus } from "./wire-bus.ts";
 
 const BEAT_MS = 100;

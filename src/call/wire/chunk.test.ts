@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../test/cpu-ms.ts";
-import { Assembly, fromChunk, isChunk, toChunks } from "./chunk.ts";
+import { Assembly, fromChunk, toChunks } from "./chunks.ts";
+import { isChunk } from "./wire-message.ts";
 
 const bytes = () => fc.uint8Array({ minLength: 1, maxLength: 500 });
 const key = () => fc.string({ unit: "grapheme", maxLength: 20 });

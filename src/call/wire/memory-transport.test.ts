@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { createMemoryTransport, MemoryBroker } from "./memory-transport.ts";
+import { createMemoryTransport, MemoryBroker } from "./transport.ts";
 
 const bytes = (...values: number[]) => Uint8Array.from(values);
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { createMemoryTransport, MemoryBroker } from "./memory-transport.ts";
 import { Peers, peerAt } from "./peers.ts";
 import { Subjects } from "./subjects.ts";
 import type { Transport } from "./transport.ts";
+import { createMemoryTransport, MemoryBroker } from "./transport.ts";
 
 const BEAT_MS = 100;
 const subjects = new Subjects();

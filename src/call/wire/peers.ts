@@ -1,5 +1,5 @@
 import { CallError } from "../../core/errors/errors.ts";
-import { monotonicNow } from "../../core/execution/deadline.ts";
+import { monotonicNow } from "../../core/execution/cancellation.ts";
 import type { Subjects } from "./subjects.ts";
 import type { Transport } from "./transport.ts";
 
@@ -125,7 +125,7 @@ export class Peers {
     for (const [address, peer] of [...this.#tracked]) {
       if (peer.heardAt > now - MISSED_BEATS * peer.beatMs) continue;
       this.#tracked.delete(address);
-      const message = "Whoever was at the other end has not been heard of for too long.";
+      const message = "The other end has not been heard of for too long.";
       for (const line of [...peer.lines]) line.lost(new CallError("UNAVAILABLE", message, { stack: false }));
     }
   }

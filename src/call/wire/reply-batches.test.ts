@@ -2,16 +2,17 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../test/cpu-ms.ts";
 import { runs } from "../../../test/runs.ts";
-import { createMemoryTransport, MemoryBroker } from "./memory-transport.ts";
 import { BATCH, ReplyBatches } from "./reply-batches.ts";
+import { createMemoryTransport, MemoryBroker } from "./transport.ts";
 import {
   decodeBatch,
   decodeMessage,
-  measureBatch,
+  entryBytes,
   toBatchText,
   toBytes,
+  toEntryText,
   toMessageText,
-  toText,
+  toWireText,
 } from "./wire-message.ts";
 
 function open(maxMessageBytes?: number) {
@@ -23,8 +24,11 @@ function open(maxMessageBytes?: number) {
   return { batches: new ReplyBatches(transport), heard, settle: () => transport.flush() };
 }
 
+/** What an answer says, without its opening brace. */
 const answer = (n: number, more = ""): string =>
-  toText({ event: { type: "call.progress", requestId: `r${n}`, value: more } }, "OUTPUT_INVALID");
+  toWireText({ event: { type: "call.progress", requestId: `r${n}`, value: more } }, "OUTPUT_INVALID").slice(
+    1,
+  );
 
 describe("ReplyBatches", () => {
   it("Call: one answer alone goes by its own path", async () => {
@@ -41,7 +45,7 @@ describe("ReplyBatches", () => {
     batches.add("in.two.x", answer(9));
     await settle();
     expect(heard.map(({ subject }) => subject)).toEqual([`in.one.${BATCH}`, "in.two.x"]);
-    const lines = decodeBatch(heard[0]?.data as Uint8Array) as {
+    const lines = decodeBatch(heard[0]?.data as Uint8Array)?.entries as {
       line: string;
       event: { requestId: string };
     }[];
@@ -60,7 +64,7 @@ describe("ReplyBatches", () => {
       }
       await settle();
       const entries = heard.flatMap(({ subject, data }) =>
-        subject.endsWith(BATCH) ? decodeBatch(data) : [1],
+        subject.endsWith(BATCH) ? decodeBatch(data)?.entries : [1],
       );
       expect(entries).toHaveLength(taken);
       expect(taken).toBeGreaterThan(0);
@@ -90,27 +94,51 @@ describe("ReplyBatches", () => {
     expect([batches.add("abc", answer(1)), batches.add(".abc", answer(1))]).toEqual([false, false]);
   });
 
-  it("Call: one entry that cannot be read spoils no other", () => {
-    const text = toBatchText([
-      { token: "bad", text: '{"event":{"$waybill":["date","nonsense"]}}' },
-      { token: "good", text: answer(1) },
-    ]);
-    expect(decodeBatch(toBytes(text))).toMatchObject([undefined, { line: "good" }]);
-    expect(decodeBatch(toBytes('{"v":2,"batch":[]}'))).toBeUndefined();
-    expect(decodeBatch(toBytes("nonsense"))).toBeUndefined();
+  it.each(['"event":{"$waybill":["date","nonsense"]}}', '"event":{"requestId":', "}]}", ""])(
+    "Call: an entry %j spoils no other",
+    (bad) => {
+      const text = toBatchText([toEntryText("bad", bad), toEntryText("good", answer(1))]);
+      expect(decodeBatch(toBytes(text))?.entries).toMatchObject([undefined, { line: "good" }]);
+    },
+  );
+
+  it("Call: a batch is JSON that earlier versions read, and one that they wrote is read", () => {
+    const written = toBatchText([toEntryText("a", answer(1)), toEntryText("b", answer(2))]);
+    const { v, batch } = JSON.parse(written) as { v: number; batch: unknown[] };
+    expect([v, batch.length]).toEqual([1, 2]);
+    const earlier = JSON.stringify({ v, batch: [...batch, { event: { $waybill: ["date", "nonsense"] } }] });
+    const read = decodeBatch(toBytes(earlier));
+    expect(read?.entries).toEqual([...batch, undefined]);
+    expect(read && entryBytes(read, 0, "a")).toBeUndefined();
+  });
+
+  it.each([
+    '{"v":2,"batch":[]}',
+    '{"v":1,"batch":1}',
+    '{"v":1}',
+    "nonsense",
+    '{"v":1,"batch":[\n{}',
+    "\n]}",
+    '{"v":2,"batch":[\n{}\n]}',
+  ])("Call: %j is no batch", (text) => {
+    expect(decodeBatch(toBytes(text))).toBeUndefined();
   });
 
   it("Call: each answer of a batch has the size that it would have by itself", () => {
     const json = fc.json().map((text): unknown => JSON.parse(text));
     const answer = fc.record({
       token: fc.uuid(),
-      text: json.map((data) => toText({ event: { data, more: "ü\u{1F9FE}" } }, "OUTPUT_INVALID")),
+      text: json.map((data) =>
+        toWireText({ event: { data, more: "ü\u{1F9FE}" } }, "OUTPUT_INVALID").slice(1),
+      ),
     });
     fc.assert(
       fc.property(fc.uniqueArray(answer, { selector: ({ token }) => token, minLength: 1 }), (batch) => {
-        const bytes = toBytes(toBatchText(batch));
+        const read = decodeBatch(
+          toBytes(toBatchText(batch.map(({ token, text }) => toEntryText(token, text)))),
+        );
         const sizes = batch.map(({ text }) => toBytes(toMessageText(text)).length);
-        expect(measureBatch(bytes, decodeBatch(bytes) ?? [])).toEqual(sizes);
+        expect(read && batch.map(({ token }, at) => entryBytes(read, at, token))).toEqual(sizes);
       }),
       runs(200),
     );
@@ -118,12 +146,11 @@ describe("ReplyBatches", () => {
 
   it("Call: measuring looks at every letter a few times at most, whatever a batch holds", () => {
     for (const entry of ['{ "line":"x"}', "{}", '{"line":1}', '{"line":"x","a":{"line":"x","b":1}}']) {
-      const text = `{"v":1,"batch":[${Array.from({ length: 20_000 }, () => entry).join()}]}`;
-      const bytes = toBytes(text);
-      const batch = decodeBatch(bytes) ?? [];
-      expect(batch).toHaveLength(20_000);
+      const bytes = toBytes(toBatchText(Array.from({ length: 20_000 }, () => entry)));
+      const batch = decodeBatch(bytes);
+      expect(batch?.entries).toHaveLength(20_000);
       const before = cpuMs();
-      measureBatch(bytes, batch);
+      if (batch !== undefined) for (let at = 0; at < 20_000; at++) entryBytes(batch, at, "x");
       // Looking through all of it for each entry would take many seconds.
       expect(cpuMs() - before).toBeLessThan(1_000);
     }

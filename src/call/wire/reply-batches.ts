@@ -1,30 +1,39 @@
 import type { Transport } from "./transport.ts";
-import { toBatchText, toBytes, toMessageText } from "./wire-message.ts";
+import { toBatchText, toBytes, toEntryText, toMessageText } from "./wire-message.ts";
 
 /** The last part of the subject that answers to several calls of one caller come by; no call has it as its own. */
 export const BATCH = "batch";
 
-/** Characters of one message of answers, so that none is held up by many. */
-const MOST_TEXT = 32_768;
+/** Characters of one message to several calls, so that none is held up by many. */
+export const MOST_BATCH_TEXT = 32_768;
+
+/** Characters that an entry, or the whole, takes beside its text and token. */
+export const AROUND = 32;
 
 /** Characters of an answer that may go together with others; as bytes still less than the least `messageBytes`. */
 const SHORT_TEXT = 600;
 
-/** Characters that an entry, or the whole, takes beside its text and token. */
-const AROUND = 32;
 const TOKEN = 64;
 const TOKEN_LETTERS = /^[\w-]+$/;
 
+/** Tells whether the last part of a reply path may be named among others. */
+export function isReplyToken(token: unknown): token is string {
+  return typeof token === "string" && token.length <= TOKEN && TOKEN_LETTERS.test(token);
+}
+
 /** Runs when no promise that is ready has anything left to do. */
-const soon: (work: () => void) => void =
+export const soon: (work: () => void) => void =
   typeof process === "object" && typeof process.nextTick === "function"
-    ? (work) => process.nextTick(work)
+    ? process.nextTick.bind(process)
     : (work) => void setTimeout(work);
 
-/** An answer as text, and the part of its reply path that names the call. */
+/** Answers to one caller that wait to be sent: the first, and all as entries once there are several. */
 interface Waiting {
+  readonly inbox: string;
   readonly token: string;
   readonly text: string;
+  entries: string[] | undefined;
+  size: number;
 }
 
 /**
@@ -33,7 +42,10 @@ interface Waiting {
  */
 export class ReplyBatches {
   readonly #transport: Transport;
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #waiting = new Map<string, Waiting>();
+  /** The one added to last, which most answers go on with. */
+  #latest: Waiting | undefined;
+  readonly #flushSoon = () => this.flush();
 
   constructor(transport: Transport) {
     this.#transport = transport;
@@ -41,58 +53,57 @@ export class ReplyBatches {
 
   /** Characters one message may hold, however they are written down. */
   get #room(): number {
-    return Math.min(MOST_TEXT, Math.floor(this.#transport.maxMessageBytes / 3) - AROUND);
+    return Math.min(MOST_BATCH_TEXT, Math.floor(this.#transport.maxMessageBytes / 3) - AROUND);
   }
 
   /** Takes an answer that is short enough to go with others, and sends it soon; tells whether it is. */
   add(replyTo: string, text: string): boolean {
-    if (text.length > Math.min(SHORT_TEXT, this.#room - AROUND - TOKEN)) return false;
+    const room = this.#room;
+    if (text.length > Math.min(SHORT_TEXT, room - AROUND - TOKEN)) return false;
     const dot = replyTo.lastIndexOf(".");
-    const inbox = replyTo.slice(0, dot);
     const token = replyTo.slice(dot + 1);
-    // Whoever makes up names of its own gets its answers one by one.
-    if (dot < 1 || token.length > TOKEN || !TOKEN_LETTERS.test(token)) return false;
-    const waiting = this.#waiting.get(inbox);
-    if (waiting !== undefined) waiting.push({ token, text });
-    else {
-      if (this.#waiting.size === 0) soon(() => this.flush());
-      this.#waiting.set(inbox, [{ token, text }]);
+    // A caller that makes up names of its own gets its answers one by one.
+    if (dot < 1 || !isReplyToken(token)) return false;
+    const waiting = this.#find(replyTo, dot);
+    const size = text.length + token.length + AROUND;
+    if (waiting !== undefined && waiting.size + size <= room) {
+      waiting.entries ??= [toEntryText(waiting.token, waiting.text)];
+      waiting.entries.push(toEntryText(token, text));
+      waiting.size += size;
+    } else {
+      if (waiting !== undefined) this.#send(waiting);
+      this.#begin({ inbox: replyTo.slice(0, dot), token, text, entries: undefined, size });
     }
     return true;
   }
 
   /** Sends what waits, now: whatever is sent by another way afterwards comes after it. */
   flush(): void {
-    for (const [inbox, waiting] of this.#waiting) this.#send(inbox, waiting);
+    if (this.#waiting.size === 0) return;
+    for (const waiting of this.#waiting.values()) this.#send(waiting);
     this.#waiting.clear();
+    this.#latest = undefined;
   }
 
-  #send(inbox: string, waiting: readonly Waiting[]): void {
-    const room = this.#room;
-    let batch: Waiting[] = [];
-    let size = 0;
-    for (const answer of waiting) {
-      const own = answer.text.length + answer.token.length + AROUND;
-      if (size + own > room) {
-        this.#publish(inbox, batch);
-        batch = [];
-        size = 0;
-      }
-      batch.push(answer);
-      size += own;
-    }
-    this.#publish(inbox, batch);
+  #find(replyTo: string, dot: number): Waiting | undefined {
+    const latest = this.#latest;
+    if (latest !== undefined && latest.inbox.length === dot && replyTo.startsWith(latest.inbox))
+      return latest;
+    return this.#waiting.size === 0 ? undefined : this.#waiting.get(replyTo.slice(0, dot));
   }
 
-  #publish(inbox: string, batch: readonly Waiting[]): void {
-    const [first] = batch;
-    if (first === undefined) return;
+  #begin(waiting: Waiting): void {
+    if (this.#waiting.size === 0) soon(this.#flushSoon);
+    this.#waiting.set(waiting.inbox, waiting);
+    this.#latest = waiting;
+  }
+
+  #send({ inbox, token, text, entries }: Waiting): void {
     try {
-      if (batch.length === 1) {
-        this.#transport.publish(`${inbox}.${first.token}`, toBytes(toMessageText(first.text)));
-      } else this.#transport.publish(`${inbox}.${BATCH}`, toBytes(toBatchText(batch)));
+      if (entries === undefined) this.#transport.publish(`${inbox}.${token}`, toBytes(toMessageText(text)));
+      else this.#transport.publish(`${inbox}.${BATCH}`, toBytes(toBatchText(entries)));
     } catch {
-      // The transport carries less than a moment ago; whoever waits runs into its deadline.
+      // The transport carries less than a moment ago; the caller runs into its deadline.
     }
   }
 }

@@ -4,8 +4,8 @@ import { OperationRegistry } from "../../core/registry/registry.ts";
 import { serveCalls } from "../call-handler.ts";
 import { PendingRequestMap } from "../pending-request-map.ts";
 import { createRemoteRegistry } from "../remote-registry.ts";
-import { createMemoryTransport, MemoryBroker } from "./memory-transport.ts";
 import type { Transport } from "./transport.ts";
+import { createMemoryTransport, MemoryBroker } from "./transport.ts";
 import { createWireBus } from "./wire-bus.ts";
 
 const BEAT_MS = 100;

@@ -6,6 +6,9 @@ export const QUEUE = "waybill";
 const PREFIX = /^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$/;
 const USER = /^[A-Za-z0-9_-]{1,64}$/;
 
+/** The last part of the subject of several requests. */
+const SEVERAL = ".batch";
+
 /** The user of those who say no other. */
 export const NOBODY = "_";
 
@@ -25,18 +28,28 @@ export class Subjects {
 
   /** Where a call of an operation is asked for. */
   request(operationId: string): string {
-    return `${this.prefix}.call.${this.user}.${placeOf(operationId)}`;
+    return `${this.prefix}.call.${this.user}.${subjectPlaceOf(operationId)}`;
   }
 
-  /** Where whoever runs a call hears that nobody waits for it any more. */
+  /** Where several calls of an operation are asked for at a time; earlier versions do not listen there. */
+  requests(operationId: string): string {
+    return `${this.request(operationId)}${SEVERAL}`;
+  }
+
+  /** Where the handler of a call hears that nobody waits for it any more. */
   stop(operationId: string): string {
-    return `${this.prefix}.stop.${this.user}.${placeOf(operationId)}`;
+    return `${this.prefix}.stop.${this.user}.${subjectPlaceOf(operationId)}`;
   }
 
   /** What a member of a route listens to, from every user. */
   route(kind: "call" | "stop", route: Route): string {
-    const place = "namespace" in route ? `${route.namespace}.*` : placeOf(route.operationId);
+    const place = "namespace" in route ? `${route.namespace}.*` : subjectPlaceOf(route.operationId);
     return `${this.prefix}.${kind}.*.${place}`;
+  }
+
+  /** The same for several requests at a time. */
+  routes(route: Route): string {
+    return `${this.route("call", route)}${SEVERAL}`;
   }
 
   /** The user in the subject of a request. */
@@ -45,10 +58,16 @@ export class Subjects {
     return rest.slice(0, rest.indexOf("."));
   }
 
-  /** Tells whether a request for this operation may come by this subject, which is what permissions are about. */
+  /** Tells whether a request for this operation may come by this subject, alone or with others, which is what permissions are about. */
   isFor(subject: string, operationId: string): boolean {
     const start = this.prefix.length + ".call.".length;
-    return subject.slice(subject.indexOf(".", start) + 1) === placeOf(operationId);
+    const place = subjectPlaceOf(operationId);
+    const at = subject.indexOf(".", start) + 1;
+    if (!subject.startsWith(place, at)) return false;
+    const length = at + place.length;
+    return (
+      subject.length === length || (subject.length === length + SEVERAL.length && subject.endsWith(SEVERAL))
+    );
   }
 
   /** How others reach a peer of this user: the user it is bound to, and a name of its own. */
@@ -97,7 +116,7 @@ export function namedUser(user: string): string | undefined {
 }
 
 /** A namespace has no dot and a name no `~`, so that one part each is enough and no two operations meet. */
-export function placeOf(operationId: string): string {
+export function subjectPlaceOf(operationId: string): string {
   const dot = operationId.indexOf(".");
   if (operationId.indexOf(".", dot + 1) < 0) return operationId;
   return `${operationId.slice(0, dot)}.${operationId.slice(dot + 1).replaceAll(".", "~")}`;

@@ -3,9 +3,9 @@ import { query, rejection } from "../../../test/make-operation.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
 import { serveCalls } from "../call-handler.ts";
 import { PendingRequestMap } from "../pending-request-map.ts";
-import { toChunks } from "./chunk.ts";
-import { createMemoryTransport, MemoryBroker } from "./memory-transport.ts";
+import { toChunks } from "./chunks.ts";
 import type { TransportMessage } from "./transport.ts";
+import { createMemoryTransport, MemoryBroker } from "./transport.ts";
 import { createWireBus, type WireBusOptions } from "./wire-bus.ts";
 
 const BEAT_MS = 100;

@@ -1,15 +1,19 @@
-import { adoptEnvelope } from "../../core/envelope/envelope.ts";
-import { isResponseEnvelope } from "../../core/envelope/is-response-envelope.ts";
-import type { ResponseEnvelope } from "../../core/envelope/response-meta.ts";
+import { adoptEnvelope, isResponseEnvelope } from "../../core/envelope/envelope.ts";
+import type { LocalResponseMeta, ResponseEnvelope } from "../../core/envelope/response-meta.ts";
 import type { ErrorCode } from "../../core/errors/error-codes.ts";
 import { CallError } from "../../core/errors/errors.ts";
-import { isRequestId } from "../../core/execution/request-id.ts";
+import { isRequestId } from "../../core/execution/call-context.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { type CompiledSchema, compileSchema } from "../../core/schema/compile-schema.ts";
-import { fromWire, toWire, WIRE_LIMITS } from "../../core/wire/wire.ts";
-import { WIRE_KEY } from "../../core/wire/wire-walk.ts";
-import type { DropReason } from "../call-counters.ts";
-import { type CallEvent, CallEventSchema, type CallEventType } from "../call-events.ts";
+import { fromWire, toWire, WIRE_KEY, WIRE_LIMITS } from "../../core/wire/wire.ts";
+import {
+  type AnswerEvent,
+  type CallEvent,
+  CallEventSchema,
+  type CallEventType,
+  type CallRequested,
+} from "../call-events.ts";
+import type { DropReason } from "../call-observer.ts";
 
 /** The version of what is sent; another one is not understood. */
 const VERSION = 1;
@@ -24,13 +28,13 @@ export interface WireMessage {
   readonly peer?: string;
   /** The reply path of the call it belongs to, where its subject does not say. */
   readonly line?: string;
-  /** With a request: whoever asks gives signs of life, under the name its reply path holds. */
+  /** With a request: the caller gives signs of life, under the name its reply path holds. */
   readonly beats?: true;
   /** How often the sender gives signs of life, in milliseconds; absent where that is every 2,000. */
   readonly beatMs?: number;
-  /** With a request: its input has this many bytes and is sent in chunks to whoever takes it. */
+  /** With a request: its input has this many bytes and is sent in chunks to the member that takes it. */
   readonly inputBytes?: number;
-  /** From whoever took a request: it runs here, or its input may be sent now. */
+  /** From the member that took a request: it runs here, or its input may be sent now. */
   readonly taken?: "running" | "send input";
   /** Asks every member which one could take the request with this id. */
   readonly seek?: string;
@@ -54,44 +58,64 @@ const OPENING = `{"v":${VERSION},`;
 
 /** Writes a message; throws a `CallError` of this code for what cannot cross a wire. */
 export function encodeMessage(message: WireMessage, code: ErrorCode): Uint8Array {
-  return toBytes(toMessageText(toText(message, code)));
+  return toBytes(toMessageText(toWireText(message, code).slice(1)));
 }
 
-/** Makes a message of the text of what it says. */
-export function toMessageText(text: string): string {
-  return OPENING + text.slice(1);
+/** Makes a message of the text of what it says: an object, without the brace that opens it. */
+export function toMessageText(said: string): string {
+  return OPENING + said;
 }
 
 /** Names the member that a written request is for. */
-export function addressTo(request: Uint8Array, member: string): Uint8Array {
-  const opening = toBytes(`${OPENING}"to":"${member}",`);
-  const addressed = new Uint8Array(opening.length + request.length - OPENING.length);
-  addressed.set(opening);
-  addressed.set(request.subarray(OPENING.length), opening.length);
-  return addressed;
+export function addressTo(request: string, member: string): string {
+  return `${OPENING}"to":"${member}",${request.slice(OPENING.length)}`;
 }
 
-/** Makes one message of the texts of several, each with the last part of its reply path. */
-export function toBatchText(batch: readonly { readonly token: string; readonly text: string }[]): string {
-  const entries = batch.map(({ token, text }) => entryOpening(token) + text.slice(1));
-  return `${OPENING}"batch":[${entries.join()}${BATCH_CLOSING}`;
+/** The beginning of a request: that the caller gives signs of life, and how often. */
+export function requestOpening({ beatMs }: Pick<WireMessage, "beatMs">): string {
+  return `${OPENING}"beats":true,${beatMs === undefined ? "" : `"beatMs":${beatMs},`}`;
 }
 
-const BATCH_CLOSING = "]}";
+/** Containers around the input of a request, and around the data of an answer. */
+const AROUND_INPUT = 2;
+const AROUND_DATA = 3;
 
-/** The beginning of what a message to several calls says for one of them. */
-function entryOpening(token: string): string {
-  return `{"line":"${token}",`;
+/** Writes the event of a request, whose operation is written already. Most say little more than what to run with which input. */
+export function toRequestText(operation: string, request: CallRequested): string {
+  const { requestId, input, timeLeftMs, attempt, credential, credit, metadata, progress, depth } = request;
+  const isUsual =
+    attempt === undefined &&
+    credential === undefined &&
+    credit === undefined &&
+    metadata === undefined &&
+    progress === undefined &&
+    depth === undefined &&
+    request.parent === undefined &&
+    (timeLeftMs === undefined || Number.isFinite(timeLeftMs));
+  if (!isUsual) return toWireText(request, "VALIDATION_ERROR");
+  const left = timeLeftMs === undefined ? "" : `,"timeLeftMs":${timeLeftMs}`;
+  const given = toWireText(input, "VALIDATION_ERROR", MAX_DEPTH - AROUND_INPUT);
+  return `{"type":"call.requested","requestId":${JSON.stringify(requestId)},"operationId":${operation},"input":${given}${left}}`;
+}
+
+/** Writes what an answer says, without the brace that opens it: it is written once, and copied once. Most are the result of a handler there, with nothing to say about it. */
+export function toAnswerText(event: AnswerEvent): string {
+  if (event.type !== "call.responded" || event.sequence !== undefined || !isBareLocal(event.output))
+    return toWireText({ event }, "OUTPUT_INVALID").slice(1);
+  const { data, meta } = event.output;
+  const { operationId, timestamp } = meta as LocalResponseMeta;
+  const given = toWireText(data, "OUTPUT_INVALID", MAX_DEPTH - AROUND_DATA);
+  return `"event":{"type":"call.responded","requestId":${JSON.stringify(event.requestId)},"output":{"data":${given},"meta":{"source":"local","operationId":${JSON.stringify(operationId)},"timestamp":${timestamp}}}}}`;
 }
 
 /** Writes any value in the encoding of `toWire`. */
 export function encodeValue(value: unknown, code: ErrorCode): Uint8Array {
-  return toBytes(toText(value, code));
+  return toBytes(toWireText(value, code));
 }
 
 /** Writes any value as text, likewise. */
-export function toText(value: unknown, code: ErrorCode): string {
-  const plain = toWire(value, { maxDepth: MAX_DEPTH, code });
+export function toWireText(value: unknown, code: ErrorCode, maxDepth: number = MAX_DEPTH): string {
+  const plain = isFlat(value) ? value : toWire(value, { maxDepth, code });
   try {
     return JSON.stringify(plain);
   } catch (cause) {
@@ -99,9 +123,25 @@ export function toText(value: unknown, code: ErrorCode): string {
   }
 }
 
+/** Most values are JSON that need not be looked through: one that holds nothing, or an object of such. */
+function isFlat(value: unknown): boolean {
+  if (isScalar(value)) return true;
+  if (!isPlainObject(value) || "toJSON" in value || WIRE_KEY in value) return false;
+  for (const key in value) if (!isScalar(value[key])) return false;
+  return true;
+}
+
+function isScalar(value: unknown): boolean {
+  if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
+  return typeof value === "string" || typeof value === "boolean" || value === null;
+}
+
 /** Reads any value back; throws for anything that is not JSON, or not in the encoding. */
 export function decodeValue(bytes: Uint8Array): unknown {
-  const text = decoder.decode(bytes);
+  return readText(decoder.decode(bytes));
+}
+
+function readText(text: string): unknown {
   const value: unknown = JSON.parse(text);
   return isPlain(text) ? value : fromWire(value, { maxDepth: MAX_DEPTH });
 }
@@ -137,37 +177,100 @@ export function decodeMessage(bytes: Uint8Array): WireMessage | DropReason {
   }
 }
 
-/** Reads the answers in one message, each to be checked with `checkedMessage`; nothing when it is no such message. */
-export function decodeBatch(bytes: Uint8Array): readonly unknown[] | undefined {
+/** The first byte of a chunk; JSON text never begins with it. */
+export const CHUNK_MARK = 1;
+
+/** Tells a chunk from a message that is whole. */
+export function isChunk(bytes: Uint8Array): boolean {
+  return bytes[0] === CHUNK_MARK;
+}
+
+/** What one message says to, or for, several calls. */
+export interface Batch {
+  /** What holds for all of them. */
+  readonly said: WireMessage;
+  /** One for each call, to be checked with `checkedMessage`; undefined for one that cannot be read. */
+  readonly entries: readonly unknown[];
+  /** The entries as they were written; none where they are not written one a line, as by earlier versions. */
+  readonly lines?: readonly string[];
+  /** Characters at the beginning that each entry would have had too, by itself. */
+  readonly opening: number;
+}
+
+/** Requests in one message; what holds more is dropped. */
+export const MOST_REQUESTS = 16;
+
+const BATCH_MEMBER = '"batch":[';
+const BATCH_OPENING = OPENING + BATCH_MEMBER;
+const BATCH_CLOSING = "]}";
+const BETWEEN = ",\n";
+
+/** The beginning of what a message to several calls says for one of them. */
+function entryOpening(token: string): string {
+  return `{"line":"${token}",`;
+}
+
+/** Writes what a message to several calls says for one of them; `said` is an object without the brace that opens it. */
+export function toEntryText(token: string, said: string): string {
+  return entryOpening(token) + said;
+}
+
+/** What such an entry says, without its beginning. */
+export function fromEntryText(token: string, entry: string): string {
+  return entry.slice(entryOpening(token).length);
+}
+
+/**
+ * Makes one message of several entries. Each has a line of its own, which JSON text never breaks: the receiver reads entry by
+ * entry, and one that cannot be read spoils no other. Earlier versions read it as the JSON that it is.
+ */
+export function toBatchText(entries: readonly string[], opening: string = OPENING): string {
+  return `${opening}${BATCH_MEMBER}\n${entries.join(BETWEEN)}\n${BATCH_CLOSING}`;
+}
+
+/** The question whether several requests may be sent at a time, and the answer that they may. */
+export const EMPTY_BATCH: Uint8Array = toBytes(`${BATCH_OPENING}${BATCH_CLOSING}`);
+
+/** Reads a message to several calls; nothing when it is no such message. */
+export function decodeBatch(bytes: Uint8Array): Batch | undefined {
   try {
     const text = decoder.decode(bytes);
-    const value: unknown = JSON.parse(text);
-    if (!isPlainObject(value) || value["v"] !== VERSION || !Array.isArray(value["batch"])) return undefined;
-    return isPlain(text) ? value["batch"] : value["batch"].map(fromWireOrNothing);
+    const end = text.indexOf("\n");
+    if (end < 0) return readBatch(text);
+    if (!text.endsWith(`\n${BATCH_CLOSING}`)) return undefined;
+    const lines = text.slice(end + 1, -BATCH_CLOSING.length - 1).split(BETWEEN);
+    const opening = end - BATCH_MEMBER.length;
+    // Answers say nothing that holds for all of them.
+    if (end === BATCH_OPENING.length && text.startsWith(BATCH_OPENING))
+      return { said: {}, entries: lines.map(readEntry), lines, opening };
+    const said = readBatch(text.slice(0, end) + BATCH_CLOSING)?.said;
+    return said && { said, entries: lines.map(readEntry), lines, opening };
   } catch {
     return undefined;
   }
 }
 
-/**
- * Measures each answer in one message, in bytes, as if it had been sent by itself: the last first, up to one that is not written as
- * `toBatchText` writes it.
- */
-export function measureBatch(bytes: Uint8Array, batch: readonly unknown[]): readonly (number | undefined)[] {
-  const text = decoder.decode(bytes);
-  const sizes: (number | undefined)[] = batch.map(() => undefined);
-  let end = text.length - BATCH_CLOSING.length;
-  for (let at = batch.length - 1; at >= 0; at--) {
-    const entry = batch[at];
-    if (!isPlainObject(entry) || typeof entry["line"] !== "string") break;
-    const opening = entryOpening(entry["line"]);
-    const start = text.lastIndexOf(opening, end - opening.length);
-    if (start < 0) break;
-    sizes[at] = OPENING.length + toBytes(text.slice(start + opening.length, end)).length;
-    // Without the comma between the two.
-    end = start - 1;
+function readBatch(text: string): Batch | undefined {
+  const value: unknown = JSON.parse(text);
+  if (!isPlainObject(value) || value["v"] !== VERSION || !hasRightFields(value)) return undefined;
+  const { batch, beats, beatMs } = value;
+  if (!Array.isArray(batch)) return undefined;
+  const entries: unknown[] = isPlain(text) ? batch : batch.map(fromWireOrNothing);
+  return { said: { beats, beatMs } as WireMessage, entries, opening: 0 };
+}
+
+function readEntry(text: string): unknown {
+  try {
+    return readText(text);
+  } catch {
+    return undefined;
   }
-  return sizes;
+}
+
+/** Bytes of one entry, as if it had been sent by itself; unknown where it was not written on a line. */
+export function entryBytes({ lines, opening }: Batch, at: number, token: string): number | undefined {
+  const line = lines?.[at];
+  return line === undefined ? undefined : opening + toBytes(line).length - entryOpening(token).length;
 }
 
 /** One entry that is not in the encoding spoils no other. */
@@ -248,14 +351,20 @@ function checkedAnswer(event: Record<string, unknown>): CallEvent | DropReason {
   return event as unknown as CallEvent;
 }
 
-/** Most answers come from a handler there, with nothing to say about them: told from others without the whole check. */
+/** Most answers are told from others without the whole check. */
 function isEnvelope(value: unknown): value is ResponseEnvelope {
-  if (isPlainObject(value) && Object.hasOwn(value, "data") && isPlainObject(value["meta"])) {
-    const { meta } = value;
-    const isBare = Object.keys(meta).length === 3 && meta["source"] === "local";
-    if (isBare && typeof meta["operationId"] === "string" && Number.isFinite(meta["timestamp"])) return true;
-  }
-  return isResponseEnvelope(value);
+  return (
+    (isPlainObject(value) && Object.hasOwn(value, "data") && isBareLocal(value)) || isResponseEnvelope(value)
+  );
+}
+
+/** Tells the result of a handler where it ran, with nothing to say about it, which is what most results are. */
+function isBareLocal({ meta }: { readonly meta?: unknown }): boolean {
+  if (!isPlainObject(meta) || meta["source"] !== "local") return false;
+  let members = 0;
+  for (const _ in meta) members++;
+  if (members !== 3) return false;
+  return typeof meta["operationId"] === "string" && Number.isFinite(meta["timestamp"]);
 }
 
 function isSequence(value: unknown): boolean {

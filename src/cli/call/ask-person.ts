@@ -3,9 +3,10 @@ import { setOwn } from "../../core/json/json-value.ts";
 import type { ElicitAnswer, ElicitRequest } from "../../core/operation/caller-side.ts";
 import { compileSchema } from "../../core/schema/compile-schema.ts";
 import { isObject, type JsonSchemaObject } from "../../core/schema/json-schema.ts";
-import { safeLine, safeText } from "../../core/text/safe-text.ts";
+import { viewSchema } from "../../core/schema/schema-view.ts";
+import { safeLine, safeText } from "../../core/text/clean-text.ts";
 import type { Io } from "../io.ts";
-import { valueOfText } from "./value-of-text.ts";
+import { valueOfText } from "./parse-inputs.ts";
 
 const MOST_FIELDS = 50;
 const CANCELLED: ElicitAnswer = { action: "cancel" };
@@ -64,7 +65,7 @@ async function askField(
     ...surroundings,
   });
   if (isCancel(given)) return given;
-  return given === "" && !isNeeded ? undefined : valueOfText(given, [schema], schema, name);
+  return given === "" && !isNeeded ? undefined : valueOfText(given, viewSchema(schema), name);
 }
 
 function labelOf(name: string, { title, description }: JsonSchemaObject, isNeeded: boolean): string {
@@ -99,7 +100,7 @@ function mistakeIn(
 ): string | undefined {
   if (typed === "") return isNeeded ? "It is needed." : undefined;
   try {
-    const [issue] = compileSchema(schema).errors(valueOfText(typed, [schema], schema, name));
+    const [issue] = compileSchema(schema).errors(valueOfText(typed, viewSchema(schema), name));
     return issue === undefined ? undefined : `It must be ${safeLine(issue.expected, 200)}.`;
   } catch {
     return undefined;

@@ -51,6 +51,8 @@ describe("inputs of a call", () => {
     [["sender.name=Ada", "sender.age=36"], { sender: { name: "Ada", age: 36 } }],
     [["filter.name=x"], { "filter.name": "x" }],
     [["stops.0.at=1", "stops.1.at=2"], { stops: [{ at: 1 }, { at: 2 }] }],
+    [["stops[0].at=1", "stops[1].at=2"], { stops: [{ at: 1 }, { at: 2 }] }],
+    [["sizes[0]=1", "other[0]=2"], { sizes: [1], "other[0]": 2 }],
     [["other=5", "more=x", "flag=true"], { other: 5, more: "x", flag: true }],
     [["other=1", "other=2", "other=3"], { other: [1, 2, 3] }],
     [["id=12345678901234567890"], { id: "12345678901234567890" }],

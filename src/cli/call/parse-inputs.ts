@@ -1,14 +1,12 @@
-import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
+import { isPlainObject, parseJsonTextOrNone, setOwn } from "../../core/json/json-value.ts";
 import type { JsonSchemaObject } from "../../core/schema/json-schema.ts";
-import { safeLine } from "../../core/text/safe-text.ts";
+import { type SchemaView, viewSchema } from "../../core/schema/schema-view.ts";
+import { safeLine } from "../../core/text/clean-text.ts";
 import { CommandError } from "../io.ts";
-import { nameOfFile, readGivenFile, textOfBytes } from "./given-file.ts";
-import { memberSchemas, partsOf, typesOf } from "./input-schema.ts";
-import { parseGivenJson } from "./parse-json.ts";
-import { bytesForm, itemOf, valueOfText } from "./value-of-text.ts";
+import { nameOfFile, parseGivenJson, readGivenFile, textOfBytes } from "./given-file.ts";
 
 /** What inputs are read with. */
-export interface InputOptions {
+interface InputOptions {
   /** The schema of the input; values are read by it. @default anything goes */
   readonly schema?: JsonSchemaObject | undefined;
   /** What relative names of files start from. */
@@ -22,7 +20,7 @@ const WHOLE = /^\s*[[{"]/;
 
 /**
  * Reads the inputs of a call: whole ones (`{…}`, `@file.json`, `-`) and members (`key=text`, `key:=json`, `key=@file`, `key@file`,
- * `a.b=…`); members go into the whole. Gives `undefined` where there are none.
+ * `a.b=…`, `a[0].b=…`); members go into the whole. Gives `undefined` where there are none.
  */
 export async function parseInputs(words: readonly string[], options: InputOptions): Promise<unknown> {
   const wholes = words.filter(isWhole);
@@ -88,27 +86,50 @@ function notUnderstood(word: string): CommandError {
 }
 
 /** Finds the place that a key with dots leads to; a member whose own name has dots is preferred. */
-function pathOf(key: string, root: JsonSchemaObject): { path: string[]; parts: readonly JsonSchemaObject[] } {
+function pathOf(key: string, root: JsonSchemaObject): { path: string[]; view: SchemaView } {
   const path: string[] = [];
-  let parts = partsOf(root, root);
-  let rest = key;
+  let view = viewSchema(root);
+  let rest = inOnlyPlace(key, view);
   while (rest !== "") {
     const segments = rest.split(".");
     let taken = segments.length;
-    while (taken > 1 && !hasMember(parts, segments.slice(0, taken).join("."))) taken -= 1;
+    while (taken > 1 && !view.has(segments.slice(0, taken).join("."))) taken -= 1;
     const name = segments.slice(0, taken).join(".");
+    const item = itemPath(name, view);
+    if (item !== undefined) {
+      rest = [item, ...segments.slice(taken)].join(".");
+      continue;
+    }
     if (name === "") throw new CommandError(`The key "${safeLine(key, 80)}" has an empty part.`);
     path.push(name);
-    parts = memberSchemas(parts, name, root) as JsonSchemaObject[];
+    view = view.member(name);
     if (taken === segments.length) break;
     rest = segments.slice(taken).join(".");
     if (rest === "") throw new CommandError(`The key "${safeLine(key, 80)}" ends with a dot.`);
   }
-  return { path, parts };
+  return { path, view };
 }
 
-function hasMember(parts: readonly JsonSchemaObject[], name: string): boolean {
-  return parts.some(({ properties }) => isPlainObject(properties) && Object.hasOwn(properties, name));
+/** `lines[0]`, as `describe` writes items of a list, with a dot; nothing where the schema knows no such list. */
+function itemPath(name: string, view: SchemaView): string | undefined {
+  const bracket = name.indexOf("[");
+  const places = name.slice(bracket);
+  if (bracket < 1 || view.has(name) || !/^(?:\[\d{1,6}\])+$/.test(places)) return undefined;
+  const isList = view.member(name.slice(0, bracket)).types.has("array");
+  return isList ? name.replaceAll("[", ".").replaceAll("]", "") : undefined;
+}
+
+/**
+ * The key with the member before it that alone can hold it, such as `body.title` for `title`: where the schema lets in no other
+ * members, and exactly one of its own has one of that name.
+ */
+function inOnlyPlace(key: string, view: SchemaView): string {
+  const [first = ""] = key.split(".", 1);
+  const isClosed = view.parts.some(({ additionalProperties }) => additionalProperties === false);
+  const holds = (at: SchemaView) => at.has(first) || at.has(key) || itemPath(first, at) !== undefined;
+  if (!isClosed || first === "" || holds(view)) return key;
+  const holders = [...view.names].filter((name) => holds(view.member(name)));
+  return holders.length === 1 ? `${holders[0]}.${key}` : key;
 }
 
 async function addMember(
@@ -118,21 +139,21 @@ async function addMember(
   options: InputOptions,
 ): Promise<void> {
   const member = splitMember(word);
-  const root = options.schema ?? {};
-  const { path, parts } = pathOf(member.key, root);
-  const times = (given.get(member.key) ?? 0) + 1;
-  given.set(member.key, times);
+  const { path, view } = pathOf(member.key, options.schema ?? {});
+  const place = JSON.stringify(path);
+  const times = (given.get(place) ?? 0) + 1;
+  given.set(place, times);
   const holder = holderOf(input, path, member.key);
   const last = path.at(-1) as string;
-  if (times === 1) return put(holder, last, await memberValue(member, parts, options));
-  const types = typesOf(parts);
+  if (times === 1) return put(holder, last, await memberValue(member, view, options));
+  const { types } = view;
   if (types.size > 0 && !types.has("array"))
     throw new CommandError(`"${safeLine(member.key, 80)}" is given more than once, but takes one value.`);
   const before = read(holder, last);
   const list = Array.isArray(before) && (types.has("array") || times > 2) ? before : [before];
   const next = types.has("array")
-    ? await itemValue(member, parts, options)
-    : await memberValue(member, parts, options);
+    ? await itemValue(member, view, options)
+    : await memberValue(member, view, options);
   put(holder, last, [...list, next]);
 }
 
@@ -171,31 +192,91 @@ function put(holder: Holder, name: string, value: unknown): void {
   holder[at] = value;
 }
 
-async function memberValue(
-  member: Member,
-  parts: readonly JsonSchemaObject[],
-  options: InputOptions,
-): Promise<unknown> {
+async function memberValue(member: Member, view: SchemaView, options: InputOptions): Promise<unknown> {
   const { key, kind, text } = member;
-  const root = options.schema ?? {};
-  if (kind === "text") return valueOfText(text, parts, root, key);
+  if (kind === "text") return valueOfText(text, view, key);
   if (kind === "json") return parseGivenJson(text, `The value of "${safeLine(key, 80)}"`);
   const bytes = await readGivenFile(text, options.cwd);
   const what = `The file "${safeLine(text, 200)}"`;
   if (kind === "json-file") return parseGivenJson(textOfBytes(bytes, what), what);
-  const form = bytesForm(parts);
+  const form = bytesForm(view);
   if (form === "text") return bytes.toString("base64");
   if (form === "object") return { base64: bytes.toString("base64"), filename: nameOfFile(text) };
   const content = textOfBytes(bytes, what);
-  const types = typesOf(parts);
-  return types.size === 0 || types.has("string") ? content : valueOfText(content.trim(), parts, root, key);
+  const { types } = view;
+  return types.size === 0 || types.has("string") ? content : valueOfText(content.trim(), view, key);
 }
 
-async function itemValue(
-  member: Member,
-  parts: readonly JsonSchemaObject[],
-  options: InputOptions,
-): Promise<unknown> {
-  if (member.kind !== "text") return memberValue(member, [], options);
-  return itemOf(member.text, parts, options.schema ?? {}, member.key);
+async function itemValue(member: Member, view: SchemaView, options: InputOptions): Promise<unknown> {
+  if (member.kind !== "text") return memberValue(member, viewSchema(true), options);
+  return valueOfText(member.text, view.items(0), member.key);
+}
+
+/**
+ * Turns the text of `key=text` into the value that the schema there asks for. What fits no type stays text, so that the call says
+ * what is wrong with it.
+ */
+export function valueOfText(text: string, view: SchemaView, key: string): unknown {
+  const listed = listedValue(text, view);
+  if (listed !== undefined) return listed.value;
+  const { types } = view;
+  if (types.size === 0) return guessedValue(text);
+  if (types.has("null") && text === "null") return null;
+  if (types.has("boolean") && (text === "true" || text === "false")) return text === "true";
+  if ((types.has("number") || types.has("integer")) && isNumber(text)) return numberOf(text, types, key);
+  if (types.has("object") && text.startsWith("{")) return parseGivenJson(text, `The value of "${key}"`);
+  if (types.has("array")) return listOf(text, view, key);
+  return text;
+}
+
+/** A value that `enum` or `const` names. */
+function listedValue(text: string, { values }: SchemaView): { readonly value: unknown } | undefined {
+  const exact = values.find((value) => value === text);
+  const found = exact ?? values.find((value) => typeof value !== "object" && String(value) === text);
+  return found === undefined ? undefined : { value: found };
+}
+
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+function isNumber(text: string): boolean {
+  return NUMBER.test(text.trim());
+}
+
+function numberOf(text: string, types: ReadonlySet<string>, key: string): unknown {
+  const value = Number(text);
+  if (/^-?\d+$/.test(text.trim()) && !Number.isSafeInteger(value)) {
+    if (types.has("string")) return text;
+    throw new CommandError(
+      `"${safeLine(key, 80)}" is ${safeLine(text, 40)}, which a number cannot hold exactly.`,
+    );
+  }
+  return value;
+}
+
+/** Where nothing is known: JSON when it is JSON, else text. */
+function guessedValue(text: string): unknown {
+  if (/^[[{]/.test(text) || isNumber(text) || /^(?:true|false|null)$/.test(text)) {
+    const value = parseJsonTextOrNone(text);
+    const isExact = typeof value !== "number" || Number.isSafeInteger(value) || !/^-?\d+$/.test(text);
+    if (value !== undefined && isExact) return value;
+  }
+  return text;
+}
+
+/** A list is written as JSON, or as the only one of its items. */
+function listOf(text: string, view: SchemaView, key: string): unknown {
+  if (text.startsWith("[")) return parseGivenJson(text, `The value of "${key}"`);
+  return view.types.has("string") ? text : [valueOfText(text, view.items(0), key)];
+}
+
+/** Tells whether text there stands for bytes, and how they are written. */
+function bytesForm({ parts }: SchemaView): "text" | "object" | undefined {
+  if (parts.some(({ contentEncoding, format }) => contentEncoding === "base64" || format === "byte"))
+    return "text";
+  const takesBytes = parts.some(
+    ({ format, description }) =>
+      format === "binary" ||
+      (typeof description === "string" && description.startsWith("Bytes: a Uint8Array")),
+  );
+  return takesBytes ? "object" : undefined;
 }

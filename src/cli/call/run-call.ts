@@ -1,38 +1,37 @@
 import { isErrorEnvelope, type ResponseEnvelope } from "../../core/envelope/envelope.ts";
-import { isCallError } from "../../core/errors/errors.ts";
+import { type CallError, isCallError } from "../../core/errors/errors.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import type { CallerSide, ElicitAnswer } from "../../core/operation/caller-side.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ExecuteOptions } from "../../core/registry/executor.ts";
-import type { FormatName } from "../../core/result/tool-result.ts";
-import { schemaOf } from "../../gateway/schema-of.ts";
-import { findOperation } from "../find-operation.ts";
+import { viewSchema } from "../../core/schema/schema-view.ts";
+import { safeLine } from "../../core/text/clean-text.ts";
+import { schemaOf } from "../../gateway/operation-json.ts";
 import { CommandError, EXIT, type Io } from "../io.ts";
-import { ownerFor } from "../owner-identity.ts";
-import { openSession, type Session, type SourceFlags } from "../session.ts";
-import { withProgress } from "../terminal/progress.ts";
-import { createCallerSide } from "./caller-side.ts";
-import { membersOf, partsOf } from "./input-schema.ts";
+import { findOperation } from "../session/find-operation.ts";
+import { openSession, type Session, type SourceFlags } from "../session/session.ts";
+import { withoutProgress, withProgress } from "../terminal/progress.ts";
+import { toSafeJson, writeOut } from "../terminal/style.ts";
+import { parseGivenJson, readOfferedStdin, readStdin } from "./given-file.ts";
 import { memberPaths, parseInputs } from "./parse-inputs.ts";
-import { parseGivenJson } from "./parse-json.ts";
-import { readOfferedStdin, readStdin } from "./read-stdin.ts";
 import { tellCallError, tellMisfit, tellSaid, tellToolError, tellUnknown } from "./tell-outcome.ts";
-import { createResultWriter, type ResultWriter } from "./write-result.ts";
+import { createResultWriter, type ResultWriter, type WriteFlags } from "./write-result.ts";
 
 /** Flags of `waybill call`. */
-export interface CallFlags extends SourceFlags {
-  readonly envelope?: boolean;
-  readonly format?: FormatName;
-  readonly raw?: boolean;
-  readonly output?: string;
+export interface CallFlags extends SourceFlags, WriteFlags {
   readonly all?: boolean;
   readonly take?: number;
   readonly idempotencyKey?: string;
   readonly progress?: boolean;
-  readonly json?: boolean;
+  readonly detach?: boolean;
   readonly timeout?: number;
 }
 
 /** The longest idempotency key. */
 const MOST_KEY_CHARACTERS = 255;
+
+/** Milliseconds that sources have to start at least, however little time the call has. */
+const LEAST_START_MS = 10_000;
 
 /** Runs `waybill call`. */
 export async function runCall(
@@ -42,16 +41,48 @@ export async function runCall(
   flags: CallFlags,
 ): Promise<number> {
   checkFlags(flags);
-  const session = await openSession(io, flags, { forOperation: id });
+  const session = await openSession(io, flags, {
+    forOperation: id,
+    patienceMs: flags.timeout && Math.max(flags.timeout, LEAST_START_MS),
+  });
   try {
+    checkKey(session, flags);
     const operation = await findOperation(io, flags, session, id);
     checkTake(operation, flags);
     const input = await readInput(io, operation, words);
     const told = tellUnknown(io, operation, memberPaths(words, schemaOf(operation, "input") ?? {}));
     const call: Call = { io, session, operation, input, flags, told, given: 0 };
-    return await settle(call);
+    return flags.detach ? await detach(call) : await settle(call);
   } finally {
     await session.close();
+  }
+}
+
+/** Leaves a call to the gateway that runs, and says by which id its result is found. */
+async function detach(call: Call): Promise<number> {
+  const { io, session, operation, input, flags } = call;
+  const { start } = session.gateway;
+  if (start === undefined || operation.type === "subscription") {
+    const why =
+      start === undefined
+        ? "--detach goes with a gateway that runs: start it with waybill serve, or name one with --url."
+        : `--detach goes with one answer; "${operation.id}" is a subscription.`;
+    throw new CommandError(why);
+  }
+  try {
+    const id = await start(operation.id, input, {
+      ...(flags.idempotencyKey !== undefined && { metadata: { idempotencyKey: flags.idempotencyKey } }),
+      ...(io.signal !== undefined && { signal: io.signal }),
+    });
+    if (flags.json) await writeOut(io, `${toSafeJson({ task: { id, operation: operation.id } })}\n`);
+    else await writeOut(io, `${id}\n`);
+    if (!io.quiet && !flags.json)
+      io.stderr.write(`waybill: waybill tasks wait ${id.slice(0, 12)} gives its result.\n`);
+    return EXIT.ok;
+  } catch (thrown) {
+    if (!isCallError(thrown)) throw thrown;
+    tellCallError(io, thrown, call);
+    return EXIT.callError;
   }
 }
 
@@ -61,13 +92,22 @@ function checkFlags(flags: CallFlags): void {
   const given = Object.entries(shapes).flatMap(([name, value]) => (value ? [name] : []));
   if (given.length > 1) throw new CommandError(`${given.join(" and ")} cannot be given together.`);
   if (raw && json) throw new CommandError("--raw and --json cannot be given together.");
+  const shaping = Object.entries({ ...shapes, "--output": output, "--all": flags.all, "--take": flags.take });
+  const [shape] = shaping.find(([, value]) => value) ?? [];
+  if (flags.detach && shape !== undefined)
+    throw new CommandError(
+      `--detach and ${shape} cannot be given together: waybill tasks wait gives the result.`,
+    );
   if (output === "") throw new CommandError("--output needs the name of a file.");
   if (idempotencyKey === undefined) return;
   if (idempotencyKey === "" || idempotencyKey.length > MOST_KEY_CHARACTERS)
     throw new CommandError(`--idempotency-key takes 1 to ${MOST_KEY_CHARACTERS} characters.`);
-  // Without one, what was answered would be forgotten when this process ends.
-  if (flags.url === undefined)
-    throw new CommandError("--idempotency-key goes with --url: it is the running gateway that keeps keys.");
+}
+
+/** Without a gateway that goes on, what was answered would be forgotten when this process ends. */
+function checkKey({ isRunning }: Session, { idempotencyKey, url }: CallFlags): void {
+  if (idempotencyKey === undefined || isRunning || url !== undefined) return;
+  throw new CommandError("--idempotency-key goes with --url: it is the running gateway that keeps keys.");
 }
 
 /** Of one answer there is nothing to take. */
@@ -81,7 +121,7 @@ function checkTake(operation: AnyOperation, { all, take }: CallFlags): void {
 async function readInput(io: Io, operation: AnyOperation, words: readonly string[]): Promise<unknown> {
   const schema = schemaOf(operation, "input");
   if (words.length > 0) return parseInputs(words, { schema, cwd: io.cwd, readStdin: () => readStdin(io) });
-  const isNeeded = schema !== undefined && membersOf(partsOf(schema, schema)).required.size > 0;
+  const isNeeded = viewSchema(schema).required.size > 0;
   const offered = await readOfferedStdin(io, isNeeded);
   if (offered !== undefined && offered.trim() !== "") return parseGivenJson(offered, "The input on stdin");
   // Most operations take an object; one that takes anything else says so.
@@ -102,7 +142,7 @@ interface Call {
 
 async function settle(call: Call): Promise<number> {
   const { io, operation, flags } = call;
-  const writer = createResultWriter(io, operation, flags);
+  const writer = createResultWriter(io, { operation, flags, readLink: linkReader(call) });
   try {
     const code = await (operation.type === "subscription"
       ? follow(call, writer)
@@ -119,25 +159,38 @@ async function settle(call: Call): Promise<number> {
     if (isInterrupted) return EXIT.interrupted;
     if (!isCallError(thrown)) throw thrown;
     if (!isWritten) tellCallError(io, thrown, call);
-    return EXIT.callError;
+    return isDeclaredAnswer(thrown) ? EXIT.toolError : EXIT.callError;
   }
+}
+
+/** Statuses that say something of the caller or the moment, and not of what was asked for. */
+const NO_ANSWERS: ReadonlySet<unknown> = new Set([401, 403, 408, 429]);
+
+/** Whether an API answered with a 4xx that its document names: the call reached what it was for, and was told no. */
+function isDeclaredAnswer({ details }: CallError): boolean {
+  if (!isPlainObject(details) || details["declared"] !== true) return false;
+  const { status } = details;
+  return typeof status === "number" && status >= 400 && status < 500 && !NO_ANSWERS.has(status);
+}
+
+/** Reads what a result links to from the server that it came from. */
+function linkReader({ session, operation }: Call): ((uri: string) => Promise<unknown>) | undefined {
+  const { readLink } = session.gateway;
+  const source = session.gateway.sourceOf(operation.id);
+  return source === undefined || readLink === undefined ? undefined : (uri) => readLink(source, uri);
 }
 
 function optionsOf({ io, flags, session, operation }: Call): ExecuteOptions {
   const { timeout, idempotencyKey, progress } = flags;
-  const identity = ownerFor(operation, session);
+  const identity = session.identityFor(operation);
   return {
     ...(identity !== undefined && { identity }),
     signal: io.signal,
     timeoutMs: timeout,
     caller: createCallerSide(io),
     ...(idempotencyKey !== undefined && { metadata: { idempotencyKey } }),
-    ...(progress && { onProgress: (value: unknown) => showProgress(io, value) }),
+    ...(progress && { onProgress: (value: unknown) => writeProgress(io, value) }),
   };
-}
-
-function showProgress(io: Io, value: unknown): void {
-  import("./show-progress.ts").then(({ writeProgress }) => writeProgress(io, value)).catch(() => {});
 }
 
 async function callOnce(call: Call, writer: ResultWriter): Promise<number> {
@@ -202,4 +255,36 @@ async function readPages(call: Call, writer: ResultWriter): Promise<number> {
     fetch: (page) => session.gateway.executor.execute(operation.id, page, options),
   });
   return writeSeveral(call, writer, pages);
+}
+
+/** Writes one line about what an operation reports while it runs. */
+function writeProgress(io: Io, value: unknown): void {
+  io.stderr.write(`${lineOf(value)}\n`);
+}
+
+/** In the words of MCP where they are used, else as JSON. */
+function lineOf(value: unknown): string {
+  if (typeof value !== "object" || value === null) return safeLine(String(value));
+  const { progress, total, message } = value as Record<string, unknown>;
+  if (typeof progress !== "number") return safeLine(toSafeJson(value));
+  const share = typeof total === "number" && total > 0 ? `${progress} of ${total}` : String(progress);
+  return typeof message === "string" ? `${share}  ${safeLine(message)}` : share;
+}
+
+/** Answers what servers ask while a call runs: the person at the terminal does; without one, every question is declined. */
+function createCallerSide(io: Io): CallerSide {
+  const isPerson = io.stdin.isTTY === true && io.stderr.isTTY === true;
+  let turn: Promise<unknown> = Promise.resolve();
+  return {
+    async elicit(request, signal): Promise<ElicitAnswer> {
+      if (!isPerson) return { action: "decline" };
+      // One question at a time.
+      const asked = turn.then(async () => {
+        const { askPerson } = await import("./ask-person.ts");
+        return withoutProgress(() => askPerson(io, request, signal));
+      });
+      turn = asked.catch(() => {});
+      return asked;
+    },
+  };
 }

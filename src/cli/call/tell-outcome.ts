@@ -4,25 +4,24 @@ import { quoteSaid, saidIn, withoutSaid } from "../../core/errors/source-words.t
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { headline } from "../../core/result/human-text.ts";
-import { didYouMean } from "../../core/text/nearest-name.ts";
-import { safeLine, safeText } from "../../core/text/safe-text.ts";
-import { schemaOf } from "../../gateway/schema-of.ts";
-import { inBaseUrlWords } from "../base-url-words.ts";
+import { isObject, type JsonSchemaObject } from "../../core/schema/json-schema.ts";
+import { fieldName, issueText, mismatchText, type SchemaIssue } from "../../core/schema/schema-issue.ts";
+import { type SchemaView, viewSchema } from "../../core/schema/schema-view.ts";
+import { safeLine, safeText, shellWord } from "../../core/text/clean-text.ts";
+import { counted, didYouMean, nearestNames } from "../../core/text/nearest-name.ts";
+import { schemaOf } from "../../gateway/operation-json.ts";
 import type { Io } from "../io.ts";
-import { shellWord } from "../list/example-call.ts";
 import { createPastedCommand } from "../pasted-command.ts";
-import type { SourceFlags } from "../session.ts";
-import { counted } from "../terminal/counted.ts";
-import { toSafeJson } from "../terminal/json-output.ts";
-import { pathsIn, unknownMembers } from "./unknown-members.ts";
+import type { SourceFlags } from "../session/session.ts";
+import { toSafeJson } from "../terminal/style.ts";
 
-/** Says that an operation ran and said no, and what it said to do about it. */
+/** Says that an operation answered with an error, and what it said to do about it. */
 export function tellToolError(io: Io, envelope: ResponseEnvelope): void {
   const { code, message, said } = envelope.meta.waybill ?? {};
   const reason = message ?? said?.summary ?? textOf(envelope);
   const words = [code, reason].filter((word) => typeof word === "string" && word !== "");
   const lines = [
-    `waybill: the operation said no${words.length > 0 ? `: ${safeLine(words.join(" "), 2_000)}` : ""}`,
+    `waybill: tool error${words.length > 0 ? `: ${safeLine(words.join(" "), 2_000)}` : ""}`,
     ...saidLines(said, reason),
   ];
   io.stderr.write(`${lines.join("\n")}\n`);
@@ -90,17 +89,16 @@ const MOST_MISFITS = 3;
 export function tellMisfit(io: Io, { meta }: ResponseEnvelope): void {
   const { violations = [] } = meta.waybill ?? {};
   if (io.quiet || violations.length === 0) return;
-  const lines = violations.slice(0, MOST_MISFITS).map(({ pointer, expected, found }) => {
-    const field = fieldOf(pointer);
-    return `  ${safeLine(`${field === "" ? "the output" : field} must be ${expected}; it is ${found}`, 500)}`;
-  });
+  const lines = violations
+    .slice(0, MOST_MISFITS)
+    .map((issue) => `  ${safeLine(issueText(issue, "the output"), 500)}`);
   const left = violations.length - lines.length;
   if (left > 0) lines.push(`  and ${left} more`);
   io.stderr.write(`waybill: the output does not match its schema:\n${lines.join("\n")}\n`);
 }
 
 /** What is known of a call that failed. */
-export interface FailedCall {
+interface FailedCall {
   readonly operation: AnyOperation;
   readonly input: unknown;
   readonly flags: SourceFlags & { readonly json?: boolean; readonly all?: boolean };
@@ -166,7 +164,7 @@ function issueLines(
   const schema = schemaOf(operation, "input");
   if (code !== "VALIDATION_ERROR" || schema === undefined) return lines;
   const listed = new Set(
-    issues.flatMap((issue) => (isPlainObject(issue) ? [fieldOf(String(issue["pointer"]))] : [])),
+    issues.flatMap((issue) => (isPlainObject(issue) ? [fieldName(String(issue["pointer"]), "")] : [])),
   );
   const unknown = unknownMembers(pathsIn(input), schema, "any")
     .filter(({ key }) => !told.has(key) && !listed.has(key))
@@ -177,38 +175,123 @@ function issueLines(
   ];
 }
 
+function issuesIn({ details }: CallError): readonly SchemaIssue[] {
+  const issues = isPlainObject(details) ? details["issues"] : undefined;
+  return Array.isArray(issues) ? (issues as readonly SchemaIssue[]) : [];
+}
+
 /** A message of several lines stays so, but none of them looks like one of ours; what is listed below it is not said twice. */
 function headlineOf(error: CallError, hasList: boolean, call: FailedCall): string {
   const { message } = error;
   const { flags, operation } = call;
   if (isLate(error, call))
     return `"${safeLine(operation.id, 120)}" gave ${givenWords(call)}, and had not ended when its time was over.`;
-  const said = hasList ? message.replace(/(does not match its schema)\b[\s\S]*$/, "$1.") : message;
+  const isListed = hasList && message === mismatchText(operation.id, issuesIn(error));
+  const said = isListed ? mismatchText(operation.id, []) : message;
+  const { reason, value, advice = "" } = error.failure ?? {};
   const field = flags.openapi === undefined ? `openapi.${operation.namespace}.baseUrl` : "--base-url";
-  return safeText(flags.url === undefined ? inBaseUrlWords(said, field) : said)
+  const such = value === undefined ? "" : `, such as "${value}"`;
+  const better = `Say where the API is with ${field}${such}.`;
+  return safeText(reason === "no-address" ? said.replace(advice, () => better) : said)
     .trim()
     .replaceAll("\n", "\n  ");
 }
 
 function issueLine(issue: unknown, operation: AnyOperation): readonly string[] {
   if (!isPlainObject(issue)) return [];
-  const { pointer, expected, found } = issue;
-  if (typeof pointer !== "string") return [];
-  const field = fieldOf(pointer);
+  const { pointer, expected, found, message } = issue;
+  if (typeof pointer !== "string" || typeof expected !== "string" || typeof found !== "string") return [];
+  const field = fieldName(pointer, "");
   const schema = schemaOf(operation, "input");
   const [unknown] =
     schema === undefined || field === "" ? [] : unknownMembers([field.split(".")], schema, "any");
   const hint = didYouMean(unknown?.near, "");
-  const isMissing = expected === "a required property" || found === "nothing";
-  const what = isMissing ? "is missing" : `must be ${String(expected)}; it is ${String(found)}${hint}`;
-  return [`  ${safeLine(`${field === "" ? "the input" : field} ${what}`, 500)}`];
+  return [
+    `  ${safeLine(`${issueText({ pointer, expected, found, ...(typeof message === "string" && { message }) }, "the input")}${hint}`, 500)}`,
+  ];
 }
 
-/** A JSON pointer as the key of an input. */
-function fieldOf(pointer: string): string {
-  return pointer
-    .split("/")
-    .slice(1)
-    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"))
-    .join(".");
+/** A member that an input has and its schema does not name. */
+interface UnknownMember {
+  /** With dots. */
+  readonly key: string;
+  /** Names that may be meant, with dots, the nearest first. */
+  readonly near: readonly string[];
+}
+
+/** Words that let members in which no `properties` name. */
+const OPEN_WORDS = [
+  "patternProperties",
+  "propertyNames",
+  "unevaluatedProperties",
+  "dependentSchemas",
+  "dependencies",
+  "if",
+  "then",
+  "else",
+  "$dynamicRef",
+  "$recursiveRef",
+] as const;
+
+/** How closely a schema has to look at members for one to be unknown. */
+type MemberRule = /** Others are let in without a word. */ "allowed" | "any";
+
+/**
+ * Finds the members on these paths that a schema with names of members does not name. Where its words let others in on purpose, none
+ * is unknown; where it forbids them, they are for `any` alone, since the call says so itself.
+ */
+export function unknownMembers(
+  paths: readonly (readonly string[])[],
+  schema: JsonSchemaObject,
+  rule: MemberRule,
+): readonly UnknownMember[] {
+  const found = new Map<string, UnknownMember>();
+  for (const path of paths) {
+    const unknown = firstUnknown(path, schema, rule);
+    if (unknown !== undefined) found.set(unknown.key, unknown);
+  }
+  return [...found.values()];
+}
+
+function firstUnknown(
+  path: readonly string[],
+  schema: JsonSchemaObject,
+  rule: MemberRule,
+): UnknownMember | undefined {
+  let view = viewSchema(schema);
+  for (const [at, name] of path.entries()) {
+    if (view.names.size === 0 || isOpen(view, rule)) return undefined;
+    if (!view.has(name)) {
+      const above = path.slice(0, at);
+      const near = nearOf(name, view).map((other) => [...above, other].join("."));
+      return { key: [...above, name].join("."), near };
+    }
+    view = view.member(name);
+  }
+  return undefined;
+}
+
+function isOpen({ parts }: SchemaView, rule: MemberRule): boolean {
+  return parts.some((part) => {
+    const { additionalProperties: others = true } = part;
+    if (others !== true && (others !== false || rule === "allowed")) return true;
+    return OPEN_WORDS.some((word) => Object.hasOwn(part, word));
+  });
+}
+
+/** Near names of the same level, and the same name one level further down. */
+function nearOf(name: string, view: SchemaView): readonly string[] {
+  const names = [...view.names];
+  const inside = names.filter((other) => view.member(other).has(name));
+  const near = inside.length > 0 ? inside.map((other) => `${other}.${name}`) : nearestNames(name, names);
+  return near.slice(0, 2);
+}
+
+/** The paths to the members of an input, as far as the schema may have something to say of them. */
+function pathsIn(input: unknown, depth = 4): readonly (readonly string[])[] {
+  if (!isPlainObject(input) || depth === 0) return [];
+  return Object.entries(input).flatMap(([name, value]) => {
+    const below = isObject(value) ? pathsIn(value, depth - 1) : [];
+    return below.length === 0 ? [[name]] : below.map((path) => [name, ...path]);
+  });
 }

@@ -4,7 +4,7 @@ import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import type { LoadedConfig } from "../../gateway/config/loaded-config.ts";
 import { createGateway } from "../../gateway/gateway.ts";
 import { serveGateway } from "../../gateway/serve/serve-gateway.ts";
-import { defineOperation, Type } from "../../index.ts";
+import { defineOperation, Type, toolError } from "../../index.ts";
 import type { CheckReport } from "./check-report.ts";
 
 const track = defineOperation({
@@ -34,6 +34,28 @@ const watch = defineOperation({
   },
 });
 
+const refuse = defineOperation({
+  namespace: "parcel",
+  name: "refuse",
+  version: "1.0.0",
+  type: "query",
+  description: "Finds no parcel.",
+  inputSchema: Type.Object({}),
+  outputSchema: Type.Object({ place: Type.String() }),
+  handler: () => toolError({ place: "" }, { code: "NO_PARCEL", message: "There is no parcel." }),
+});
+
+const refuseOddly = defineOperation({
+  namespace: "parcel",
+  name: "refuse-oddly",
+  version: "1.0.0",
+  type: "query",
+  description: "Finds no parcel, and gives something else.",
+  inputSchema: Type.Object({}),
+  outputSchema: Type.Object({ place: Type.String() }),
+  handler: () => toolError({ tried: 3 } as never, { code: "NO_PARCEL", message: "There is no parcel." }),
+});
+
 it("RE-30 a running gateway is checked as an MCP server and as an API, and keeps its word as both", async () => {
   const loaded: LoadedConfig = {
     config: { serve: { port: 0 } },
@@ -42,7 +64,7 @@ it("RE-30 a running gateway is checked as an MCP server and as an API, and keeps
     faults: {},
     warnings: [],
     secrets: new SecretMask(),
-    localOperations: [track, watch],
+    localOperations: [track, watch, refuse, refuseOddly],
   };
   const gateway = await createGateway(loaded);
   await gateway.ready;

@@ -4,11 +4,10 @@ import { checkMcpServer as check } from "../../../test/check-mcp-server.ts";
 import { ROOT } from "../../../test/run-node.ts";
 import { childScript } from "../../../test/stdio-child.ts";
 import { defineOperation, OperationRegistry, Type } from "../../index.ts";
-import { serveMcpHttp } from "../../mcp/server/serve-http.ts";
+import { serveMcpHttp } from "../../mcp/server/http/serve-mcp-http.ts";
 import { toMcpServer } from "../../mcp/server/to-mcp-server.ts";
-import { type CheckReport, REPORT_LIMITS } from "./check-report.ts";
-import type { CheckId } from "./check-titles.ts";
-import { toReportText } from "./write-report.ts";
+import { type CheckId, type CheckReport, REPORT_LIMITS } from "./check-report.ts";
+import { toReportText } from "./run-check.ts";
 
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {

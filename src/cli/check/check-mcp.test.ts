@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { checkMcpServer as check } from "../../../test/check-mcp-server.ts";
 import { createRawMcpServer, type RawAnswer } from "../../../test/raw-mcp-server.ts";
 import type { McpConnectionOptions } from "../../mcp/client/connection-options.ts";
-import type { CheckReport } from "./check-report.ts";
-import type { CheckId } from "./check-titles.ts";
+import type { CheckId, CheckReport } from "./check-report.ts";
 
 type Calls = Parameters<typeof check>[1];
 
@@ -138,6 +137,15 @@ describe("what a server gets wrong", () => {
   it("says of an error told as a success what to do about that", async () => {
     const report = await checkRaw({}, { content: [{ type: "text", text: "Error: no" }] });
     expect(found(report, "mcp.result.error")?.fix).toContain("isError: true");
+  });
+
+  it("says of a tool that answers equal calls with errors now and then what it does", async () => {
+    let calls = 0;
+    const report = await checkRaw({}, () => ok(calls++ % 2 ? { isError: true } : {}));
+    expect(found(report, "mcp.result.stable")).toMatchObject({
+      status: "warn",
+      message: "Equal calls sometimes succeed and sometimes report an error.",
+    });
   });
 
   it("passes a name of 128 characters", async () => {

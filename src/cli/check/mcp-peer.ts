@@ -23,7 +23,7 @@ export type PeerAnswer =
 const MOST_LOSSES = 5;
 /** Milliseconds that a server has to come back. */
 const COMEBACK_MS = 5_000;
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
 /** A server under check: requests tell how they ended, and reject only when the whole check is aborted. */
 export class McpPeer {
@@ -100,7 +100,7 @@ export class McpPeer {
     const endsAt = performance.now() + COMEBACK_MS;
     while (this.connection.state.status !== "ready" && performance.now() < endsAt) {
       this.#signal?.throwIfAborted();
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }
 }
@@ -119,4 +119,12 @@ export function describeAnswer(answer: PeerAnswer): string {
     case "failure":
       return answer.reason;
   }
+}
+
+/** Tells whether a call was refused as the protocol has it: by -32602, or a result that reports an error. */
+export function isRefusal(answer: PeerAnswer): boolean {
+  return (
+    (answer.kind === "error" && answer.code === -32602) ||
+    (answer.kind === "result" && answer.result["isError"] === true)
+  );
 }

@@ -1,9 +1,8 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { type CompiledSchema, compileSchema } from "../../core/schema/compile-schema.ts";
-import { describeFindings } from "../../core/text/clean-text.ts";
-import { findHidden } from "../../core/text/find-hidden.ts";
-import { OPERATION_META_KEY } from "../../mcp/meta-keys.ts";
-import { counted } from "../terminal/counted.ts";
+import { describeFindings, findHidden } from "../../core/text/clean-text.ts";
+import { counted } from "../../core/text/nearest-name.ts";
+import { OPERATION_META_KEY } from "../../mcp/names.ts";
 import type { CheckList } from "./check-report.ts";
 
 /** A tool as it was listed, and what could be made of it. */

@@ -1,10 +1,9 @@
 import { isCallError } from "../../core/errors/errors.ts";
+import { namedPlace } from "../../http/address-guard.ts";
 import type { OpenApiOptions } from "../../openapi/client/openapi-options.ts";
-import type { DescribedApi } from "../../openapi/client/plan.ts";
+import type { IndexedApi } from "../../openapi/client/plan.ts";
 import { resolveServer, type ServerAddress } from "../../openapi/client/request/server-address.ts";
-import { namedPlace } from "../../openapi/client/transport/address-guard.ts";
 import { createTransport } from "../../openapi/client/transport/create-transport.ts";
-import { withoutBaseUrlAdvice } from "../base-url-words.ts";
 
 /** Whether somebody answers where an API is said to be; messages are ours. */
 export type ApiProbe =
@@ -26,7 +25,7 @@ export interface ProbeOptions {
 
 /** Asks the server of an API for nothing in particular, with the same guard as every call; any answer will do. */
 export async function probeApi(
-  { servers, location }: Pick<DescribedApi, "servers" | "location">,
+  { servers, location }: Pick<IndexedApi, "servers" | "location">,
   { document, api, timeoutMs, signal }: ProbeOptions,
 ): Promise<ApiProbe> {
   const { baseUrl, server, serverVariables } = api;
@@ -37,7 +36,7 @@ export async function probeApi(
     (url) => url !== undefined,
   );
   const trusted = named.map(namedPlace);
-  const transport = createTransport({ ...api, timeoutMs, retries: false, redirects: 0, trusted });
+  const transport = createTransport({ ...api, timeoutMs, retry: false, redirects: 0, trusted });
   const within = AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]);
   const request = { method: "HEAD", origin, path: basePath || "/", headers: {}, body: undefined };
   try {
@@ -61,7 +60,9 @@ type Address = Extract<ServerAddress, { readonly origin: string }>;
 function tryResolve(resolve: () => ServerAddress): Address | string {
   try {
     const address = resolve();
-    return address.refusal === undefined ? address : withoutBaseUrlAdvice(address.refusal().message);
+    if (address.refusal === undefined) return address;
+    const { message, failure } = address.refusal();
+    return message.replace(failure?.advice ?? "", "").trimEnd();
   } catch (thrown) {
     if (thrown instanceof TypeError) return thrown.message;
     throw thrown;

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CheckList } from "./check-report.ts";
-import { escapeXml, toJunit } from "./write-junit.ts";
+import { escapeXml, toJunit } from "./run-check.ts";
 
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
 if (process.env["CI"] === "true" && !hasPython) throw new Error("python3 is needed in CI");

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { SECRET, useDoctorFolder } from "../../../test/doctor-folder.ts";
 import { childScript } from "../../../test/stdio-child.ts";
-import type { Diagnosis } from "./diagnosis.ts";
+import type { Diagnosis } from "./examine-sources.ts";
 
 const { run, setConfig, write } = useDoctorFolder();
 const good = { command: process.execPath, args: [childScript("sdk-server.js")] };
@@ -37,6 +37,35 @@ describe("doctor", () => {
     ]);
     expect(broken.every(({ fix }) => fix !== undefined && fix !== "")).toBe(true);
     expect(stdout).not.toContain(SECRET);
+  });
+
+  it("shows the last lines of a process that ends, and of one that hangs, cleaned and without secrets", async () => {
+    const says = (then: string) => ({
+      command: process.execPath,
+      args: [
+        "-e",
+        `for (let i = 1; i <= 7; i++) console.error("\u001b[31mline " + i + " " + process.env.TOKEN); ${then}`,
+      ],
+      env: { TOKEN: "${TOKEN}" },
+      connectTimeoutMs: 3_000,
+    });
+    const mcpServers = { ends: says("process.exit(3)"), hangs: says("setTimeout(() => {}, 9e6)") };
+    await setConfig({ mcpServers, serve: { port: 0 } });
+    const shownOf = (text: string) => [...text.matchAll(/^ {2}\| (.*)$/gm)].map(([, line]) => line);
+    const last = [3, 4, 5, 6, 7].map((i) => `line ${i} ***`);
+    const all = [1, 2, 3, 4, 5, 6, 7].map((i) => `line ${i} ***`);
+    const [short, verbose, json] = [await run(), await run("--verbose"), await run("--json")];
+    expect(shownOf(short.stdout)).toEqual([...last, ...last]);
+    // What ends is started again meanwhile.
+    expect(shownOf(verbose.stdout).slice(0, 7)).toEqual(all);
+    expect(shownOf(verbose.stdout).slice(-7)).toEqual(all);
+    const { diagnoses } = JSON.parse(json.stdout) as { diagnoses: Diagnosis[] };
+    const told = diagnoses.filter(({ area }) => area === "source");
+    expect(told.map(({ subject, stderr }) => [subject, stderr?.slice(-7)])).toEqual([
+      ["ends", all],
+      ["hangs", all],
+    ]);
+    expect(short.stdout + verbose.stdout + json.stdout).not.toContain(SECRET);
   });
 
   it("names commands that are about the same sources", async () => {

@@ -2,10 +2,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { useDoctorFolder } from "../../../test/doctor-folder.ts";
-import type { Diagnosis } from "./diagnosis.ts";
-import { examineBus, examinePort } from "./examine-network.ts";
-import { examineSource } from "./examine-sources.ts";
-import { examineNode, examinePackages } from "./examine-surroundings.ts";
+import { type Diagnosis, examineSource } from "./examine-sources.ts";
+import { examineBus, examineNode, examinePackages, examinePort } from "./run-doctor.ts";
 
 const { run, setConfig, write } = useDoctorFolder();
 
@@ -51,7 +49,111 @@ describe("doctor", () => {
     });
     expect(found["away"]).toMatchObject({
       status: "problem",
+      message: "http://127.0.0.1:9: 127.0.0.1:9 cannot be reached.",
       fix: "Start the API, or correct openapi.away.baseUrl.",
+    });
+  });
+
+  it("tells which document asks for credentials that the config does not give", async () => {
+    const server = createServer((_, response) => response.writeHead(403).end());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    await write("keyed.json", {
+      openapi: "3.0.3",
+      info: { title: "T", version: "1.0.0" },
+      servers: [{ url: `http://127.0.0.1:${port}` }],
+      components: { securitySchemes: { key: { type: "apiKey", in: "header", name: "X-Key" } } },
+      security: [{ key: [] }],
+      paths: { "/a": { get: { operationId: "a", responses: { 200: { description: "x" } } } } },
+    });
+    const api = { document: "keyed.json", allowPrivate: [`127.0.0.1:${port}`] };
+    await setConfig({ openapi: { bare: api, keyed: { ...api, auth: { apiKey: "k" } } }, serve: { port: 0 } });
+    const { stdout } = await run("--json");
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    const { diagnoses } = JSON.parse(stdout) as { diagnoses: Diagnosis[] };
+    const notes = diagnoses.filter(({ area, status }) => area === "api" && status === "note");
+    expect(notes).toEqual([
+      {
+        area: "api",
+        subject: "bare",
+        status: "note",
+        message: "its document asks for credentials, and none are given",
+        fix: `Set openapi.bare.auth, such as { "apiKey": "\${API_KEY}" }.`,
+      },
+    ]);
+  });
+
+  it("tells what is worst first, and how many notes there are besides", async () => {
+    await setConfig({
+      mcpServers: { off: { command: "x", disabled: true }, gone: { command: "/no/such/program" } },
+      policies: { "goone.*": { cacheMs: 1 } },
+      serve: { port: 0 },
+    });
+    const { stdout } = await run("--json");
+    const { diagnoses } = JSON.parse(stdout) as { diagnoses: Diagnosis[] };
+    const weights = diagnoses.map(({ status, fix }) => `${status}${fix === undefined ? "" : " with a fix"}`);
+    expect([...new Set(weights)]).toEqual(["problem with a fix", "note with a fix", "note", "ok"]);
+    const text = await run();
+    expect(text.stdout.startsWith("problem  source gone: ")).toBe(true);
+    expect(text.stdout.trimEnd().split("\n").at(-1)).toBe("1 problem, 2 notes");
+  });
+
+  it("tells what a heavy tool list takes, of which source, and the ways out", async () => {
+    const document = {
+      openapi: "3.1.0",
+      info: { title: "T", version: "1.0.0" },
+      paths: Object.fromEntries(
+        Array.from({ length: 200 }, (_, i) => [
+          `/p${i}`,
+          {
+            get: {
+              operationId: `op${i}`,
+              description: "It does something with parcels. ".repeat(20),
+              responses: { 200: { description: "x" } },
+            },
+          },
+        ]),
+      ),
+    };
+    await write("big.json", document);
+    const openapi = { big: { document: "big.json", baseUrl: "https://example.invalid" } };
+    const toolsOf = async (serve: object) => {
+      await setConfig({ openapi, serve: { port: 0, ...serve } });
+      const { stdout } = await run("--json");
+      return (JSON.parse(stdout) as { diagnoses: Diagnosis[] }).diagnoses.find(
+        ({ area }) => area === "tools",
+      );
+    };
+    const heavy = await toolsOf({});
+    expect(heavy?.status).toBe("note");
+    expect(heavy?.message).toMatch(/^200 tools, about \d\d,000 tokens of a model's context/);
+    expect(heavy?.fix).toMatch(/"catalogue": true.*"allow"/);
+    const light = await toolsOf({ mcp: { catalogue: true } });
+    expect([light?.status, light?.message]).toEqual([
+      "ok",
+      expect.stringMatching(/^4 tools of the catalogue, about \d{3} tokens/),
+    ]);
+    expect(await toolsOf({ mcp: false })).toBeUndefined();
+  });
+
+  it("says of a server that wants a person to log in which command does it", async () => {
+    const server = createServer((_, response) => {
+      const where = "https://auth.example/.well-known/oauth-protected-resource";
+      response.writeHead(401, { "www-authenticate": `Bearer resource_metadata="${where}"` }).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    await setConfig({ mcpServers: { far: { url: `http://127.0.0.1:${port}/mcp` } }, serve: { port: 0 } });
+    const { stdout } = await run("--json");
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    const { diagnoses } = JSON.parse(stdout) as { diagnoses: Diagnosis[] };
+    expect(diagnoses.find(({ subject }) => subject === "far")).toMatchObject({
+      status: "problem",
+      area: "login",
+      message: "It waits for a login.",
+      fix: 'Run "waybill login far".',
     });
   });
 
@@ -101,18 +203,35 @@ describe("what a doctor looks at", () => {
     expect(found.map(({ status }) => status)).toEqual(["note", "problem", "problem"]);
   });
 
-  it("notices slow sources at 3 s, and tools that are not approved", () => {
-    const report = {
-      name: "s",
-      kind: "mcp" as const,
-      target: "t",
-      state: { status: "up" as const, since: 1 },
-      operations: 1,
-      unusable: [],
-      notes: [],
-    };
+  const report = {
+    name: "s",
+    kind: "mcp" as const,
+    target: "npx -y some-server",
+    state: { status: "up" as const, since: 1 },
+    operations: 1,
+    offered: 1,
+    unusable: [],
+    notes: [],
+  };
+
+  it("notices at 3 s what is slow because a program fetches it first, and names that program", () => {
+    const slow = (target: string, kind: "mcp" | "openapi" = "mcp") =>
+      examineSource({ ...report, kind, target, startMs: 3_001 }).map(({ fix }) => fix?.split(":")[1]);
     expect(examineSource({ ...report, startMs: 3_000 }).map(({ status }) => status)).toEqual(["ok"]);
-    expect(examineSource({ ...report, startMs: 3_001 }).map(({ status }) => status)).toEqual(["ok", "note"]);
+    expect(slow("npx -y some-server")).toEqual([undefined, " npx looks for it at each start."]);
+    expect(slow("/usr/bin/uvx mcp-server-time")).toEqual([undefined, " uvx looks for it at each start."]);
+    for (const other of ["node npx-server.js", "npxish server", "https://mcp.example/npx"])
+      expect(slow(other)).toEqual([undefined]);
+    expect(slow("npx openapi.json", "openapi")).toEqual([undefined]);
+  });
+
+  it("tells how many operations there are before and after policies", () => {
+    const [found] = examineSource({ ...report, operations: 6, offered: 13 });
+    expect(found?.message).toBe("6 operations, 13 before policies");
+    expect(examineSource(report)[0]?.message).toBe("1 operation");
+  });
+
+  it("notices tools that are not approved", () => {
     const changed = examineSource({ ...report, changed: [{ tool: "a", kind: "changed", diff: [] }] });
     expect(changed.at(-1)).toMatchObject({
       status: "problem",

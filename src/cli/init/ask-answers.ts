@@ -1,14 +1,14 @@
 import type { CommonOptions } from "@clack/prompts";
-import { safeLine } from "../../core/text/safe-text.ts";
+import { safeLine } from "../../core/text/clean-text.ts";
 import { CommandError, EXIT, type Io } from "../io.ts";
-import type { FoundHost } from "./found-hosts.ts";
 import type { ConfigFormat, InitAnswers, InitFlags, NamedTarget } from "./init-answers.ts";
+import type { FoundHost } from "./merge-hosts.ts";
 import { documentMistake, nameMistake, serverMistake, suggestName } from "./named-target.ts";
 
 type Prompts = typeof import("@clack/prompts");
 
 /** What asking needs to know. */
-export interface AskOptions {
+export interface InitAskOptions {
   readonly flags: InitFlags;
   readonly hosts: readonly FoundHost[];
   /** Configs that stand in the folder. */
@@ -19,7 +19,7 @@ export interface AskOptions {
 const DEFAULT_PORT = 4100;
 
 /** Asks the person at the terminal, on stderr; Ctrl-C ends the command before anything was written. */
-export async function askAnswers(io: Io, options: AskOptions): Promise<InitAnswers> {
+export async function askAnswers(io: Io, options: InitAskOptions): Promise<InitAnswers> {
   const prompts = await import("@clack/prompts");
   const questions = new Questions(prompts, { input: io.stdin, output: io.stderr, ...signalOf(io) });
   prompts.intro("waybill init", { output: io.stderr });
@@ -30,6 +30,7 @@ export async function askAnswers(io: Io, options: AskOptions): Promise<InitAnswe
   const mcp = chosen.includes("mcp") ? [await questions.server(openapi)] : [];
   const format = flags.format ?? (await questions.format());
   const port = flags.port ?? (await questions.port());
+  const inspector = flags.inspector ?? (await questions.inspector());
   const hostFiles = hosts.map(({ path }) => path).filter((path) => chosen.includes(hostKey(path)));
   return {
     hostFiles,
@@ -38,6 +39,7 @@ export async function askAnswers(io: Io, options: AskOptions): Promise<InitAnswe
     sample: chosen.includes("sample"),
     format,
     port: port === DEFAULT_PORT ? undefined : port,
+    inspector,
     replace,
   };
 }
@@ -133,6 +135,11 @@ class Questions {
       },
     });
     return Number(text);
+  }
+
+  async inspector(): Promise<boolean> {
+    const message = "Serve the inspector, a page to look at sources and calls, at /inspect?";
+    return this.#answered(await this.#prompts.confirm({ ...this.#common, message, initialValue: true }));
   }
 
   async #name(target: string, taken: readonly string[]): Promise<string> {

@@ -10,6 +10,7 @@ export interface InitFlags {
   readonly sample?: boolean;
   readonly format?: ConfigFormat;
   readonly port?: number;
+  readonly inspector?: boolean;
   readonly force?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
@@ -21,7 +22,7 @@ export interface NamedTarget {
   readonly target: string;
 }
 
-/** What the config is to hold, whoever said so. */
+/** What the config is to hold, from flags or from answers. */
 export interface InitAnswers {
   /** Files of other hosts to take over. */
   readonly hostFiles: readonly string[];
@@ -32,6 +33,8 @@ export interface InitAnswers {
   readonly format: ConfigFormat;
   /** @default that of the gateway */
   readonly port?: number | undefined;
+  /** Whether the inspector is served. */
+  readonly inspector: boolean;
   /** Whether a config that is there may be replaced. */
   readonly replace: boolean;
 }

@@ -2,7 +2,6 @@ import { spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { rolldown } from "rolldown";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ROOT, runCommand } from "../../../test/run-node.ts";
 
@@ -48,39 +47,15 @@ let tools: string;
 let cwd: string;
 let home: string;
 
-async function buildTools(): Promise<void> {
+async function writeTypist(): Promise<void> {
   tools = await mkdtemp(join(tmpdir(), "waybill-typist-"));
   await writeFile(join(tools, "typist.py"), TYPIST);
-  await writeFile(
-    join(tools, "init.ts"),
-    `import { addInitCommand } from "${ROOT}src/cli/commands/init.ts";
-    import { createProgram } from "${ROOT}src/cli/create-program.ts";
-    import { runProgram } from "${ROOT}src/cli/run-command.ts";
-    const { stdin, stdout, stderr, env } = process;
-    const io = { stdin, stdout, stderr, env, cwd: process.cwd() };
-    process.exit(await runProgram(createProgram(io, [addInitCommand]), io, ["init", ...process.argv.slice(2)]));`,
-  );
-  const bundle = await rolldown({
-    input: join(tools, "init.ts"),
-    platform: "node",
-    logLevel: "silent",
-    cwd: ROOT,
-    // The help names all commands; none but this one is loaded.
-    external: /\/commands\/(?!init)/,
-  });
-  await bundle.write({
-    dir: tools,
-    format: "esm",
-    entryFileNames: "init.mjs",
-    chunkFileNames: "[name]-[hash].mjs",
-  });
-  await bundle.close();
 }
 
 type Step = readonly [seen: string, typed: readonly string[]];
 
 async function type(steps: readonly Step[], ...args: string[]): Promise<{ code: number; seen: string }> {
-  const command = [process.execPath, join(tools, "init.mjs"), ...args];
+  const command = [process.execPath, join(ROOT, "dist/cli.js"), "init", ...args];
   const { stdout, stderr } = await runCommand(
     "python3",
     [join(tools, "typist.py"), JSON.stringify(steps), ...command],
@@ -105,7 +80,7 @@ function terminalSuite(body: () => void): void {
 }
 
 terminalSuite(() => {
-  beforeAll(buildTools);
+  beforeAll(writeTypist);
   afterAll(() => rm(tools, { recursive: true, force: true }));
 
   beforeEach(async () => {
@@ -125,6 +100,7 @@ terminalSuite(() => {
       ["Under which name?", [..."-here", ENTER]],
       ["How should the config be written?", [DOWN, ENTER]],
       ["Which port", ["\u007f", "1", ENTER]],
+      ["Serve the inspector", [ENTER]],
     ]);
     expect(code, seen).toBe(0);
     expect(await readFile(join(cwd, "waybill.config.yaml"), "utf8")).toBe(
@@ -142,6 +118,7 @@ terminalSuite(() => {
         "operations: operations/*.{ts,mts,js,mjs}",
         "serve:",
         "  port: 4101",
+        "  inspect: true",
         "",
       ].join("\n"),
     );
@@ -156,6 +133,7 @@ terminalSuite(() => {
       [
         ["What should be mounted?", [ENTER]],
         ["Which port", [ENTER]],
+        ["Serve the inspector", ["n"]],
       ],
       "--format",
       "ts",
@@ -167,13 +145,19 @@ terminalSuite(() => {
     expect(config).toContain('import { defineConfig } from "waybill/gateway";');
     expect(config).toContain("export default defineConfig({");
     expect(config).not.toContain(secret);
+    expect(config).not.toContain("inspect");
     expect((await readdir(cwd)).sort()).toEqual([".env.waybill", ".mcp.json", "waybill.config.ts"]);
   });
 
   it("writes nothing when it is left with Ctrl-C, at any question", async () => {
     const first: Step = ["What should be mounted?", [ENTER]];
     const second: Step = ["How should the config be written?", [ENTER]];
-    const asked = [first, second, ["Which port", [ENTER]] as const];
+    const asked = [
+      first,
+      second,
+      ["Which port", [ENTER]] as const,
+      ["Serve the inspector", [ENTER]] as const,
+    ];
     for (let at = 0; at < asked.length; at++) {
       const [text] = asked[at] as Step;
       const { code, seen } = await type([...asked.slice(0, at), [text, [CTRL_C]]]);
@@ -196,6 +180,7 @@ terminalSuite(() => {
       ["What should be mounted?", [ENTER]],
       ["How should the config be written?", [ENTER]],
       ["Which port", [ENTER]],
+      ["Serve the inspector", [ENTER]],
     ]);
     expect(yes.code, yes.seen).toBe(0);
     expect(await readFile(`${config}.old`, "utf8")).toBe("mine");

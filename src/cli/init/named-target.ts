@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { safeLine } from "../../core/text/clean-text.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
-import { safeLine } from "../../core/text/safe-text.ts";
 import type { McpServerConfig } from "../../gateway/config/gateway-config.ts";
-import { parseReferences } from "../../gateway/config/references.ts";
+import { parseReferences } from "../../gateway/config/resolve-config.ts";
 import { CommandError } from "../io.ts";
-import { splitCommandLine } from "../split-command-line.ts";
+import { splitCommandLine } from "../session/target-config.ts";
 import type { NamedTarget } from "./init-answers.ts";
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;

@@ -6,7 +6,7 @@ import { text as readAll } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ROOT } from "../../../test/run-node.ts";
 import { loadConfig } from "../../gateway/config/read-config.ts";
-import { addInitCommand } from "../commands/init.ts";
+import { addInitCommand } from "../commands/gateway-commands.ts";
 import { createProgram } from "../create-program.ts";
 import type { Io } from "../io.ts";
 import { runProgram } from "../run-command.ts";
@@ -123,6 +123,21 @@ describe("waybill init", () => {
     expect(await readdir(join(cwd, "operations"))).toEqual([format === "ts" ? "hello.ts" : "hello.mjs"]);
   });
 
+  it("says of a server at an address without credentials how a person logs in where it wants that", async () => {
+    const { stderr } = await init("--mcp", "far=https://mcp.example/mcp", "--mcp", "near=npx near");
+    expect(stderr).toMatch(
+      /^far: has no credentials\. If it wants a person to log in, run: waybill login far$/m,
+    );
+    expect(stderr).not.toContain("near:");
+  });
+
+  it("turns the inspector on where that is asked for, and says nothing of it otherwise", async () => {
+    await init("--sample", "--inspector", "--port", "4200");
+    expect(JSON.parse(await take("waybill.config.json")).serve).toEqual({ port: 4200, inspect: true });
+    await init("--sample", "--force");
+    expect(JSON.parse(await take("waybill.config.json")).serve).toBeUndefined();
+  });
+
   it("names the schema where the package is installed", async () => {
     await put("node_modules/waybill/dist/waybill.schema.json", {});
     await init("--sample");
@@ -176,6 +191,50 @@ describe("what waybill init takes over", () => {
     expect(tokens).toEqual([SECRET, OTHER_SECRET]);
     if (process.platform !== "win32")
       expect((await stat(join(cwd, ".env.waybill"))).mode & 0o777).toBe(0o600);
+  });
+
+  it.each([
+    ["by its config", ["cli.js", "serve", "--stdio", "--config", "<cwd>/waybill.config.json"]],
+    ["by its config in one word", ["cli.js", "serve", "--stdio", "--config=<cwd>/waybill.config.ts"]],
+    ["by where it starts", ["/srv/node_modules/waybill/dist/cli.js", "serve", "--stdio"]],
+  ])("is not the gateway of this folder, which would start itself: %s", async (_, words) => {
+    const args = words.map((word) => word.replace("<cwd>", cwd));
+    const waybill = { command: "/usr/bin/node", args };
+    const other = {
+      command: "/usr/bin/node",
+      args: ["cli.js", "serve", "--stdio", "--config", "/srv/other/waybill.config.json"],
+    };
+    const file = await put("host/mcp.json", JSON.stringify({ mcpServers: { waybill, other } }));
+    const { code, stderr } = await init("--from", file);
+    expect([code, stderr]).toEqual([0, "waybill: starts the gateway of this folder, and was left out.\n"]);
+    expect(JSON.parse(await take("waybill.config.json"))).toMatchObject({ mcpServers: { other } });
+    expect(await take("waybill.config.json")).not.toContain('"waybill"');
+    const alone = await put("host/alone.json", JSON.stringify({ mcpServers: { waybill } }));
+    const refused = await init("--from", alone, "--force");
+    expect([refused.code, refused.stderr]).toEqual([
+      2,
+      expect.stringContaining("has no MCP servers besides this gateway."),
+    ]);
+  });
+
+  it("begins with a sample where a project has this gateway and nothing else", async () => {
+    const waybill = { command: "npx", args: ["--no", "waybill", "serve", "--stdio"] };
+    await put(".cursor/mcp.json", JSON.stringify({ mcpServers: { waybill } }));
+    expect((await init("--yes")).stdout).toContain("operations/hello.mjs");
+  });
+
+  it("is said to want a person with a browser where it does, and what to do", async () => {
+    const linear = { command: "npx", args: ["-y", "mcp-remote@latest", "https://mcp.example/sse?key=abc"] };
+    const keyed = { ...linear, args: [...linear.args, "--header", "Authorization: Bearer ${TOKEN}"] };
+    const file = await put("host/mcp.json", JSON.stringify({ mcpServers: { linear, keyed } }));
+    const { code, stderr } = await init("--from", file);
+    expect(code).toBe(0);
+    expect(stderr).toContain("linear: mcp-remote logs a person in with a browser");
+    expect(stderr).toContain(
+      'Write "url": "https://mcp.example/sse" in place of command and args, and run: ',
+    );
+    expect(stderr).toMatch(/ login linear\n/);
+    expect(stderr).not.toContain("keyed");
   });
 
   it("is kept out of the repository, once", async () => {

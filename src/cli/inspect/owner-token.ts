@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { LoadedConfig } from "../../gateway/config/loaded-config.ts";
 
-/** What the token of whoever started the command is called among those of a config; calls are told under their own name. */
+/** What the token of the person who started the command is called among those of a config; calls are told under their own name. */
 export const OWNER_TOKEN = "whoever runs waybill inspect";
 
 /** Makes a token of 256 bits. */

@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { createMemoryIo, type MemoryIo } from "../../../test/memory-io.ts";
 import { childScript } from "../../../test/stdio-child.ts";
 import type { Hello, OperationsAnswer, SourcesAnswer } from "../../inspector/protocol.ts";
-import { createMemoryIo, type MemoryIo } from "../memory-io.ts";
 import { runWaybill } from "../run-waybill.ts";
 
 const MODULE = `export const hello = { id: "shop.hello", namespace: "shop", name: "hello", version: "1.0.0", type: "query",

@@ -52,7 +52,7 @@ describe("why a tool says no", () => {
         mcpServers: { files: { command: process.execPath, args: ["server.mjs"] } },
       },
     });
-    const said = "waybill: the operation said no: Access denied - path outside the folder\n";
+    const said = "waybill: tool error: Access denied - path outside the folder\n";
     const here = await project.run(["call", "files.read"]);
     const { url, stop } = await project.serve();
     const there = await project.run(["call", "files.read", "--url", url]);

@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { type CommandProject, moduleOf, openProject } from "../../../test/command-project.ts";
+import type { SourceReport } from "../../gateway/sources/source.ts";
+import { downLines } from "./source-troubles.ts";
 
 let project: CommandProject;
 afterEach(() => project.remove());
@@ -69,6 +71,34 @@ describe("modules of operations that cannot be used", () => {
     ]);
     expect(out).not.toContain("policy");
     expect(out).not.toContain("not taken over");
+  });
+
+  it("are told with the last lines of standard error, all of them with --verbose", () => {
+    const stderr = Array.from({ length: 7 }, (_, i) => `line ${i + 1}`);
+    const report = (reason: string, lines: readonly string[]): SourceReport => ({
+      name: "files",
+      kind: "mcp",
+      target: "files",
+      state: { status: "down", since: 0, reason },
+      operations: 0,
+      offered: 0,
+      unusable: [],
+      notes: [],
+      stderr: lines,
+    });
+    const lines = downLines([report("It ended.", stderr)]);
+    expect(lines).toEqual([
+      'The source "files" is down: It ended.',
+      "  its last lines on standard error, 2 more with --verbose:",
+      ...stderr.slice(2).map((line) => `  | ${line}`),
+    ]);
+    expect(downLines([report("It ended.", stderr)], true)).toHaveLength(9);
+    const told = downLines([report("It ended.", ["no key", "  }", "]", "npm notice New version"])]);
+    expect(told.slice(1)).toEqual([
+      "  its last lines on standard error, 3 more with --verbose:",
+      "  | no key",
+    ]);
+    expect(downLines([report("It ended; it last said: no key.", ["no key."])])).toHaveLength(1);
   });
 
   it("are in what serve announces", async () => {

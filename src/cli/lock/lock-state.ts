@@ -1,17 +1,17 @@
 import { isCallError } from "../../core/errors/errors.ts";
-import { safeLine } from "../../core/text/safe-text.ts";
-import { findDistrust } from "../../gateway/config/file-trust.ts";
-import { type ToolDifference, toReadableDiff } from "../../gateway/lock/readable-diff.ts";
-import { visibleText } from "../../gateway/lock/visible-text.ts";
+import { safeLine } from "../../core/text/clean-text.ts";
+import { findDistrust } from "../../gateway/config/config-files.ts";
+import { type ToolDifference, toReadableDiff, unambiguousText } from "../../gateway/lock/readable-diff.ts";
 import type { McpConnectionOptions } from "../../mcp/client/connection-options.ts";
-import { fromMcp, type McpSource } from "../../mcp/client/from-mcp.ts";
-import { diffDefinitions } from "../../mcp/client/lock/definition-diff.ts";
-import { hashDefinition, type ToolDefinition } from "../../mcp/client/lock/definition-hash.ts";
+import { type McpSource, openMcpSource } from "../../mcp/client/from-mcp.ts";
 import { readLockFile, updateLockFile } from "../../mcp/client/lock/lock-file.ts";
 import {
   type ApprovedTool,
   approve,
   createToolLock,
+  diffDefinitions,
+  hashDefinition,
+  type ToolDefinition,
   type ToolLock,
 } from "../../mcp/client/lock/tool-lock.ts";
 import { CommandError, EXIT } from "../io.ts";
@@ -20,7 +20,8 @@ import { CommandError, EXIT } from "../io.ts";
 export interface LockedServer {
   /** Its namespace, under which the lock keeps its tools. */
   readonly name: string;
-  readonly connection: McpConnectionOptions;
+  /** How it is reached, or what of its config cannot be used. */
+  readonly connection: McpConnectionOptions | { readonly fault: string };
   /** As in the config: what is approved depends on it. */
   readonly keepIds: boolean;
   /** Whether the gateway refuses tools that are not approved. */
@@ -61,12 +62,13 @@ export async function openLocked(
   lockFile: string,
   mask: (text: string) => string,
 ): Promise<OpenServer> {
-  const { name, isEnforced } = server;
+  const { name, isEnforced, connection } = server;
+  if ("fault" in connection) return unreachable(server, connection.fault);
   try {
     const lock = await readLock(lockFile);
     const definitions = new Map<string, ToolDefinition>();
-    const source = await fromMcp({
-      ...server.connection,
+    const source = await openMcpSource({
+      ...connection,
       namespace: name,
       ...(server.keepIds && { keepIds: true }),
       // Where nothing is approved every tool is told of, whole.
@@ -89,10 +91,13 @@ export async function openLocked(
     if (thrown instanceof TypeError)
       throw new CommandError(`The server "${name}" cannot be used: ${thrown.message}`);
     if (!isCallError(thrown)) throw thrown;
-    const reason = mask(safeLine(mask(thrown.message)));
-    const state = { server: name, reachable: false, reason, enforced: isEnforced, tools: [] };
-    return { state, approve: async () => {}, close: async () => {} };
+    return unreachable(server, mask(safeLine(mask(thrown.message))));
   }
+}
+
+function unreachable({ name, isEnforced }: LockedServer, reason: string): OpenServer {
+  const state = { server: name, reachable: false, reason, enforced: isEnforced, tools: [] };
+  return { state, approve: async () => {}, close: async () => {} };
 }
 
 async function readLock(lockFile: string): Promise<ToolLock> {
@@ -106,7 +111,7 @@ async function readLock(lockFile: string): Promise<ToolLock> {
   }
 }
 
-/** Whoever approves sees all of it. */
+/** The person who approves sees all of it. */
 const UNLIMITED = { differences: Number.POSITIVE_INFINITY, sideLength: Number.POSITIVE_INFINITY };
 
 type ShownTools = ReadonlyMap<ToolState, ToolDefinition>;
@@ -129,7 +134,7 @@ function compareTools(
 }
 
 function toState(tool: string, state: ToolState["state"], mask: (text: string) => string): ToolState {
-  return { tool: mask(safeLine(visibleText(mask(tool)), 200)), state, diff: [] };
+  return { tool: mask(safeLine(unambiguousText(mask(tool)), 200)), state, diff: [] };
 }
 
 interface ShownServer {

@@ -59,6 +59,23 @@ const statesOf = async () => {
 };
 
 describe("lock", () => {
+  it("tells of a server whose config lacks something, and compares the others all the same", async () => {
+    const lacking = { command: "x", env: { KEY: `\${NO_SUCH_KEY}` } };
+    const post = { command: process.execPath, args: ["server.mjs", "tools.json"] };
+    await setConfig({ mcpServers: { lacking, post } });
+    const { code, stdout } = await run("--json");
+    const { servers } = JSON.parse(stdout) as { servers: ServerLockState[] };
+    expect([code, servers.map(({ server, reachable }) => [server, reachable])]).toEqual([
+      3,
+      [
+        ["lacking", false],
+        ["post", true],
+      ],
+    ]);
+    expect(servers[0]?.reason).toContain("The environment variable NO_SUCH_KEY is not set");
+    expect((await run()).stdout).toContain("NO_SUCH_KEY");
+  });
+
   it("RE-30 refuses a lock file that others can change, in lock and in the gateway", async () => {
     await run("--approve", "--yes");
     const lockFile = join(folder, "waybill.lock.json");

@@ -7,7 +7,7 @@ import { CARRIERS } from "../../../test/arbitrary-result.ts";
 import { runResults as run } from "../../../test/run-results.ts";
 import { seededRuns } from "../../../test/runs.ts";
 import { envelope, STATUS, TIERED, text } from "../../../test/sample-results.ts";
-import { isPlainJson } from "../../core/json/json-text.ts";
+import { isPlainJson } from "../../core/json/json-value.ts";
 import { decodeToolResult, FORMAT_NAMES, transcode } from "../../formats/index.ts";
 
 const json = (value: unknown): string => JSON.stringify(value);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { until } from "../../../test/make-operation.ts";
-import { createMemoryIo } from "../memory-io.ts";
+import { createMemoryIo } from "../../../test/memory-io.ts";
 import { runWaybill } from "../run-waybill.ts";
 
 it("puts no banner among lines of JSON", async () => {

@@ -1,9 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { freePort } from "../../../test/free-port.ts";
 import { ROOT } from "../../../test/run-node.ts";
 import { FOR_EVER_MS, makeFolder, serve, until, writeConfig } from "../../../test/served-folder.ts";
 
@@ -32,15 +32,40 @@ describe("waybill serve", () => {
   });
 });
 
-/** A port of this machine that was free a moment ago. */
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
-    });
+describe("a gateway that is a server of its own config", () => {
+  /** What `list --sources` says in a folder, and what it wrote to stderr. */
+  const listed = (folder: string): { readonly sources: readonly object[]; readonly stderr: string } => {
+    const ran = spawnSync(
+      process.execPath,
+      [join(ROOT, "dist/cli.js"), "list", "--sources", "--json", "--verbose"],
+      {
+        cwd: folder,
+        env: { ...process.env, NODE_OPTIONS: "", WAYBILL_STATE_DIR: join(folder, "state") },
+        encoding: "utf8",
+      },
+    );
+    return { sources: JSON.parse(ran.stdout).sources ?? JSON.parse(ran.stdout), stderr: ran.stderr };
+  };
+  const gatewayOf = (folder: string) => ({
+    command: process.execPath,
+    args: [join(ROOT, "dist/cli.js"), "serve", "--stdio", "--config", join(folder, "waybill.config.json")],
   });
-}
+
+  it("is down and says so, and does not start itself again and again", () => {
+    const folder = makeFolder();
+    writeConfig(folder, { operations: "*.mjs", mcpServers: { me: gatewayOf(folder) } });
+    const { sources, stderr } = listed(folder);
+    expect(sources).toMatchObject([{ name: "me", state: { status: "down" } }, { name: "local" }]);
+    expect(stderr).toContain("mounts this gateway in itself. Remove the MCP server that starts it");
+  });
+
+  it("is down in another that it mounts, whose own operations are there", () => {
+    const [folder, other] = [makeFolder(), makeFolder()];
+    writeConfig(folder, { mcpServers: { other: gatewayOf(other) } });
+    writeConfig(other, { operations: "*.mjs", mcpServers: { first: gatewayOf(folder) } });
+    expect(listed(folder).sources).toMatchObject([{ name: "other", state: { status: "up" }, operations: 1 }]);
+  });
+});
 
 /** Serves a folder in a process of its own; nobody reads what it writes to stderr unless a test does. */
 async function start(args: readonly string[] = [], serving: object = {}) {

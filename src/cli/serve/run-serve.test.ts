@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { createMemoryIo } from "../../../test/memory-io.ts";
 import {
   FOR_EVER_MS,
   makeFolder,
@@ -13,7 +14,6 @@ import {
   writeConfig,
 } from "../../../test/served-folder.ts";
 import { setGlobal } from "../../../test/set-global.ts";
-import { createMemoryIo } from "../memory-io.ts";
 import { runWaybill } from "../run-waybill.ts";
 
 const SLOW = `export const slow = { id: "shop.slow", namespace: "shop", name: "slow", version: "1.0.0", type: "query", description: "Sleeps.",
@@ -200,6 +200,13 @@ export const count_up = { id: "shop.count", namespace: "shop", name: "count", ve
     expect(await runWaybill(io, ["serve", "--log-level", "silent"])).toBe(2);
     expect(io.err()).toContain(`waybill: Port ${port} is in use; give another one with --port`);
     other.close();
+  });
+
+  it("refuses a config with a source that is the gateway itself, at its address", async () => {
+    const config = { serve: { port: 4_997 }, mcpServers: { me: { url: "http://localhost:4997/mcp" } } };
+    const io = createMemoryIo({ cwd: makeFolder(config) });
+    expect(await runWaybill(io, ["serve", "--log-level", "silent"])).toBe(2);
+    expect(io.err()).toContain("mcpServers.me.url is the address at which this gateway listens");
   });
 
   it("refuses to let others in without a token, and points at the fix", async () => {

@@ -1,23 +1,30 @@
+import { readFile, stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { safeLine } from "../../core/text/clean-text.ts";
+import type { DecidedApproval } from "../../gateway/approvals/approvals.ts";
+import { type AuditTrail, openAuditTrail } from "../../gateway/audit/audit-trail.ts";
 import type { LogConfig } from "../../gateway/config/gateway-config.ts";
-import { ConfigError, type LoadedConfig } from "../../gateway/config/loaded-config.ts";
+import { ConfigError, isMountedByItself, type LoadedConfig } from "../../gateway/config/loaded-config.ts";
 import { createGateway, type Gateway } from "../../gateway/gateway.ts";
+import { findFiles } from "../../gateway/glob.ts";
 import { unusedPatterns } from "../../gateway/policy/unused-patterns.ts";
+import type { ReplicaSummaries } from "../../gateway/replicas/replica-summaries.ts";
+import { mcpSettings } from "../../gateway/serve/gateway-mcp.ts";
 import type { GatewayLogger } from "../../gateway/serve/observe/logger.ts";
-import type { ReadRecord } from "../../gateway/serve/observe/read-record.ts";
+import type { Observer, ReadRecord } from "../../gateway/serve/observe/observer.ts";
 import type { Telemetry } from "../../gateway/serve/observe/telemetry.ts";
 import { DRAIN_MS, LAME_DUCK_MS } from "../../gateway/serve/serve-settings.ts";
+import { toolWeight } from "../../gateway/tool-weight.ts";
+import { type FileStamps, stampsOf, watchStamps } from "../../gateway/watch-stamps.ts";
 import { NEAREST_LEVELS, type ServerLog } from "../../mcp/provider.ts";
-import { takeFaults } from "../faults.ts";
-import { EXIT, type Io } from "../io.ts";
+import { releaseInterrupts, takeFaults } from "../interrupts.ts";
+import { CommandError, EXIT, type Io } from "../io.ts";
 import { emptyLines } from "../list/source-troubles.ts";
 import { rememberNames } from "../name-cache.ts";
 import { createPastedCommand } from "../pasted-command.ts";
-import { type ReadTarget, readTarget, type SourceFlags } from "../session.ts";
-import { announce, servedFacts } from "./announce.ts";
-import { followSources } from "./follow-sources.ts";
+import { type ReadTarget, readTarget, type SourceFlags } from "../session/session.ts";
+import { announce, followSources, logWeight, servedFacts } from "./announce.ts";
 import { type PersonalPlace, ServedPlaces } from "./served-places.ts";
-import { untilStopped } from "./stop-on-signals.ts";
-import type { ConfigParts, ConfigWatch } from "./watch-config.ts";
 
 /** Flags of `waybill serve`. */
 export interface ServeFlags extends SourceFlags {
@@ -48,7 +55,9 @@ interface Serving {
   readonly gateway: Gateway;
   readonly log: GatewayLogger;
   readonly telemetry: Telemetry | undefined;
+  readonly audit: AuditTrail | undefined;
   readonly places: ServedPlaces;
+  readonly summaries: ReplicaSummaries | undefined;
   readonly isPersonal: boolean;
   readonly releaseFaults: () => void;
   loaded: LoadedConfig;
@@ -56,11 +65,19 @@ interface Serving {
 
 /** Runs `waybill serve`, until a signal or the end of stdin; what it says of itself names the config. */
 export function runServe(io: Io, flags: ServeFlags): Promise<number> {
-  return serveTarget(io, flags, { read: () => readTarget(io, flags, { isTold: false }) });
+  const read = async (): Promise<ReadTarget> => {
+    const target = await readTarget(io, flags, { isTold: false });
+    if (!flags.stdio || !isMountedByItself(target.loaded)) return target;
+    await target.close();
+    throw new CommandError(
+      `${safeLine(target.loaded.path ?? "", 1_000)} mounts this gateway in itself. Remove the MCP server that starts it from mcpServers.`,
+    );
+  };
+  return serveTarget(io, flags, { read });
 }
 
 /** What is served, and for whom. */
-export interface ServeTargetOptions {
+interface ServeTargetOptions {
   /** Reads it. */
   read(): Promise<ReadTarget>;
   /** @default it is for all whom the config lets in */
@@ -81,14 +98,15 @@ export async function serveTarget(io: Io, flags: ServeFlags, options: ServeTarge
       },
     );
     const others = [serving.places.ended, aborted(io.signal)];
-    const watch = parts && (await follow(serving, parts));
-    const introduced = introduce(serving);
-    introduced.catch((thrown: unknown) => serving.log.error(messageOf(thrown)));
+    const watch = parts && follow(serving, parts);
+    const introduced = introduce(serving).catch((thrown: unknown) => serving.log.error(messageOf(thrown)));
     const why = await Promise.race([signals.stopped, ...others]);
     if (why === "SIGTERM") await lameDuck(serving, others);
     if (typeof why === "string") serving.log.info("stopping", { signal: why });
     watch?.close();
     await stop(serving);
+    // It may still write the names of operations into the state folder.
+    await introduced;
     return EXIT.ok;
   } finally {
     signals.release();
@@ -128,29 +146,64 @@ async function start(io: Io, flags: ServeFlags, { target, personal }: Started): 
   const telemetry = await createTelemetry({ env, onWarning });
   // Reports are asked for when metrics are looked at, by which time there is a gateway.
   let gateway: Gateway | undefined;
-  const metrics = new Metrics({ sources: () => gateway?.reports() ?? [] });
+  const audit = await openAuditTrail(loaded, log).catch((thrown: unknown) => {
+    releaseFaults();
+    throw new CommandError(messageOf(thrown));
+  });
+  let places: ServedPlaces | undefined;
+  let summaries: ReplicaSummaries | undefined;
+  const metrics = new Metrics({
+    sources: () => gateway?.reports() ?? [],
+    served: () => places?.busCounters,
+    audit: () => audit?.status,
+    state: () => gateway?.state.report(),
+    replicas: () => summaries?.size,
+  });
   const sourceOf = (id: string): string | undefined => gateway?.sourceOf(id);
   const observer = createObserver({ log, metrics, telemetry, sourceOf });
   const { busCall: onBusCall } = observer;
+  if (audit !== undefined) observer.listen(audit);
+  const observers = audit === undefined ? [observer] : [observer, audit.hooks];
   const onServerLog = (source: string, { level, logger, data }: ServerLog): void =>
     log[NEAREST_LEVELS[level]]("server log", { source, ...(logger !== undefined && { logger }), data });
-  gateway = await createGateway(loaded, { observers: [observer], onBusCall, onServerLog, onWarning });
-  const onRead = (record: ReadRecord): void => log.info(record.event, { ...record });
+  const propagate = telemetry?.propagate;
+  const hears = { onBusCall, propagate, onServerLog, onWarning };
+  const onDecided = (decided: DecidedApproval): void => {
+    log.info("approval", { ...decided });
+    audit?.decided(decided);
+  };
+  gateway = await createGateway(loaded, { observers, ...hears, onDecided });
+  const onRead = (record: ReadRecord): void => {
+    log.info(record.event, { ...record });
+    audit?.read(record);
+  };
   const { replay: onReplay } = observer;
-  const around = { metrics, observer, telemetry, personal, onRead, onReplay, onWarning };
-  const places = new ServedPlaces(gateway, { io, flags, ...around });
+  summaries = personal === undefined ? await openSummaries(gateway, observer) : undefined;
+  const around = { metrics, observer, telemetry, personal, summaries, onRead, onReplay, onWarning };
+  places = new ServedPlaces(gateway, { io, flags, ...around });
   try {
     await places.open(loaded, target.kind);
   } catch (thrown) {
     releaseFaults();
     await places.close(0);
+    await summaries?.close();
     await gateway.close();
     await telemetry?.close();
+    await audit?.close();
     throw thrown;
   }
   followSources(gateway, { log, paste: createPastedCommand(io, flags) });
   const isPersonal = personal !== undefined;
-  return { io, flags, target, gateway, log, telemetry, places, isPersonal, releaseFaults, loaded };
+  const kept = { telemetry, audit, places, summaries };
+  return { io, flags, target, gateway, log, ...kept, isPersonal, releaseFaults, loaded };
+}
+
+/** Tells other replicas how this one is doing, where there may be others. */
+async function openSummaries(gateway: Gateway, observer: Observer): Promise<ReplicaSummaries | undefined> {
+  const { state } = gateway;
+  if (state.report().store !== "nats") return undefined;
+  const { ReplicaSummaries } = await import("../../gateway/replicas/replica-summaries.ts");
+  return new ReplicaSummaries({ state, observer, reports: () => gateway.reports() });
 }
 
 async function loadObserving() {
@@ -196,23 +249,26 @@ async function introduce(serving: Serving): Promise<void> {
   await ready.finally(() => clearTimeout(notice));
   if (places.isStopping) return;
   const { url, isInspected } = places;
-  if (isForPeople(serving)) {
-    if (url !== undefined) log.info("listening", { url });
-    if (!io.quiet) io.stderr.write(await announce({ io, flags, target, gateway, url, isInspected }));
-  } else {
+  const isTold = isForPeople(serving);
+  if (!isTold) {
     for (const warning of serving.loaded.warnings) log.warn(warning);
     const facts = servedFacts({ target, gateway, url, isInspected });
     log.info(url === undefined ? "serving over stdio" : "listening", facts);
-  }
+  } else if (url !== undefined) log.info("listening", { url });
+  const weight = mcpSettings(serving.loaded) && (await toolWeight(gateway, serving.loaded));
+  if (places.isStopping) return;
+  if (!isTold && weight !== undefined) logWeight(log, weight);
+  if (isTold && !io.quiet)
+    io.stderr.write(await announce({ io, flags, target, gateway, url, isInspected, weight }));
   await finishMounting(serving);
 }
 
 /** Says which patterns fit nothing, and keeps the names for completion; a person may look at a part of the config, which proves neither. */
 async function finishMounting(serving: Serving): Promise<void> {
-  const { io, flags, target, gateway, loaded, isPersonal } = serving;
+  const { io, flags, gateway, isPersonal } = serving;
   if (isPersonal) return;
   warnUnused(serving);
-  await rememberNames(io, flags, { ...target, loaded, gateway });
+  await rememberNames(io, flags, { gateway });
 }
 
 /** A pattern that matches nothing leaves open what it was to close. */
@@ -221,7 +277,7 @@ function warnUnused({ gateway, loaded, log }: Serving): void {
   for (const warning of gateway.reports().flatMap(emptyLines)) log.warn(warning);
 }
 
-/** Whoever asks for JSON gets nothing else. Where nothing is logged, there is nothing to spoil. */
+/** A log in JSON has nothing else between its lines. Where nothing is logged, there is nothing to spoil. */
 function isForPeople({ loaded, flags, io }: Serving): boolean {
   const { format, level } = logConfig(loaded, flags, io);
   return format !== "json" || level === "silent";
@@ -230,13 +286,11 @@ function isForPeople({ loaded, flags, io }: Serving): boolean {
 /** What is followed; where it came from no file, or nobody wants it, nothing is. */
 async function followedParts(target: ReadTarget, { watch }: ServeFlags): Promise<ConfigParts | undefined> {
   if (target.reload === undefined || watch === false) return undefined;
-  const { findParts } = await import("./watch-config.ts");
   return findParts(target.loaded);
 }
 
 /** Follows changes of the config. */
-async function follow(serving: Serving, parts: ConfigParts): Promise<ConfigWatch> {
-  const { watchConfig } = await import("./watch-config.ts");
+function follow(serving: Serving, parts: ConfigParts): ConfigWatch {
   const onFault = (cause: unknown): void => {
     serving.log.error("the config cannot be followed for now", { cause: messageOf(cause) });
   };
@@ -251,7 +305,6 @@ async function reload(serving: Serving, watch: ConfigWatch): Promise<void> {
   try {
     const loaded = await target.reload?.();
     if (loaded === undefined || places.isStopping) return;
-    const { findParts } = await import("./watch-config.ts");
     watch.expect(await findParts(loaded));
     log.addSecrets(loaded.secrets);
     // Who may call holds from now on, however long sources take.
@@ -282,7 +335,7 @@ async function finishReload(serving: Serving, mounting: Promise<void>): Promise<
 
 function tellUnusable({ log }: Serving, thrown: unknown): void {
   if (!(thrown instanceof ConfigError)) {
-    // Whoever may not call any more does not, whatever else could not be.
+    // Callers who lost access stay out, even where the rest of the change could not be taken over.
     log.error(`the changed config is not taken over whole: ${messageOf(thrown)}`);
     return;
   }
@@ -295,7 +348,7 @@ function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** Goes on for a while and says that it will not: whoever sends requests here has time to send them elsewhere. */
+/** Goes on for a while and says that it will not: senders of requests have time to send them elsewhere. */
 async function lameDuck(serving: Serving, ends: readonly Promise<undefined>[]): Promise<void> {
   const { flags, loaded, places, isPersonal, log } = serving;
   const ms = flags.lameDuck ?? loaded.config.serve?.lameDuckMs ?? LAME_DUCK_MS;
@@ -311,13 +364,168 @@ async function lameDuck(serving: Serving, ends: readonly Promise<undefined>[]): 
 
 /** Lets calls under way end, and then everything else. */
 async function stop(serving: Serving): Promise<void> {
-  const { places, gateway, telemetry, target, loaded, log, releaseFaults } = serving;
+  const { places, summaries, gateway, telemetry, audit, target, loaded, log, releaseFaults } = serving;
   const { drainMs = DRAIN_MS } = loaded.config.serve ?? {};
   const until = performance.now() + drainMs;
   await places.close(drainMs);
+  await summaries?.close();
   await gateway.close({ timeoutMs: Math.max(0, until - performance.now()) });
   await telemetry?.close();
+  await audit?.close();
   await target.close();
   releaseFaults();
   log.info("stopped");
+}
+
+const CODES = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+
+type StopSignal = keyof typeof CODES;
+
+/** Waits for the first signal to stop; a second one exits at once. */
+function untilStopped(onSecond: (code: number) => void): {
+  readonly stopped: Promise<StopSignal>;
+  /** Stops listening. */
+  release(): void;
+} {
+  releaseInterrupts();
+  const names = Object.keys(CODES) as StopSignal[];
+  let resolve: (name: StopSignal) => void = () => {};
+  const stopped = new Promise<StopSignal>((done) => {
+    resolve = done;
+  });
+  let isStopping = false;
+  const listener = (name: NodeJS.Signals): void => {
+    if (isStopping) onSecond(CODES[name as StopSignal]);
+    isStopping = true;
+    resolve(name as StopSignal);
+  };
+  for (const name of names) process.on(name, listener);
+  return {
+    stopped,
+    release: () => {
+      for (const name of names) process.off(name, listener);
+    },
+  };
+}
+
+/** What a config is made of. */
+export interface ConfigParts {
+  /** As it was before any of it was loaded. */
+  readonly stamps: FileStamps;
+  /** Looks at it as it is now, modules that have come included. */
+  look(): Promise<FileStamps>;
+}
+
+/** Who hears what. */
+interface ConfigListeners {
+  /** Hears that something has changed; not told again before it has ended. */
+  onChange(): Promise<void>;
+  /** Hears why nothing can be followed for now. */
+  onFault(cause: unknown): void;
+}
+
+/** Watches what a config is made of. */
+export interface ConfigWatch {
+  /** Watches what this config is made of from now on. */
+  expect(parts: ConfigParts): void;
+  /** Watches files besides: a config that cannot be used may wait for them. */
+  expectAlso(files: FileStamps): void;
+  close(): void;
+}
+
+/**
+ * Finds what a config is made of: its files, modules of operations, and what modules in TypeScript import. Nothing else that lies beside
+ * them counts: modules may write files of their own. Called before modules are loaded, so that a change while they are is one.
+ * Documents are watched by their sources.
+ */
+export async function findParts({ config, path, files, baseDir }: LoadedConfig): Promise<ConfigParts> {
+  const { operations = [] } = config;
+  const patterns = typeof operations === "string" ? [operations] : operations;
+  const find = (): Promise<string[]> => findFiles(patterns, baseDir);
+  // Where they cannot be found, the source says why, and so does every look.
+  const found = await find().catch(() => []);
+  const imported = await importedFiles(path === undefined ? found : [path, ...found]);
+  const stamps = new Map([...(await stampsOf([...imported, ...found])), ...files]);
+  const look = async (): Promise<FileStamps> => {
+    const own = await stampsOf([...files.keys(), ...imported]);
+    try {
+      return new Map([...(await stampsOf(await find())), ...own]);
+    } catch (cause) {
+      // The config itself may have mended what keeps its modules from being found.
+      if (Array.from(own).every(([file, stamp]) => stamps.get(file) === stamp)) throw cause;
+      return new Map([...stamps, ...own]);
+    }
+  };
+  return { stamps, look };
+}
+
+/** Tells of changes to what a config is made of, one at a time. */
+export function watchConfig(parts: ConfigParts, { onChange, onFault }: ConfigListeners): ConfigWatch {
+  let current = parts;
+  let others: FileStamps = new Map();
+  const look = async (): Promise<FileStamps> =>
+    new Map([...(await stampsOf(others.keys())), ...(await current.look())]);
+  const watch = watchStamps({ known: parts.stamps, look, onChange, onFault });
+  return {
+    expect(next) {
+      current = next;
+      others = new Map();
+      watch.expect(next.stamps);
+    },
+    expectAlso(files) {
+      // Those of an earlier attempt are still among what is known.
+      others = new Map([...others, ...files]);
+      watch.expectAlso(files);
+    },
+    close: () => watch.close(),
+  };
+}
+
+/** Files beyond this number are not looked for. */
+const MOST_FILES = 500;
+/** Larger files are not read. */
+const MOST_BYTES = 1024 * 1024;
+
+const SPECIFIER = /\b(?:from|import|require)\s*\(?\s*["'](\.{1,2}\/[^"'\n]{1,500})["']/g;
+const ENDINGS = ["", ".ts", ".mts", ".js", ".mjs", ".json", "/index.ts", "/index.js"];
+
+/** Finds the files that TypeScript modules import by relative paths, and what those import: they are loaded anew with them. */
+async function importedFiles(modules: readonly string[]): Promise<readonly string[]> {
+  const found = new Set<string>();
+  const open = modules.filter(isTypeScript);
+  for (let file = open.pop(); file !== undefined; file = open.pop()) {
+    for (const specifier of await specifiersIn(file)) {
+      const path = await resolveFile(resolve(dirname(file), specifier));
+      if (path === undefined || found.has(path) || modules.includes(path)) continue;
+      if (found.size >= MOST_FILES) return [...found];
+      found.add(path);
+      if (/\.[cm]?[jt]sx?$/.test(path)) open.push(path);
+    }
+  }
+  return [...found];
+}
+
+function isTypeScript(file: string): boolean {
+  return /\.[cm]?tsx?$/.test(file);
+}
+
+async function specifiersIn(file: string): Promise<readonly string[]> {
+  try {
+    if ((await stat(file)).size > MOST_BYTES) return [];
+    const text = await readFile(file, "utf8");
+    return Array.from(text.matchAll(SPECIFIER), ([, specifier]) => specifier as string);
+  } catch {
+    // It is gone; the module that imports it says so when it is loaded.
+    return [];
+  }
+}
+
+async function resolveFile(path: string): Promise<string | undefined> {
+  // TypeScript imports itself under the endings that its output has.
+  const written = path.replace(/\.([cm]?)js$/, ".$1ts");
+  for (const candidate of [...ENDINGS.map((ending) => `${path}${ending}`), written]) {
+    const facts = await stat(candidate).catch(() => undefined);
+    if (facts?.isFile()) return candidate;
+  }
+  return undefined;
 }

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import type { LoadedConfig } from "../../gateway/config/loaded-config.ts";
-import { stampOf } from "../../gateway/file-stamps.ts";
-import { type ConfigParts, type ConfigWatch, findParts, watchConfig } from "./watch-config.ts";
+import { stampOf } from "../../gateway/watch-stamps.ts";
+import { type ConfigParts, type ConfigWatch, findParts, watchConfig } from "./run-serve.ts";
 
 let folder: string;
 let changes: number;

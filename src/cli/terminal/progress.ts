@@ -1,7 +1,7 @@
-import { safeLine } from "../../core/text/safe-text.ts";
+import { safeLine } from "../../core/text/clean-text.ts";
 import type { Io } from "../io.ts";
-import { cutToWidth } from "./display-width.ts";
 import { createStyle } from "./style.ts";
+import { cutToWidth } from "./table.ts";
 
 /** Work that ends sooner shows nothing. */
 const SHOWN_AFTER_MS = 500;

@@ -1,10 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { safeLine, safeText } from "../../core/text/safe-text.ts";
-import { cutToWidth, displayWidth, padToWidth } from "./display-width.ts";
-import { paintJson, toSafeJson } from "./json-output.ts";
-import { createStyle, wantsColors } from "./style.ts";
-import { renderTable } from "./table.ts";
+import { safeLine, safeText } from "../../core/text/clean-text.ts";
+import { createStyle, paintJson, toSafeJson, wantsColors } from "./style.ts";
+import { cutToWidth, displayWidth, padToWidth, renderTable } from "./table.ts";
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: what terminals act on is what must not be there
 const ACTED_ON = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
@@ -96,14 +94,24 @@ describe("a table", () => {
   ];
   const head = ["ID", "ABOUT"];
 
+  it("never cuts the columns that are to stay whole", async () => {
+    const id = "github.issues/list-for-authenticated-user";
+    const options = { head, stream: { isTTY: true, columns: 52 }, env: { NO_COLOR: "1" } };
+    const narrow = { ...options, stream: { isTTY: true, columns: 51 } };
+    expect(await renderTable([[id, "x".repeat(100)]], { ...options, whole: 1 })).toContain(`${id}  xxxxxxx…`);
+    expect(await renderTable([[id, "x".repeat(100)]], { ...narrow, whole: 1 })).toBe(`ID\n${id}`);
+    options.stream.columns = 40;
+    expect(await renderTable([[id, "x".repeat(100)]], options)).not.toContain(id);
+  });
+
   it("is plain, aligned and whole in a pipe", async () => {
-    expect(await renderTable(rows, { head, stream: {} })).toBe(
+    expect(renderTable(rows, { head, stream: {} })).toBe(
       `ID            ABOUT\nparcel.track  Says where a parcel is.\n日本          ${"x".repeat(100)}`,
     );
   });
 
   it("is cut to the width of a terminal", async () => {
-    const text = await renderTable(rows, {
+    const text = renderTable(rows, {
       head,
       stream: { isTTY: true, columns: 40 },
       env: { NO_COLOR: "1" },
@@ -117,14 +125,14 @@ describe("a table", () => {
   it("paints cells on a terminal alone", async () => {
     const cell = { text: "up", paint: (text: string) => `<${text}>` };
     const env = { NO_COLOR: "1" };
-    expect(await renderTable([[cell]], { head: ["S"], stream: {}, env })).toBe("S\nup");
-    expect(
-      await renderTable([[cell]], { head: ["STATE"], stream: { isTTY: true, columns: 40 }, env }),
-    ).toContain("<up>");
+    expect(renderTable([[cell]], { head: ["S"], stream: {}, env })).toBe("S\nup");
+    expect(renderTable([[cell]], { head: ["STATE"], stream: { isTTY: true, columns: 40 }, env })).toContain(
+      "<up>",
+    );
   });
 
   it("fits a terminal that is narrower than its columns", async () => {
-    const text = await renderTable(rows, { head, stream: { isTTY: true, columns: 5 }, env: {} });
+    const text = renderTable(rows, { head, stream: { isTTY: true, columns: 5 }, env: {} });
     expect(text.split("\n")).toHaveLength(3);
   });
 });

@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import { schemaCases } from "../../../test/arbitrary-schema.ts";
 import { seededRuns } from "../../../test/runs.ts";
 import { typeErrors } from "../../../test/type-check.ts";
-import { isPlainJson } from "../../core/json/json-text.ts";
+import { isPlainJson } from "../../core/json/json-value.ts";
 import { type CompiledSchema, compileSchema } from "../../core/schema/compile-schema.ts";
-import { SchemaError } from "../../core/schema/schema-error.ts";
+import { SchemaError } from "../../core/schema/schema-issue.ts";
 import { schemaToType } from "./schema-to-type.ts";
-import { TypeBook } from "./type-book.ts";
-import { NameBook, quote } from "./type-names.ts";
+import { NameBook, quote } from "./type-text.ts";
+import { TypeBook } from "./write-types.ts";
 
 /** Writes a schema as declarations, the last of which is `export type T`. */
 function declare(schema: unknown, options?: { closed: boolean }): string {

@@ -15,8 +15,7 @@ import type { AnySchema } from "../../core/schema/any-schema.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
 import { fromOpenApi } from "../../openapi/index.ts";
 import type { Io } from "../io.ts";
-import { emitTypes } from "./run-types.ts";
-import { writeTypes } from "./write-types.ts";
+import { emitTypes, writeTypes } from "./write-types.ts";
 
 const OPTIONS: ts.CompilerOptions = {
   module: ts.ModuleKind.NodeNext,

@@ -63,7 +63,12 @@ export class AccessRule {
       return refused("UNAUTHENTICATED", `Calling "${this.#id}" needs an identity, and the call has none.`);
     }
     if (!this.#hasScopes(identity)) {
-      return refused("ACCESS_DENIED", `The caller lacks a scope that "${this.#id}" asks for.`);
+      const message = `The caller lacks a scope that "${this.#id}" asks for.`;
+      const failure = {
+        reason: "caller-scope",
+        scopes: lackingScopes({ allOf: this.#allOf, anyOf: this.#anyOf ?? [] }, identity.scopes),
+      } as const;
+      return new CallError("ACCESS_DENIED", message, { stack: false, failure });
     }
     if (!this.#resources.every((rule) => holdsResource(identity, rule, input))) {
       return refused(
@@ -82,6 +87,15 @@ export class AccessRule {
   #hasResources({ resources }: HeldIdentity): boolean {
     return this.#resources.every(({ type }) => (resources[type]?.length ?? 0) > 0);
   }
+}
+
+/** The scopes of a rule that are not held; of alternatives of which none is, the first. */
+export function lackingScopes(
+  { allOf = [], anyOf = [] }: NonNullable<AccessControl["scopes"]>,
+  held: readonly string[] = [],
+): readonly string[] {
+  const isOpen = !anyOf.some((scope) => held.includes(scope));
+  return [...allOf, ...(isOpen ? anyOf.slice(0, 1) : [])].filter((scope) => !held.includes(scope));
 }
 
 function refused(code: "UNAUTHENTICATED" | "ACCESS_DENIED", message: string): CallError {

@@ -43,7 +43,7 @@ export function holdsRights(identity: Rights | undefined, before: Rights | undef
 const NOTHING: readonly string[] = Object.freeze([]);
 const NO_RESOURCES: Readonly<Record<string, readonly string[] | "*">> = Object.freeze(Object.create(null));
 
-/** A frozen copy of an identity: whoever still holds the original cannot raise it any more. */
+/** A frozen copy of an identity: code that still holds the original cannot raise it any more. */
 export class HeldIdentity implements Identity {
   readonly subject: string;
   readonly scopes: readonly string[];

@@ -10,6 +10,69 @@ import { ToolResultError } from "./tool-result-error.ts";
 
 const clientOf = (...operations: AnyOperation[]) => createClient(new OperationRegistry(operations));
 
+describe("the namespaces of a client", () => {
+  it("RE-27 call operations by name, whatever the name, with the defaults of the client", async () => {
+    const seen: unknown[] = [];
+    const echo = query("a.echo", (input, { deadline }) => {
+      seen.push(deadline === undefined);
+      return input;
+    });
+    const deep = query("a.repos/get.all", () => 7);
+    const client = createClient(new OperationRegistry([echo, deep]), { timeoutMs: 5_000 });
+    const open = client as unknown as Readonly<
+      Record<string, Record<string, (...all: unknown[]) => unknown>>
+    >;
+    expect(await open["a"]?.["echo"]?.({ n: 1 })).toEqual({ n: 1 });
+    expect(await open["a"]?.["repos/get.all"]?.()).toBe(7);
+    expect(seen).toEqual([false]);
+    expect(await rejection(open["a"]?.["none"]?.() as Promise<unknown>)).toMatchObject({
+      code: "OPERATION_NOT_FOUND",
+    });
+    expect(await rejection(open["a"]?.["echo"]?.(1, { timeout: 1 }) as Promise<unknown>)).toBeInstanceOf(
+      TypeError,
+    );
+  });
+
+  it("RE-27 read a subscription, and know operations that are registered later", async () => {
+    const registry = new OperationRegistry([]);
+    const open = createClient(registry) as unknown as Record<string, Record<string, () => never>>;
+    registry.register(
+      stream("late.ticks", async function* () {
+        yield 1;
+        yield 2;
+      }),
+    );
+    expect(await collect(open["late"]?.["ticks"]?.() as never)).toEqual([1, 2]);
+  });
+
+  it("RE-27 leave names alone that the client has itself or that JavaScript looks for", async () => {
+    const names = ["call", "pages", "subscribe", "then", "toJSON", "constructor", "__proto__", "toString"];
+    let ran = 0;
+    const run = () => ++ran;
+    const operations = names.flatMap((name) => [query(`${name}.x`, run), query(`a.${name}`, run)]);
+    const client = createClient(new OperationRegistry(operations as never)) as never as Record<
+      string,
+      Record<string, unknown>
+    >;
+    for (const name of names.slice(0, 3)) expect(typeof client[name]).toBe("function");
+    for (const name of names.slice(3))
+      expect([client[name], client["a"]?.[name]]).toEqual([undefined, undefined]);
+    expect([
+      client["not a namespace"],
+      client["a.b"],
+      client["-x"],
+      client["a"]?.[Symbol.iterator as never],
+    ]).toEqual([undefined, undefined, undefined, undefined]);
+    expect(await client).toBe(client);
+    expect(await client["a"]).toBeDefined();
+    expect(JSON.stringify({ client, a: client["a"] })).toContain("{");
+    expect(() => Object.assign(client, { call: 1 })).toThrow(TypeError);
+    expect(ran).toBe(0);
+    const open = createClient(new OperationRegistry(operations as never));
+    expect(await open.call("then.x" as string)).toBe(1);
+  });
+});
+
 describe("client.call", () => {
   it("RE-27 resolves with the data alone", async () => {
     const echo = query("a.echo", (input) => input);

@@ -2,7 +2,7 @@ import type { ResponseEnvelope } from "../envelope/envelope.ts";
 
 const MAX_REASON = 500;
 
-/** An operation that ran and said no, as the client throws it: with the whole envelope. */
+/** An operation that ran and reported an error, as the client throws it: with the whole envelope. */
 export class ToolResultError extends Error {
   override readonly name = "ToolResultError";
   readonly envelope: ResponseEnvelope;

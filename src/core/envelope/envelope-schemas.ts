@@ -1,4 +1,4 @@
-import { type TSchema, Type } from "typebox";
+import { type TSchema, Type } from "../typed-schema/type.ts";
 
 /** By this symbol TypeBox 0.34 knows what a schema is; 1.x has a field of its own. */
 const KIND = Symbol.for("TypeBox.Kind");
@@ -108,7 +108,14 @@ const Facts = Type.Object({
   ),
   normalization: Type.Optional(Normalization),
   violations: Type.Optional(
-    Type.Array(Type.Object({ pointer: Type.String(), expected: Type.String(), found: Type.String() })),
+    Type.Array(
+      Type.Object({
+        pointer: Type.String(),
+        expected: Type.String(),
+        found: Type.String(),
+        message: Type.Optional(Type.String()),
+      }),
+    ),
   ),
   sequence: Type.Optional(Type.Number()),
   cursor: Type.Optional(Type.String()),
@@ -122,6 +129,17 @@ const Facts = Type.Object({
   details: Type.Optional(Type.Unknown()),
   said: Type.Optional(Said),
   masked: Type.Optional(Texts),
+  findings: Type.Optional(
+    Type.Array(
+      Type.Object({
+        kind: Type.String(),
+        rule: Type.String(),
+        pointer: Type.String(),
+        count: Type.Number(),
+        masked: Type.Optional(Type.Literal(true)),
+      }),
+    ),
+  ),
 });
 
 /** Describes the meta of a result made by a local handler. */

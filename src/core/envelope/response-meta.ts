@@ -44,7 +44,7 @@ export interface HTTPResponseMeta {
 /** The meta of a result that came from an MCP server. */
 export interface MCPResponseMeta {
   readonly source: "mcp";
-  /** The tool ran and said no. */
+  /** The tool ran and reported an error. */
   readonly isError: boolean;
   readonly content: MCPContentBlock[];
   /**
@@ -73,15 +73,31 @@ export interface ResultFacts {
   readonly page?: PageFacts;
   /** Members of a tool result that MCP does not define, and an `isError` that is no boolean, as they came. */
   readonly unknown?: Readonly<Record<string, unknown>>;
-  /** Why the operation said no, for programs. */
+  /** Why the operation reported an error, for programs. */
   readonly code?: string;
-  /** Why the operation said no, for people. */
+  /** Why the operation reported an error, for people. */
   readonly message?: string;
   readonly details?: unknown;
   /** What the operation said about its result beyond the data. */
   readonly said?: SaidFacts;
   /** JSON pointers into the envelope to where a credential of the source stood and is masked, the first 100. */
   readonly masked?: readonly string[];
+  /** What a guard of a gateway found in the result, the first 100; never the text that was found. */
+  readonly findings?: readonly ResultFinding[];
+}
+
+/** What a guard found at one place of a result. */
+export interface ResultFinding {
+  /** `credentials`, `cards`, `hidden`, `links`; `judge` for what a judge found, `guard` for a result that was too large to look at. */
+  readonly kind: string;
+  /** The rule that found it, such as `github-token`. */
+  readonly rule: string;
+  /** A JSON pointer into the envelope. */
+  readonly pointer: string;
+  /** How often the rule found something there. */
+  readonly count: number;
+  /** It was found and replaced. */
+  readonly masked?: true;
 }
 
 /**

@@ -27,6 +27,9 @@ const EXPECTED: Readonly<Record<string, Row>> = {
   UNAVAILABLE: [503, "network", "dependency_unavailable", "retryable"],
   NO_RESPONDER: [503, "network", "dependency_unavailable", "retryable"],
   OUTPUT_INVALID: [500, "internal", "internal_error", "final"],
+  WITHHELD: [502, "authorization", "forbidden", "final"],
+  APPROVAL_REQUIRED: [428, "authorization", "forbidden", "retryable"],
+  APPROVAL_DENIED: [403, "authorization", "forbidden", "final"],
   DEFINITION_CHANGED: [409, "authorization", "forbidden", "final"],
   CONFLICT: [409, "validation", "invalid_argument", "correctable"],
 };

@@ -1,8 +1,14 @@
 import { describe, expectTypeOf, it } from "vitest";
 import type { JsonValue } from "../json/json-value.ts";
 import { ERROR_CODES, type ErrorCode, type ErrorTraits, isErrorCode } from "./error-codes.ts";
-import { CallError, type CallErrorJSON, isCallError, toCallError } from "./errors.ts";
-import { type Problem, toProblem } from "./problem.ts";
+import {
+  CallError,
+  type CallErrorJSON,
+  isCallError,
+  type Problem,
+  toCallError,
+  toProblem,
+} from "./errors.ts";
 
 describe("errors, by type", () => {
   it("X-5 codes are the keys of the table, and every row has all traits", () => {

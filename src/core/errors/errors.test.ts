@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { toWire } from "../wire/wire.ts";
 import { ERROR_CODES, type ErrorCode } from "./error-codes.ts";
-import { CallError, isCallError, toCallError } from "./errors.ts";
-import { toProblem } from "./problem.ts";
+import { CallError, isCallError, toCallError, toProblem } from "./errors.ts";
 
 const SECRET = "s3cr3t /home/someone/file.ts";
 

@@ -1,7 +1,8 @@
 import { isPlainObject, type JsonValue } from "../json/json-value.ts";
 import { didYouMean, nearestName } from "../text/nearest-name.ts";
-import { type ErrorCode, type ErrorTraits, errorTraits } from "./error-codes.ts";
+import { ERROR_CODES, type ErrorCode, type ErrorTraits, errorTraits, isErrorCode } from "./error-codes.ts";
 import { toErrorDetails } from "./error-details.ts";
+import type { FailureCause } from "./failure.ts";
 
 /** What a `CallError` may be told beyond its code and message. */
 export interface CallErrorOptions {
@@ -17,6 +18,8 @@ export interface CallErrorOptions {
   readonly correctable?: boolean | undefined;
   /** Members of `details` that stay in this process, such as what a foreign server said. @default none */
   readonly local?: readonly string[] | undefined;
+  /** Why, for programs of this process; never sent. @default not said */
+  readonly failure?: FailureCause | undefined;
   /** False leaves the stack out, which makes the error some ten times cheaper. @default true */
   readonly stack?: boolean;
 }
@@ -39,6 +42,7 @@ const OPTIONS: Readonly<Record<keyof CallErrorOptions, true>> = {
   retryable: true,
   correctable: true,
   local: true,
+  failure: true,
   stack: true,
 };
 
@@ -70,6 +74,7 @@ export class CallError extends TraceableError {
   readonly httpStatus: number;
   readonly details: JsonValue | undefined;
   readonly #local: readonly string[];
+  readonly #failure: FailureCause | undefined;
   /** Private, so that a proxy around an error does not pass for one. */
   readonly #own = true;
 
@@ -95,6 +100,12 @@ export class CallError extends TraceableError {
     this.httpStatus = statusOf(traits, options.httpStatus);
     this.details = toErrorDetails(options.details);
     this.#local = options.local ?? NONE;
+    this.#failure = options.failure;
+  }
+
+  /** Why, for programs of this process; never sent. */
+  get failure(): FailureCause | undefined {
+    return #failure in this ? this.#failure : undefined;
   }
 
   /** Gives what may leave the process: never the cause, the stack, a path, or details that are local. */
@@ -119,6 +130,7 @@ export function changedError(
     retryable,
     correctable,
     local: localOf(error),
+    failure: error.failure,
     ...("cause" in error && { cause: "cause" in change ? change.cause : error.cause }),
     stack: false,
   });
@@ -142,6 +154,7 @@ function checkErrorOptions(options: CallErrorOptions): void {
       case "retryable":
       case "correctable":
       case "local":
+      case "failure":
       case "stack":
         continue;
       default:
@@ -221,4 +234,52 @@ function codeOfForeign(thrown: unknown): ErrorCode {
   const name = thrown instanceof Error ? thrown.name : "";
   if (name === "AbortError") return "ABORTED";
   return name === "TimeoutError" ? "TIMEOUT" : "EXECUTION_ERROR";
+}
+
+const failedCalls = new WeakMap<CallError, string>();
+
+/**
+ * Remembers which operation's call an error of the runtime speaks of. To who made that call it says what to mend; where that was a
+ * handler, its own caller can mend nothing, and may not even know of the operation the handler called.
+ */
+export function turnDown(error: CallError, operationId: string): CallError {
+  failedCalls.set(error, operationId);
+  return error;
+}
+
+/** Tells whether the runtime itself turned this very call down; what a handler throws never counts. */
+export function isTurnedDown(error: CallError, operationId: string): boolean {
+  return failedCalls.get(error) === operationId;
+}
+
+/** Tells whether an error speaks of a call of some other operation than this one. */
+export function isOfAnotherCall(error: CallError, operationId: string): boolean {
+  return (failedCalls.get(error) ?? operationId) !== operationId;
+}
+
+/** An RFC 9457 problem, with the members of a `CallError` beside the standard ones. */
+export interface Problem {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly instance?: string;
+  readonly code: string;
+  readonly retryable: boolean;
+  readonly correctable: boolean;
+  readonly details?: JsonValue;
+}
+
+/** Codes an operation declares share one type; `code` tells them apart. */
+const DECLARED = {
+  problemType: "https://waybill.dev/problems/declared-error",
+  title: "Error declared by the operation",
+} as const;
+
+/** Gives the RFC 9457 problem of an error; `instance` is a URI for this occurrence. */
+export function toProblem(error: CallError, instance?: string): Problem {
+  const { code, message, ...rest } = error.toJSON();
+  const { problemType, title } = isErrorCode(code) ? ERROR_CODES[code] : DECLARED;
+  const problem = { type: problemType, title, status: error.httpStatus, detail: message, code, ...rest };
+  return instance === undefined ? problem : { ...problem, instance };
 }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ERROR_CODES, type ErrorCode } from "./error-codes.ts";
-import { CallError } from "./errors.ts";
-import { toProblem } from "./problem.ts";
+import { CallError, toProblem } from "./errors.ts";
 
 describe("RFC 9457 problems", () => {
   it.each(Object.keys(ERROR_CODES) as ErrorCode[])("X-5 gives %s its problem from the table", (code) => {

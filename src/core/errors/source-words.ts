@@ -1,10 +1,9 @@
-import { toJsonTextOrNone } from "../json/json-text.ts";
-import { isPlainObject } from "../json/json-value.ts";
-import { cutText } from "../text/cut-text.ts";
-import { safeText } from "../text/safe-text.ts";
+import { isPlainObject, toJsonTextOrNone } from "../json/json-value.ts";
+import { safeText } from "../text/clean-text.ts";
+import { truncateText } from "../text/truncate-text.ts";
 
 /** Characters of `details.said`, what a source said when it failed; the rest is cut. */
-export const SAID_LENGTH = 1_000;
+const SAID_LENGTH = 1_000;
 
 /** Characters of a source's words that are looked at. */
 const MOST_READ = 65_536;
@@ -53,7 +52,7 @@ export function toSaid(words: string, mask: (text: string) => string): string | 
   // Masked before and after: what is taken out of a text could hide a secret, or make one.
   const said = mask(safeText(mask(words.slice(0, MOST_READ)))).trim();
   if (said === "") return undefined;
-  return said.length <= SAID_LENGTH ? said : `${cutText(said, SAID_LENGTH - 1)}…`;
+  return said.length <= SAID_LENGTH ? said : `${truncateText(said, SAID_LENGTH - 1)}…`;
 }
 
 /** Gives the source's words in the details of an error, where there are any. */

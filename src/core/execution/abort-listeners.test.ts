@@ -6,7 +6,7 @@ import {
   isAbortSignal,
   LightSignal,
   removeAbortListener,
-} from "./abort-listeners.ts";
+} from "./cancellation.ts";
 
 const recorder = (seen: AbortSignal[] = []): AbortListener & { readonly seen: AbortSignal[] } => ({
   seen,

@@ -2,8 +2,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { query, rejection, sleep, stream } from "../../../test/make-operation.ts";
 import type { OperationContext } from "../operation/operation-context.ts";
 import type { ExecuteOptions } from "../registry/executor.ts";
-import { OperationRegistry } from "../registry/registry.ts";
-import type { RegistryOptions } from "../registry/registry-options.ts";
+import { OperationRegistry, type RegistryOptions } from "../registry/registry.ts";
 
 /** Runs something with the context of a call. */
 async function within<T>(

@@ -2,8 +2,7 @@ import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
 import { CallError } from "../errors/errors.ts";
-import { Cancellation } from "./cancellation.ts";
-import { monotonicNow } from "./deadline.ts";
+import { Cancellation, monotonicNow } from "./cancellation.ts";
 
 const NEVER = Number.POSITIVE_INFINITY;
 
@@ -217,4 +216,15 @@ describe("Cancellation.whenEnded", () => {
     cancellation.whenEnded(late);
     expect(late.mock.calls).toEqual([[error]]);
   });
+});
+
+it("reads a clock that a test can set", () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "performance"] });
+  try {
+    const before = monotonicNow();
+    vi.advanceTimersByTime(70);
+    expect(monotonicNow() - before).toBe(70);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { type Expiring, monotonicNow, startTimer, toDeadline } from "./deadline.ts";
+import { type Expiring, monotonicNow, startTimer, toDeadline } from "./cancellation.ts";
 
 describe("toDeadline", () => {
   it("RE-10 adds a timeout to the clock", () => {

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { query, rejection, sleep, stream } from "../../../test/make-operation.ts";
 import type { OperationContext } from "../operation/operation-context.ts";
 import { OperationRegistry } from "../registry/registry.ts";
-import { checkExecuteOptions, EXECUTE_OPTIONS } from "./call-scope.ts";
+import { checkExecuteOptions, EXECUTE_OPTIONS } from "./call-context.ts";
 
 const code = (expected: string) => expect.objectContaining({ code: expected });
 

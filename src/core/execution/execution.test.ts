@@ -6,8 +6,7 @@ import { runs } from "../../../test/runs.ts";
 import { httpEnvelope, localEnvelope, mcpEnvelope, rawData, toolError } from "../envelope/envelope.ts";
 import { type CallError, isCallError } from "../errors/errors.ts";
 import type { AnyOperation } from "../operation/operation-types.ts";
-import { OperationRegistry } from "../registry/registry.ts";
-import type { RegistryOptions } from "../registry/registry-options.ts";
+import { OperationRegistry, type RegistryOptions } from "../registry/registry.ts";
 
 const Named = Type.Object({ name: Type.String() });
 
@@ -104,12 +103,12 @@ describe("input", () => {
     expect(error).toMatchObject({
       code: "VALIDATION_ERROR",
       message: expect.stringMatching(
-        /^The input of "a\.b" does not match its schema: at \/(n|unit) expected .+, found .+\.$/,
+        /^The input of "a\.b" does not match its schema: (n|unit) must be .+; it is .+\.$/,
       ),
       details: { issues: [{ pointer: "/n" }, { pointer: "/unit" }] },
     });
     expect(await rejection(call(operation, 5))).toMatchObject({
-      message: expect.stringMatching(/^The input of "a\.b" does not match its schema: expected /),
+      message: expect.stringMatching(/^The input of "a\.b" does not match its schema: it must be /),
     });
     expect(handler).not.toHaveBeenCalled();
   });
@@ -246,7 +245,7 @@ describe("output", () => {
     warn.mockRestore();
     expect(messages).toEqual([expect.stringContaining('"a.b"'), expect.stringContaining('"a.c"')]);
     expect(messages[0]).toMatch(
-      /^\[waybill\] The output of "a\.b" does not match its schema\. At "" expected .+, found /,
+      /^\[waybill\] The output of "a\.b" does not match its schema\. The first issue: the value must be .+; it is /,
     );
   });
 

@@ -3,7 +3,7 @@ import { collect, query, rejection, sleep, stream } from "../../../test/make-ope
 import { localEnvelope, type ResponseEnvelope } from "../envelope/envelope.ts";
 import { CallError } from "../errors/errors.ts";
 import { OperationRegistry } from "../registry/registry.ts";
-import type { CallHook, HookedCall, SubscribeHook } from "./hooks.ts";
+import type { CallHook, HookedCall, SubscribeHook } from "./dispatch.ts";
 
 const code = (expected: string) => expect.objectContaining({ code: expected });
 const echo = query("a.echo", (input) => input, { inputSchema: { type: "string" } });

@@ -6,9 +6,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { z } from "zod";
 import { deferred, query, rejection } from "../../../test/make-operation.ts";
 import type { AnyOperation } from "../operation/operation-types.ts";
-import { OperationRegistry } from "../registry/registry.ts";
-import type { RegistryOptions } from "../registry/registry-options.ts";
-import type { StandardSchema } from "../schema/any-schema.ts";
+import { OperationRegistry, type RegistryOptions } from "../registry/registry.ts";
+import type { AnySchema, StandardSchema } from "../schema/any-schema.ts";
 
 const call = (operation: AnyOperation, input?: unknown, options?: RegistryOptions) =>
   new OperationRegistry([operation], options).execute(operation, input);
@@ -44,6 +43,90 @@ describe("Standard Schema input", () => {
     expect((await call(operation, { n: "7" })).data).toEqual({ n: 7, unit: "kg" });
   });
 
+  it.each<[string, AnySchema, unknown, unknown]>([
+    ["z.coerce.number", z.object({ n: z.coerce.number() }), { n: "7" }, { n: 7 }],
+    ["z.coerce.boolean", z.object({ on: z.coerce.boolean() }), { on: "yes" }, { on: true }],
+    ["z.coerce.string", z.object({ s: z.coerce.string() }), { s: 7 }, { s: "7" }],
+    [
+      "z.coerce.date",
+      z.object({ at: z.coerce.date() }),
+      { at: "2026-01-02" },
+      { at: new Date("2026-01-02") },
+    ],
+    ["z.coerce.date of a number", z.object({ at: z.coerce.date() }), { at: 0 }, { at: new Date(0) }],
+    ["default", z.object({ n: z.coerce.number().default(3) }), {}, { n: 3 }],
+    [
+      "preprocess",
+      z.object({ n: z.preprocess((x) => String(x).length, z.number()) }),
+      { n: "abc" },
+      { n: 3 },
+    ],
+    ["pipe", z.object({ n: z.string().transform(Number).pipe(z.number().int()) }), { n: "4" }, { n: 4 }],
+    ["an alternative", z.object({ n: z.union([z.coerce.number(), z.null()]) }), { n: "4" }, { n: 4 }],
+    ["async", z.object({ n: z.coerce.number().refine(async (n) => n > 1) }), { n: "4" }, { n: 4 }],
+    ["a list", z.array(z.coerce.number()).max(2), ["1", "2"], [1, 2]],
+    ["arktype", type({ n: type("string").pipe((text) => Number(text)) }), { n: "7" }, { n: 7 }],
+    [
+      "valibot",
+      toStandardJsonSchema(v.object({ n: v.pipe(v.string(), v.transform(Number), v.number()) })),
+      { n: "7" },
+      { n: 7 },
+    ],
+  ])(
+    "RE-10 converts the input of a local handler before it is refused: %s",
+    async (_, inputSchema, given, got) => {
+      const seen: unknown[] = [];
+      const operation = query("a.b", (input) => seen.push(input), { inputSchema });
+      await call(operation, given);
+      expect(seen).toEqual([got]);
+    },
+  );
+
+  it("RE-10 says what misses the schema where no conversion helps, and keeps sizes and patterns from the library", async () => {
+    const refine = vi.fn(() => true);
+    const word = z.string().regex(/^a+$/).max(4).refine(refine);
+    const inputSchema = z.object({
+      n: z.coerce.number(),
+      word,
+      list: z.array(z.coerce.number()).max(2).default([]),
+    });
+    const operation = query("a.b", () => 1, { inputSchema });
+    for (const [input, pointer] of [
+      [{ n: "x", word: "a" }, "/n"],
+      [{ n: "7", word: "b" }, "/word"],
+      [{ n: "7", word: "aaaaa" }, "/word"],
+      [{ n: "7", word: "a", list: ["1", "2", "3"] }, "/list"],
+      [{ word: "a" }, "/n"],
+    ] as const) {
+      const error = await rejection(call(operation, input));
+      expect(error).toMatchObject({ code: "VALIDATION_ERROR" });
+      const { issues } = (error as { details: { issues: { pointer: string }[] } }).details;
+      expect(issues.map((issue) => issue.pointer)).toContain(pointer);
+    }
+    expect(refine).toHaveBeenCalledTimes(1);
+    expect((await call(operation, { n: "7", word: "a" })).data).toBe(1);
+  });
+
+  it.each([
+    z.object({ at: z.date() }),
+    z.object({ n: z.bigint(), at: z.coerce.date() }),
+    z.object({ m: z.map(z.string(), z.string()) }),
+  ])("RE-10 refuses what no JSON can be converted to (%#)", (inputSchema) => {
+    const refusal =
+      'Operation "a.b": its inputSchema is refused. This zod schema cannot be written as JSON Schema for input';
+    expect(() => query("a.b", () => 1, { inputSchema })).toThrow(refusal);
+    const { outputSchema: _, ...rest } = query("a.b", () => 1);
+    expect(() => new OperationRegistry([{ ...rest, inputSchema }])).toThrow(refusal);
+  });
+
+  it("RE-10 converts nothing for a remote handler, whose input goes on as given", async () => {
+    const operation = query("a.b", () => 1, {
+      inputSchema: z.object({ n: z.coerce.number() }),
+      source: "http",
+    });
+    expect(await rejection(call(operation, { n: "7" }))).toMatchObject({ code: "VALIDATION_ERROR" });
+  });
+
   it("RE-10 hands a remote one the input exactly as given", async () => {
     const inputSchema = z.object({ n: z.string().transform(Number), unit: z.string().default("kg") });
     const input = { n: "7" };
@@ -58,7 +141,7 @@ describe("Standard Schema input", () => {
     expect((await call(operation, { a: [2] })).data).toEqual({ a: [2] });
     expect(await rejection(call(operation, { a: [2, 3] }))).toMatchObject({
       code: "VALIDATION_ERROR",
-      message: expect.stringContaining("at /a/1 expected must be even"),
+      message: expect.stringContaining("a.1 is refused: must be even"),
       details: {
         issues: [{ pointer: "/a/1", expected: "must be even", found: expect.stringContaining("3") }],
       },
@@ -177,7 +260,14 @@ describe("Standard Schema output", () => {
     const envelope = await call(operation, {}, { onWarning: () => {} });
     expect(envelope.data).toEqual({ n: 3, extra: 1 });
     expect(envelope.meta.waybill).toEqual({
-      violations: [{ pointer: "/n", expected: "must be even", found: expect.stringContaining("3") }],
+      violations: [
+        {
+          pointer: "/n",
+          expected: "must be even",
+          found: expect.stringContaining("3"),
+          message: "must be even",
+        },
+      ],
     });
   });
 
@@ -244,9 +334,9 @@ describe("schemas that cannot be used", () => {
     ["a transform as output", z.string().transform(Number), /JSON Schema/],
     ["a pattern for a schema", "^a+$", /./],
     ["a remote reference", { $ref: "https://example.org/schema.json" }, /./],
-  ])("RE-32 refuses %s when it is registered, naming the operation", (_, outputSchema, reason) => {
-    const operation = query("a.b", () => 1, { outputSchema: outputSchema as never });
-    const register = () => new OperationRegistry([operation]);
+  ])("RE-32 refuses %s when it is defined or registered, naming the operation", (_, outputSchema, reason) => {
+    const extra = { outputSchema: outputSchema as never };
+    const register = () => new OperationRegistry([query("a.b", () => 1, extra)]);
     expect(register).toThrow(TypeError);
     expect(register).toThrow('Operation "a.b": its outputSchema is refused. ');
     expect(register).toThrow(reason);

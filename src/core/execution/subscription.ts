@@ -1,14 +1,13 @@
-import type { ResponseEnvelope } from "../envelope/envelope.ts";
-import { type CallError, toCallError } from "../errors/errors.ts";
+import { type ResponseEnvelope, withFacts } from "../envelope/envelope.ts";
+import { CallError, toCallError } from "../errors/errors.ts";
+import { CursoredValue } from "../operation/with-cursor.ts";
 import type { ExecuteOptions } from "../registry/executor.ts";
+import type { OperationEntry } from "../registry/operation-entry.ts";
 import type { RegistryHost } from "../registry/registry-host.ts";
-import { CallContext } from "./call-context.ts";
-import { type CancellableScope, openScope, withSignal } from "./call-scope.ts";
-import type { Cancellation } from "./cancellation.ts";
-import { monotonicNow } from "./deadline.ts";
-import { DONE, EnvelopeStream } from "./envelope-stream.ts";
-import { fromHook, type HookFrame, nestHooks } from "./hooks.ts";
-import { findEntry, idOf, missing, refusalOf } from "./lookup.ts";
+import { CallContext, type CancellableScope, closeContext, openScope, withSignal } from "./call-context.ts";
+import { type Cancellation, monotonicNow } from "./cancellation.ts";
+import { findEntry, fromHook, type HookFrame, idOf, missing, nestHooks, refusalOf } from "./dispatch.ts";
+import { checkedInput, conclude, parsedInput, toHandlerError } from "./execution.ts";
 
 const STEPS_PER_TURN = 100;
 const LONGEST_TURN_MS = 20;
@@ -16,8 +15,8 @@ const LONGEST_TURN_MS = 20;
 type Step = IteratorResult<ResponseEnvelope, undefined>;
 
 /**
- * Prepares a subscription. The options are read now, so that neither identity nor deadline can be changed later; looking
- * up, access, validation and the handler follow when the first value is asked for, on the path that calls take too.
+ * Prepares a subscription. The options are read now, so that neither identity nor deadline can change later. Look-up,
+ * access, validation and the handler follow when the first value is requested, on the same path as calls.
  */
 export function subscribe(
   host: RegistryHost,
@@ -32,7 +31,7 @@ export function subscribe(
   return new Subscription(leaving, scope.cancellation, () => openStream(host, id, input, scope));
 }
 
-/** One run of a subscription, from the side of who reads it. */
+/** One run of a subscription, as its reader sees it. */
 class Subscription implements AsyncIterableIterator<ResponseEnvelope, undefined> {
   readonly #leaving: AbortController;
   readonly #cancellation: Cancellation;
@@ -59,14 +58,14 @@ class Subscription implements AsyncIterableIterator<ResponseEnvelope, undefined>
     return this;
   }
 
-  /** A step asked for before the last one is done waits for it, as with a generator. */
+  /** A step that is requested before the previous one has ended waits for it, as in a generator. */
   next(): Promise<Step> {
     const step = this.#lastStep.then(() => this.#advance());
     this.#lastStep = step.catch(ignore);
     return step;
   }
 
-  /** Leaves: the handler's signal aborts and its `finally` runs, which is waited for unless the handler is busy. */
+  /** Ends the run: the handler's signal aborts and its `finally` runs, which is awaited unless the handler is busy. */
   async return(): Promise<IteratorReturnResult<undefined>> {
     if (this.#over) return DONE;
     this.#over = true;
@@ -92,7 +91,7 @@ class Subscription implements AsyncIterableIterator<ResponseEnvelope, undefined>
       this.#over = true;
       this.#cancellation.release();
     } catch (thrown) {
-      // Whoever has left does not hear of it.
+      // The reader has left; drop the error.
       if (this.#over) return DONE;
       this.#over = true;
       const error = toCallError(thrown);
@@ -104,7 +103,7 @@ class Subscription implements AsyncIterableIterator<ResponseEnvelope, undefined>
     return DONE;
   }
 
-  /** A handler that never waits would keep timers and aborts from being heard; now and then they get their turn. */
+  /** Yields to the event loop now and then, so that timers and aborts run even if the handler never waits. */
   async #giveWay(): Promise<void> {
     if (monotonicNow() - this.#lastTurn < LONGEST_TURN_MS) return;
     await new Promise((resolve) => setTimeout(resolve));
@@ -158,7 +157,7 @@ function openStream(
   return throughHooks(hooked, refusal);
 }
 
-/** Opens a stream when it is read; it is closed by itself when the call ends, for a hook may be busy then. */
+/** Opens a stream when it is first read, and closes it when the call ends, because a hook may be busy then. */
 function openedLater(
   open: () => AsyncIterableIterator<ResponseEnvelope, undefined>,
   cancellation: Cancellation,
@@ -188,7 +187,7 @@ function openedLater(
   };
 }
 
-/** Reads what hooks make of a stream; a refusal stands whatever they answer. */
+/** Reads the stream that hooks return; a refused call stays refused, whatever they return. */
 async function* throughHooks(
   hooked: () => AsyncIterable<ResponseEnvelope>,
   refusal: CallError | undefined,
@@ -211,3 +210,93 @@ async function close(
 }
 
 function ignore(): void {}
+
+/** The end of an iteration. */
+const DONE: IteratorReturnResult<undefined> = Object.freeze({ done: true, value: undefined });
+
+/**
+ * What the handler of a subscription yields, each value wrapped and checked like the result of a call.
+ *
+ * Not a generator: leaving one waits for its pending step, and the handler's own iterator may wait for exactly that.
+ */
+class EnvelopeStream implements AsyncIterableIterator<ResponseEnvelope, undefined> {
+  readonly #entry: OperationEntry;
+  readonly #input: unknown;
+  readonly #context: CallContext;
+  #values: AsyncIterator<unknown> | undefined;
+  #sequence = 0;
+  #left = false;
+  #closing: Promise<IteratorReturnResult<undefined>> | undefined;
+
+  constructor(entry: OperationEntry, input: unknown, context: CallContext) {
+    this.#entry = entry;
+    this.#input = input;
+    this.#context = context;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<ResponseEnvelope, undefined>> {
+    if (this.#left) return DONE;
+    const input = this.#values === undefined ? await this.#checkedInput() : undefined;
+    try {
+      this.#values ??= await this.#open(input);
+      const step = await this.#values.next();
+      if (step.done !== true) return { done: false, value: await this.#wrap(step.value) };
+    } catch (thrown) {
+      throw toHandlerError(this.#entry, thrown);
+    }
+    closeContext(this.#context);
+    return DONE;
+  }
+
+  /** Can be called by a hook and by the end of the call; the handler's iterator is closed once. */
+  return(): Promise<IteratorReturnResult<undefined>> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<IteratorReturnResult<undefined>> {
+    this.#left = true;
+    closeContext(this.#context);
+    try {
+      await this.#values?.return?.();
+    } catch (thrown) {
+      throw toHandlerError(this.#entry, thrown);
+    }
+    return DONE;
+  }
+
+  #checkedInput(): unknown {
+    const { validate } = this.#entry.input;
+    if (validate === undefined) return checkedInput(this.#entry, this.#input, this.#context);
+    return parsedInput(this.#entry, this.#input, validate, this.#context);
+  }
+
+  async #open(input: unknown): Promise<AsyncIterator<unknown>> {
+    const entry = this.#entry;
+    if (this.#left) throw new CallError("ABORTED");
+    const stream: unknown = await entry.handler.call(entry.operation, input as never, this.#context);
+    const values = iteratorOf(stream);
+    if (this.#left) await values.return?.();
+    return values;
+  }
+
+  async #wrap(yielded: unknown): Promise<ResponseEnvelope> {
+    const sequence = this.#sequence++;
+    if (!(yielded instanceof CursoredValue))
+      return withFacts(await conclude(this.#entry, yielded), { sequence });
+    const { value, cursor } = yielded;
+    return withFacts(await conclude(this.#entry, value), { sequence, cursor });
+  }
+}
+
+function iteratorOf(stream: unknown): AsyncIterator<unknown> {
+  const iterate = (stream as AsyncIterable<unknown> | null | undefined)?.[Symbol.asyncIterator];
+  if (typeof iterate === "function") return iterate.call(stream);
+  throw new TypeError(
+    "The handler of a subscription must return an async iterable, such as an async generator.",
+  );
+}

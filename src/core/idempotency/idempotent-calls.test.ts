@@ -1,10 +1,9 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { deferred, rejection, until } from "../../../test/make-operation.ts";
 import { localEnvelope, toolError } from "../envelope/envelope.ts";
-import { CallError } from "../errors/errors.ts";
-import { turnDown } from "../execution/turned-down.ts";
+import { CallError, turnDown } from "../errors/errors.ts";
+import { MemoryIdempotencyStore } from "./idempotency-store.ts";
 import { IdempotentCalls, type KeyEnding, keyEndingOf, type RepeatedCall } from "./idempotent-calls.ts";
-import { MemoryIdempotencyStore } from "./memory-idempotency-store.ts";
 
 const LIMITS = { idempotencyKeys: 4, idempotencyBytes: 10_000, idempotencyMs: 1_000 };
 const never = new AbortController().signal;
@@ -98,6 +97,7 @@ describe.each([
       code: "CONFLICT",
       httpStatus: 409,
       message: expect.stringContaining("still runs"),
+      details: { reason: "running", retryAfterMs: 1_000 },
     });
     resolve();
     await first;
@@ -126,6 +126,7 @@ describe.each([
         code: "CONFLICT",
         httpStatus: 409,
         message: expect.stringContaining("not known"),
+        details: { reason: "unknown" },
       });
     }
   });
@@ -158,7 +159,11 @@ describe.each([
     await ask(here, "a", gives("done"));
     const other = { owner: "ann", key: "a", fingerprint: "g", signal: never, patienceMs: 1 };
     const refused = there.run<unknown>(other, { run: gives("again"), repeat: () => "again" });
-    expect(await rejection(refused)).toMatchObject({ code: "CONFLICT", httpStatus: 422 });
+    expect(await rejection(refused)).toMatchObject({
+      code: "CONFLICT",
+      httpStatus: 422,
+      details: { reason: "other_input" },
+    });
   });
 });
 

@@ -1,18 +1,16 @@
-import { CallError, toCallError } from "../errors/errors.ts";
-import { addAbortListener, removeAbortListener } from "../execution/abort-listeners.ts";
-import { monotonicNow } from "../execution/deadline.ts";
-import { isTurnedDown } from "../execution/turned-down.ts";
+import { CallError, type CallErrorOptions, isTurnedDown, toCallError } from "../errors/errors.ts";
+import { addAbortListener, monotonicNow, removeAbortListener } from "../execution/cancellation.ts";
 import type { EndedCall } from "../result/ended-call.ts";
 import { decodeEnvelope, encodeEnvelope } from "../wire/wire.ts";
-import type {
-  HeldKey,
-  IdempotencyStore,
-  KeptOutcome,
-  KeyBounds,
-  KeyEnd,
-  KeyRequest,
+import {
+  type HeldKey,
+  type IdempotencyStore,
+  type KeptOutcome,
+  type KeyBounds,
+  type KeyEnd,
+  type KeyRequest,
+  MemoryIdempotencyStore,
 } from "./idempotency-store.ts";
-import { MemoryIdempotencyStore } from "./memory-idempotency-store.ts";
 
 /** How much is kept for idempotency keys, and for how long; it may change. */
 export interface IdempotencyLimits {
@@ -52,6 +50,8 @@ const LOST = {
     "The first call with this Idempotency-Key ran, but its answer was too long to be kept; use a new key.",
 };
 const KEY = /^[\x21-\x7e]{1,255}$/;
+/** How soon a caller whose key is waited for, or has no room, is told to come again. */
+const AGAIN_MS = 1_000;
 
 /** Reads the key of a call; anything that is none is a `CallError`. */
 export function readIdempotencyKey(given: unknown): string | undefined {
@@ -61,7 +61,7 @@ export function readIdempotencyKey(given: unknown): string | undefined {
 }
 
 /**
- * Runs calls with an idempotency key once, and repeats what they came to: the envelope or the error, for whoever writes it down. None is
+ * Runs calls with an idempotency key once, and repeats what they came to: the envelope or the error, for the edge that writes it. None is
  * forgotten before its time: a new key is refused instead.
  */
 export class IdempotentCalls {
@@ -94,12 +94,13 @@ export class IdempotentCalls {
       if (found.state === "claimed") return this.#runFirst(found.held, run);
       if (found.state === "full") {
         const message = "As many Idempotency-Keys are kept as there is room for; try again later.";
-        throw new CallError("RESOURCE_EXHAUSTED", message, { stack: false });
+        const details = { reason: "full", retryAfterMs: AGAIN_MS };
+        throw new CallError("RESOURCE_EXHAUSTED", message, { details, stack: false });
       }
       if (found.fingerprint !== fingerprint) {
         throw conflict(
           "This Idempotency-Key was used with another input, form of answer or right; take a new one for each call.",
-          422,
+          { details: { reason: "other_input" }, httpStatus: 422 },
         );
       }
       const end =
@@ -108,7 +109,7 @@ export class IdempotentCalls {
           : found;
       // The first call may have come to nothing that is kept; then this one takes its place.
       if (end === undefined) continue;
-      if (end.state === "lost") throw conflict(LOST[end.reason]);
+      if (end.state === "lost") throw conflict(LOST[end.reason], { details: { reason: end.reason } });
       return repeat(fromKept(end.outcome));
     }
   }
@@ -151,7 +152,7 @@ function toKeyEnd(end: KeyEnding): KeyEnd {
 }
 
 /** Gives an outcome as text; a result that cannot be written down is kept as the error that says so. */
-function toKept({ requestId, durationMs, outcome }: RepeatedCall): KeptOutcome {
+export function toKept({ requestId, durationMs, outcome }: RepeatedCall): KeptOutcome {
   try {
     if ("envelope" in outcome) {
       return { kind: "envelope", text: encodeEnvelope(outcome.envelope), requestId, durationMs };
@@ -164,26 +165,31 @@ function toKept({ requestId, durationMs, outcome }: RepeatedCall): KeptOutcome {
   return { kind: "error", text, requestId, durationMs };
 }
 
-/** Every caller gets a copy of its own. */
-function fromKept({ kind, text, requestId, durationMs }: KeptOutcome): RepeatedCall {
+/** Gives the call that was kept; every caller gets a copy of its own. */
+export function fromKept({ kind, text, requestId, durationMs }: KeptOutcome): RepeatedCall {
   if (kind === "envelope") return { requestId, durationMs, outcome: { envelope: decodeEnvelope(text) } };
   const { code, message, retryable, correctable, httpStatus, details } = JSON.parse(text);
   const options = { retryable, correctable, httpStatus, details, stack: false };
   return { requestId, durationMs, outcome: { error: new CallError(code, message, options) } };
 }
 
-function conflict(message: string, httpStatus?: number): CallError {
-  return new CallError("CONFLICT", message, { httpStatus, stack: false });
+/** Says in `details.reason` why there is no answer for a key, for programs. */
+function conflict(message: string, options: Pick<CallErrorOptions, "details" | "httpStatus">): CallError {
+  return new CallError("CONFLICT", message, { ...options, stack: false });
 }
 
-/** Waits for the first call of a key; whoever will wait no longer is told that it still runs. */
+/** Waits for the first call of a key; a caller that will wait no longer is told that it still runs. */
 function waitFor<T>(ended: Promise<T>, ms: number, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const listener = {
       onAbort: () => stop(() => reject(new CallError("ABORTED", undefined, { stack: false }))),
     };
     const late = (): void =>
-      reject(conflict("The first call with this Idempotency-Key still runs; try again later."));
+      reject(
+        conflict("The first call with this Idempotency-Key still runs; try again later.", {
+          details: { reason: "running", retryAfterMs: AGAIN_MS },
+        }),
+      );
     const timer = setTimeout(() => stop(late), Math.max(ms, 0));
     const stop = (settle: () => void): void => {
       clearTimeout(timer);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { countOpenings, isTooDeep, isValueTooDeep, MAX_JSON_DEPTH } from "./json-depth.ts";
+import { countOpenings, isTooDeep, isValueTooDeep, MAX_JSON_DEPTH } from "./json-value.ts";
 
 const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
 const padded = (json: string) => json.padEnd(2_000, " ");

@@ -1,7 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runs } from "../../../test/runs.ts";
-import { findJsonFault } from "./json-fault.ts";
+import { describeJsonFault, findJsonFault } from "./json-fault.ts";
+import { type JsonTextError, parseJsonText } from "./json-value.ts";
+
+/** Says what is wrong with a text that is refused. */
+function faultOf(text: string): string {
+  try {
+    parseJsonText(text);
+  } catch (error) {
+    return describeJsonFault(text, error as JsonTextError);
+  }
+  throw new Error("It is taken.");
+}
 
 describe("finding where JSON goes wrong", () => {
   it.each([
@@ -26,6 +37,19 @@ describe("finding where JSON goes wrong", () => {
   ])("RE-30 finds it in %j at %i", (text, position) => {
     expect(() => JSON.parse(text)).toThrow();
     expect(findJsonFault(text)).toBe(position);
+  });
+
+  it.each([
+    ["", "it is empty."],
+    ["[1, 2", "it ends too early."],
+    ["[1,\n 2 x]", 'line 2, column 4 has "x]", which cannot stand there.'],
+    ["[1e999]", "The JSON holds a number beyond the range of doubles."],
+    [
+      `${"[".repeat(600)}${"]".repeat(600)}`,
+      expect.stringMatching(/^The JSON is nested more than \d+ levels deep\.$/),
+    ],
+  ])("RE-30 says of %j what is wrong with it", (text, fault) => {
+    expect(faultOf(text)).toEqual(fault);
   });
 
   it("RE-30 finds nothing wrong with JSON, and no fault later than the first sign that is none", () => {

@@ -1,3 +1,5 @@
+import type { JsonTextError } from "./json-value.ts";
+
 /** The position of the character at which a text stops being JSON; its length where it ends too early, or not at all. */
 export function findJsonFault(text: string): number {
   const open: Opening[] = [];
@@ -88,4 +90,15 @@ function advance(expected: Expected, open: Opening[], kind: Kind): Expected | un
 function closed(open: Opening[]): Expected {
   open.pop();
   return "rest";
+}
+
+/** Says where a text stops being JSON, and what stands there, as the end of a sentence. */
+export function describeJsonFault(text: string, error: JsonTextError): string {
+  if (error.isWellFormed) return error.message;
+  if (text.trim() === "") return "it is empty.";
+  const at = findJsonFault(text);
+  if (at >= text.length) return "it ends too early.";
+  const before = text.slice(0, at).split("\n");
+  const shown = JSON.stringify(text.slice(at, at + 12));
+  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1} has ${shown}, which cannot stand there.`;
 }

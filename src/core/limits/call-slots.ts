@@ -1,5 +1,5 @@
 import { CallError } from "../errors/errors.ts";
-import { monotonicNow } from "../execution/deadline.ts";
+import { monotonicNow } from "../execution/cancellation.ts";
 
 /** How many calls may run at a time; it may change. */
 export interface CallSlotLimits {

@@ -80,7 +80,7 @@ export interface OperationContext {
   /** Throws `UPGRADE_REQUIRED` when the caller's plan lacks a feature the operation declares. */
   readonly requireFeature: (feature: string) => void;
   readonly log: (level: LogLevel, message: string, data?: unknown) => void;
-  /** Asks the person behind the call; `NOT_IMPLEMENTED` where whoever made the call cannot be asked. */
+  /** Asks the person behind the call; `NOT_IMPLEMENTED` where the caller cannot be asked. */
   readonly elicit: (request: ElicitRequest, options?: AskOptions) => Promise<ElicitAnswer>;
   /** Asks the language model of the caller's side; `NOT_IMPLEMENTED` where it has none to ask. */
   readonly sample: (request: SampleRequest, options?: AskOptions) => Promise<SampleAnswer>;

@@ -4,7 +4,7 @@ import { Type } from "typebox";
 import * as v from "valibot";
 import { assertType, describe, expectTypeOf, it } from "vitest";
 import { z } from "zod";
-import { createClient } from "../client/client.ts";
+import { type Client, createClient, type TaskHandle } from "../client/client.ts";
 import { localEnvelope, type ResponseEnvelope, result, toolError, withData } from "../envelope/envelope.ts";
 import type { Executor } from "../registry/executor.ts";
 import { OperationRegistry } from "../registry/registry.ts";
@@ -131,6 +131,31 @@ describe("defineOperation", () => {
     expectTypeOf(typebox.id).toEqualTypeOf<"types.typebox">();
     expectTypeOf(ticks.type).toEqualTypeOf<"subscription">();
     assertType<AnyOperation[]>([typebox, literal, zod, ark, valibot, bare, ticks]);
+  });
+
+  it("RE-10 needs a namespace, a name and a handler; an operation has the rest", () => {
+    const least = defineOperation({ namespace: "types", name: "least", handler: () => 1 });
+    expectTypeOf(least.type).toEqualTypeOf<"mutation">();
+    expectTypeOf(least.version).toEqualTypeOf<string>();
+    expectTypeOf(least.description).toEqualTypeOf<string>();
+    const typed = defineOperation({
+      namespace: "types",
+      name: "typed",
+      inputSchema: Type.Object({ a: Type.Number() }),
+      handler: ({ a }) => a + 1,
+    });
+    expectTypeOf<InputOf<typeof typed>>().toEqualTypeOf<{ a: number }>();
+    // @ts-expect-error a name is needed
+    defineOperation({ namespace: "types", handler: () => 1 });
+    defineOperation({
+      namespace: "types",
+      name: "stream",
+      outputSchema: Type.Number(),
+      // @ts-expect-error streams say that they are subscriptions
+      async *handler() {
+        yield 1;
+      },
+    });
   });
 
   it("RE-10 refuses a handler that returns something else", () => {
@@ -289,7 +314,7 @@ describe("execute", () => {
     expectTypeOf(registry.execute("types.known", { id: "x" }))
       .resolves.toHaveProperty("data")
       .toEqualTypeOf<{ name: string }>();
-    expectTypeOf(registry.execute("types.unknown", 5))
+    expectTypeOf(registry.execute("later.unknown", 5))
       .resolves.toHaveProperty("data")
       .toEqualTypeOf<unknown>();
     registry.execute("types.deep/er.name");
@@ -297,6 +322,43 @@ describe("execute", () => {
     registry.execute("types.known", { id: 5 });
     const id: string = "types.known";
     registry.execute(id, 5);
+  });
+
+  it("RE-10 types an id of the operations that the registry was made with", () => {
+    expectTypeOf(registry.execute("types.typebox", { title: "x" })).toEqualTypeOf<
+      Promise<ResponseEnvelope<{ id: string }>>
+    >();
+    expectTypeOf(registry.execute("types.zod", { n: "7" }, { timeoutMs: 5 }))
+      .resolves.toHaveProperty("data")
+      .toEqualTypeOf<{ n: number; unit: string }>();
+    registry.execute("types.bare");
+    assertType<AsyncIterable<ResponseEnvelope<number>>>(registry.subscribe("types.ticks", { from: 1 }));
+    // @ts-expect-error the title is missing
+    registry.execute("types.typebox", {});
+    // @ts-expect-error the input is missing
+    registry.execute("types.typebox");
+    // @ts-expect-error the namespace has no such operation
+    registry.execute("types.typbox", { title: "x" });
+    // @ts-expect-error nor one that streams
+    registry.subscribe("types.tick", { from: 1 });
+    // @ts-expect-error there is no such option
+    registry.execute("types.bare", {}, { timeout: 5 });
+  });
+
+  it("RE-10 takes ids of other namespaces, and ids that are known at run time alone", () => {
+    expectTypeOf(registry.execute("github.repos/get", { owner: "a" })).toEqualTypeOf<
+      Promise<ResponseEnvelope<unknown>>
+    >();
+    const text: string = "types.typbox";
+    expectTypeOf(registry.execute(text, 5)).toEqualTypeOf<Promise<ResponseEnvelope<unknown>>>();
+    const pattern = "types.x" as `types.${string}`;
+    registry.execute(pattern, 5);
+    const other = defineOperation({ ...base, name: "other", outputSchema: Type.Number(), handler: () => 5 });
+    expectTypeOf(registry.execute(other)).toEqualTypeOf<Promise<ResponseEnvelope<number>>>();
+    for (const untyped of [new OperationRegistry(), {} as OperationRegistry]) {
+      expectTypeOf(untyped.execute("types.anything", 5)).toEqualTypeOf<Promise<ResponseEnvelope<unknown>>>();
+    }
+    new OperationRegistry([]).execute("types.anything", 5);
   });
 
   it("RE-10 takes options last, an identity only from outside", () => {
@@ -356,6 +418,49 @@ describe("subscribe, env and client", () => {
     expectTypeOf(client.subscribe(ticks, { from: 1 })).toEqualTypeOf<AsyncIterable<number>>();
     // @ts-expect-error the title must be a string
     client.call(typebox, { title: 5 });
+    expectTypeOf(client.call("types.typebox", { title: "x" })).toEqualTypeOf<Promise<{ id: string }>>();
+    expectTypeOf(client.pages("types.literal", { title: "x" })).toEqualTypeOf<AsyncIterable<number[]>>();
+    expectTypeOf(client.subscribe("types.ticks", { from: 1 })).toEqualTypeOf<AsyncIterable<number>>();
+    expectTypeOf(client.call("later.anything", 5)).toEqualTypeOf<Promise<unknown>>();
+    // @ts-expect-error the title must be a string
+    client.call("types.typebox", { title: 5 });
+    // @ts-expect-error the namespace has no such operation
+    client.call("types.typbox", { title: "x" });
+    // @ts-expect-error nor pages of it
+    client.pages("types.typbox");
+    expectTypeOf(client.start(typebox, { title: "x" })).resolves.toEqualTypeOf<TaskHandle<{ id: string }>>();
+    expectTypeOf(client.start("types.typebox", { title: "x" }, { ttlMs: 5 })).resolves.toEqualTypeOf<
+      TaskHandle<{ id: string }>
+    >();
+    expectTypeOf<TaskHandle<number>["result"]>().returns.resolves.toEqualTypeOf<number>();
+    // @ts-expect-error the title must be a string
+    client.start("types.typebox", { title: 5 });
+    // @ts-expect-error whoever starts it may leave
+    client.start(typebox, { title: "x" }, { signal: AbortSignal.abort() });
+  });
+
+  it("RE-27 has the operations of the registry as functions", () => {
+    const client = createClient(registry, { timeoutMs: 5 });
+    expectTypeOf(client.types.typebox({ title: "x" })).toEqualTypeOf<Promise<{ id: string }>>();
+    expectTypeOf(client.types.bare()).toEqualTypeOf<Promise<unknown>>();
+    expectTypeOf(client.types.ticks({ from: 1 }, { timeoutMs: 5 })).toEqualTypeOf<AsyncIterable<number>>();
+    // @ts-expect-error the title is missing
+    client.types.typebox({});
+    // @ts-expect-error there is no such operation
+    client.types.none;
+    // @ts-expect-error nor such a namespace
+    client.later;
+    const clashing = new OperationRegistry([
+      defineOperation({ namespace: "call", name: "x", handler: () => 1 }),
+      defineOperation({ namespace: "then", name: "x", handler: () => 1 }),
+      defineOperation({ namespace: "calls", name: "then", handler: () => 1 }),
+    ]);
+    const named = createClient(clashing);
+    expectTypeOf<keyof typeof named>().toEqualTypeOf<"call" | "start" | "pages" | "subscribe" | "calls">();
+    expectTypeOf<keyof typeof named.calls>().toEqualTypeOf<never>();
+    expectTypeOf(named.call("then.x")).toEqualTypeOf<Promise<unknown>>();
+    assertType<Client>(createClient({} as Executor));
+    assertType<Client>(client);
     assertType<Executor>(registry);
   });
 

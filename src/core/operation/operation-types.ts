@@ -1,5 +1,4 @@
 import type { StandardTypedV1 } from "@standard-schema/spec";
-import type { Static } from "typebox";
 import type { AccessControl } from "../access/access.ts";
 import type { Authority } from "../access/identity.ts";
 import type {
@@ -13,6 +12,7 @@ import type { KeepLiterals } from "../json/json-value.ts";
 import type { ResultReader } from "../result/result-reader.ts";
 import type { ResultSaid } from "../result/said.ts";
 import type { AnySchema } from "../schema/any-schema.ts";
+import type { Static } from "../typed-schema/static.ts";
 import type { OperationContext } from "./operation-context.ts";
 import type { CursoredValue } from "./with-cursor.ts";
 
@@ -119,11 +119,13 @@ export interface OperationSpec<
   readonly namespace: NS;
   /** Letters, digits, `_`, `-`, `.` and `/`, at most 200. */
   readonly name: N;
-  /** A semantic version. */
-  readonly version: string;
-  readonly type: K;
+  /** A semantic version. @default "1.0.0" */
+  readonly version?: string;
+  /** @default "mutation", the careful one: it is never repeated, cached or called to try it out */
+  readonly type?: K;
   readonly title?: string;
-  readonly description: string;
+  /** What models and people choose it by. @default the title, or the name in words */
+  readonly description?: string;
   readonly tags?: readonly string[];
   /** Anything goes when absent. */
   readonly inputSchema?: I;
@@ -172,6 +174,9 @@ export interface Operation<
   O extends AnySchema = AnySchema,
 > extends OperationSpec<NS, N, K, I, O, ReturnsReader | undefined> {
   readonly id: `${NS}.${N}`;
+  readonly version: string;
+  readonly type: K;
+  readonly description: string;
 }
 
 /** Any operation, its types forgotten. */
@@ -224,6 +229,47 @@ type MapField<Id extends string, Field extends string> = Id extends keyof Operat
     ? T
     : unknown
   : unknown;
+
+/** The namespaces whose operations `Ops` lists; nothing where the list is not known. */
+export type NamespaceIn<Ops extends readonly AnyOperation[]> = string extends Ops[number]["namespace"]
+  ? never
+  : Ops[number]["namespace"];
+
+/** The ids of the operations that `Ops` lists; nothing where the list is not known. */
+export type IdIn<Ops extends readonly AnyOperation[]> = [NamespaceIn<Ops>] extends [never]
+  ? never
+  : Ops[number]["id"];
+
+/** The operation of that id in `Ops`. */
+export type OperationIn<Ops extends readonly AnyOperation[], Id> = Extract<Ops[number], { readonly id: Id }>;
+
+/** What a call of `T` is typed by: the operation of that id where `Ops` has it. */
+export type TargetIn<Ops extends readonly AnyOperation[], T> =
+  T extends IdIn<Ops> ? (T extends string ? OperationIn<Ops, T> : T) : T;
+
+/** Stands for an id that none of the operations in its namespace has; `Known` are theirs. */
+export interface NoSuchOperation<Known extends string> {
+  readonly "no operation has this id; there are": Known;
+}
+
+/**
+ * What may be called: an operation itself, an id of `Ops` or `OperationMap`, one of another namespace, and one that is known at run time alone.
+ * A literal id in a namespace of `Ops` that is not there is none of these.
+ */
+export type Callable<Ops extends readonly AnyOperation[], T> = T extends string
+  ? string extends T
+    ? T
+    : T extends IdIn<Ops> | keyof OperationMap
+      ? T
+      : T extends `${NamespaceIn<Ops>}.${string}`
+        ? IsLiteral<T> extends true
+          ? T & NoSuchOperation<IdIn<Ops>>
+          : T
+        : T
+  : T;
+
+/** Tells a literal from a pattern such as `math.${string}`. */
+type IsLiteral<T extends string> = Record<never, never> extends Record<T, 1> ? false : true;
 
 /** The arguments after the target of a call; the input may be left out where `undefined` is one. */
 export type CallArguments<T, Options> =

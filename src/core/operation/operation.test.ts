@@ -25,6 +25,24 @@ describe("defineOperation", () => {
     expect(Object.isFrozen(given)).toBe(false);
   });
 
+  it.each([
+    [{ name: "list-open_orders" }, "List open orders"],
+    [{ name: "bookParcel" }, "Book parcel"],
+    [{ name: "repos/get.all" }, "Repos get all"],
+    [{ name: "x", title: "Book a parcel" }, "Book a parcel"],
+    [{ name: "x", title: "Book a parcel", description: "" }, ""],
+  ])("RE-10 gives what is left out its default (%j)", (fields, description) => {
+    const least = { namespace: "task", handler: () => 1, ...fields };
+    expect(defineOperation(least)).toEqual({
+      ...least,
+      id: `task.${fields.name}`,
+      version: "1.0.0",
+      type: "mutation",
+      description,
+    });
+    expect(toOperation(least)).toEqual(defineOperation(least));
+  });
+
   it.each(["a", "A-b_9", "__proto__", "constructor", "9lives", "x".repeat(64)])(
     "RE-10 takes the namespace %s",
     (namespace) => {
@@ -83,7 +101,7 @@ describe("defineOperation", () => {
     ["version", "01.0.0", "a semantic version"],
     ["version", 1, "a semantic version"],
     ["type", "procedure", '"query", "mutation" or "subscription"'],
-    ["description", undefined, "a string"],
+    ["description", null, "a string"],
     ["handler", "run", "a function"],
     ["visibility", "public", '"external" or "internal"'],
     ["outputPolicy", "loud", '"off", "warn" or "strict"'],

@@ -1,10 +1,11 @@
 import { RESPONSE_SOURCES } from "../envelope/envelope.ts";
-import { isPlainObject } from "../json/json-value.ts";
-import { type AnySchema, dataSchemaOf } from "../schema/any-schema.ts";
+import { isPlainObject, isStringList } from "../json/json-value.ts";
+import { type AnySchema, assertWritable, dataSchemaOf } from "../schema/any-schema.ts";
 import type {
   AnyOperation,
   DataPart,
   Operation,
+  OperationAnnotations,
   OperationSpec,
   OperationType,
   ReturnsReader,
@@ -53,7 +54,7 @@ const FIELDS = new Set([
 export function defineOperation<
   const NS extends string,
   const N extends string,
-  const K extends OperationType,
+  const K extends OperationType = "mutation",
   const I extends AnySchema = UnknownSchema,
   const O extends AnySchema = UnknownSchema,
   const R extends ReturnsReader | undefined = undefined,
@@ -61,14 +62,46 @@ export function defineOperation<
   spec: Omit<OperationSpec<NS, N, K, I, DataPart<O>, R>, "outputSchema"> & { readonly outputSchema?: O },
 ): Operation<NS, N, K, I, DataPart<O>> {
   if (!isPlainObject(spec)) throw new TypeError("An operation is defined by a plain object.");
-  const { outputSchema } = spec;
+  const { outputSchema, version = "1.0.0", type = "mutation" } = spec;
+  const { description = describeByName(spec as OperationSpec) } = spec;
   const operation = {
     ...spec,
+    version,
+    type,
+    description,
     ...(outputSchema !== undefined && { outputSchema: dataSchemaOf(outputSchema) }),
     id: `${spec.namespace}.${spec.name}`,
   } as unknown as Operation<NS, N, K, I, DataPart<O>>;
   assertOperation(operation as AnyOperation);
+  const { id, inputSchema } = operation;
+  if (inputSchema !== undefined) trySchema(id, "inputSchema", () => assertWritable(inputSchema, "input"));
+  if (outputSchema !== undefined) {
+    trySchema(id, "outputSchema", () => assertWritable(operation.outputSchema as AnySchema, "output"));
+  }
   return Object.freeze(operation);
+}
+
+/** Does something with a schema of an operation; what refuses the schema is thrown with the operation and the field. */
+export function trySchema<T>(id: string, field: string, use: () => T): T {
+  try {
+    return use();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new TypeError(`Operation "${id}": its ${field} is refused. ${reason}`, { cause });
+  }
+}
+
+/** The title, or the name in words: `book_parcel` and `bookParcel` are "Book parcel". */
+function describeByName({ title, name }: OperationSpec): string {
+  if (title !== undefined || typeof name !== "string") return title ?? "";
+  const words = name.replace(/([a-z0-9])([A-Z])/g, (_, before, after) => `${before} ${after.toLowerCase()}`);
+  const text = words.replace(/[_./-]+/g, " ").trim();
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Tells whether a text can be a namespace. */
+export function isNamespace(text: string): boolean {
+  return NAMESPACE.test(text);
 }
 
 /** Takes an operation as it is, and what lacks an id or could still change as a frozen copy. */
@@ -102,7 +135,7 @@ export function assertOperation(operation: AnyOperation): void {
   assertField(id, "type", '"query", "mutation" or "subscription"', TYPES.includes(operation.type));
   const { version, description, title, tags } = operation;
   assertField(id, "title", "a string", title === undefined || typeof title === "string");
-  assertField(id, "tags", "a list of strings", tags === undefined || isStrings(tags));
+  assertField(id, "tags", "a list of strings", tags === undefined || isStringList(tags));
   assertField(id, "version", 'a semantic version, such as "1.0.0"', isSemanticVersion(version));
   assertField(id, "description", "a string", typeof description === "string");
   assertField(id, "visibility", '"external" or "internal"', VISIBILITIES.includes(operation.visibility));
@@ -150,10 +183,19 @@ function assertField(id: string, field: string, wanted: string, ok: boolean): vo
   if (!ok) throw new TypeError(`Operation "${id}": ${field} must be ${wanted}.`);
 }
 
-function isStrings(list: unknown): boolean {
-  return Array.isArray(list) && list.every((entry) => typeof entry === "string");
-}
-
 function matches(value: unknown, pattern: RegExp): value is string {
   return typeof value === "string" && pattern.test(value);
+}
+
+const HINTS = ["readOnly", "destructive", "idempotent", "openWorld"] satisfies (keyof OperationAnnotations)[];
+
+/** The hints alone, whatever else an untyped caller or a document put beside them. */
+export function annotationsOf(
+  annotations: Readonly<Record<string, unknown>> | OperationAnnotations,
+): OperationAnnotations {
+  return Object.fromEntries(
+    Object.entries(annotations).filter(
+      ([hint, value]) => HINTS.includes(hint as never) && typeof value === "boolean",
+    ),
+  );
 }

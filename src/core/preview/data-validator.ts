@@ -1,7 +1,8 @@
-import { parsePointer } from "../json/json-pointer.ts";
 import { type AnySchema, toOperationSchema } from "../schema/any-schema.ts";
 import { type CompiledSchema, compileSchema } from "../schema/compile-schema.ts";
-import { forEachSubschema, isObject, type JsonSchema } from "../schema/json-schema.ts";
+import { isObject } from "../schema/json-schema.ts";
+import { rewriteSchema } from "../schema/rewrite-schema.ts";
+import { viewSchema } from "../schema/schema-view.ts";
 import { CUT_MARKER, FLAG } from "./shorten-data.ts";
 
 /** A schema as callers hold it: compiled already, or anything an operation may declare. */
@@ -51,11 +52,8 @@ export class DataValidator {
 
   /** Tells whether the outermost object declares a `truncated` that may be true. */
   get declaresFlag(): boolean {
-    const { json } = this.#compiled;
-    const declared = alternatives(json, json).flatMap(({ properties }) =>
-      isObject(properties) && Object.hasOwn(properties, FLAG) ? [properties[FLAG]] : [],
-    );
-    return declared.some((schema) => alternatives(schema, json).some(admitsTrue));
+    const view = viewSchema(this.#compiled.json);
+    return view.has(FLAG) && view.member(FLAG).parts.some(admitsTrue);
   }
 }
 
@@ -83,33 +81,10 @@ function passesOwnRules(compiled: CompiledSchema & { readonly validate?: unknown
   }
 }
 
-/** A schema and those that may stand for the same value: where it refers to, and its branches. */
-function alternatives(schema: unknown, root: JsonSchema): readonly Readonly<Record<string, unknown>>[] {
-  const found = new Set<Record<string, unknown>>();
-  const add = (candidate: unknown): void => {
-    if (isObject(candidate)) found.add(candidate);
-  };
-  add(schema);
-  // A set goes on with what is added to it on the way, each once.
-  for (const { $ref, allOf, anyOf, oneOf } of found) {
-    if ($ref === "#" || (typeof $ref === "string" && $ref.startsWith("#/"))) add(resolve($ref, root));
-    for (const branches of [allOf, anyOf, oneOf]) if (Array.isArray(branches)) branches.forEach(add);
-  }
-  return [...found];
-}
-
 function admitsTrue({ type, const: only, enum: choices }: Readonly<Record<string, unknown>>): boolean {
   if (only === true || type === "boolean") return true;
   return [type, choices].some(
     (list) => Array.isArray(list) && (list.includes("boolean") || list.includes(true)),
-  );
-}
-
-function resolve(reference: string, root: unknown): unknown {
-  return parsePointer(reference.slice(1)).reduce<unknown>(
-    (at, key) =>
-      typeof at === "object" && at !== null && Object.hasOwn(at, key) ? at[key as never] : undefined,
-    root,
   );
 }
 
@@ -128,21 +103,17 @@ function guardForms(compiled: CompiledSchema): CompiledSchema | undefined {
 }
 
 function withUncutForms(compiled: CompiledSchema): CompiledSchema | undefined {
-  const text = JSON.stringify(compiled.json);
-  if (!FORMS.some((keyword) => text.includes(`"${keyword}"`))) return compiled;
-  const copy: unknown = JSON.parse(text);
-  guardStrings(copy);
+  const guarded = rewriteSchema(compiled.json, {
+    keywords: (schema) => {
+      const hasForm = FORMS.some((keyword) => typeof schema[keyword] === "string");
+      const { allOf } = schema;
+      return hasForm ? { ...schema, allOf: [...(Array.isArray(allOf) ? allOf : []), UNCUT] } : schema;
+    },
+  });
+  if (guarded === compiled.json) return compiled;
   try {
-    return compileSchema(copy);
+    return compileSchema(guarded);
   } catch {
     return undefined;
   }
-}
-
-/** Changes a schema that nobody else holds. */
-function guardStrings(schema: unknown): void {
-  if (!isObject(schema)) return;
-  forEachSubschema(schema, guardStrings);
-  if (!FORMS.some((keyword) => typeof schema[keyword] === "string")) return;
-  schema["allOf"] = [...(Array.isArray(schema["allOf"]) ? schema["allOf"] : []), UNCUT];
 }

@@ -39,7 +39,7 @@ export function jsonLength(text: string): number {
   return isPlain ? text.length + 2 : JSON.stringify(text).length;
 }
 
-/** Measures a value as `measureParts` does, for whoever only wants to know how much there is. */
+/** Measures a value as `measureParts` does, for callers that only want to know how much there is. */
 export function measureJson(value: unknown): JsonMeasure {
   const { characters, depth } = measureParts(value);
   return { characters, depth };

@@ -1,6 +1,6 @@
 import { joinPointer } from "../json/json-pointer.ts";
 import { setOwn } from "../json/json-value.ts";
-import { graphemeBoundaries } from "../text/graphemes.ts";
+import { graphemeBoundaries } from "../text/truncate-text.ts";
 import { jsonLength, type PartMeasure } from "./measure-json.ts";
 
 /** One thing that was shortened or left out. */

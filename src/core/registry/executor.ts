@@ -1,4 +1,5 @@
 import type { Identity } from "../access/identity.ts";
+import type { StartedTask, StartOptions } from "../client/started-task.ts";
 import type { ResponseEnvelope } from "../envelope/envelope.ts";
 import type { CallerSide } from "../operation/caller-side.ts";
 import type { CallOrigin, NestedCallOptions } from "../operation/operation-context.ts";
@@ -18,7 +19,7 @@ export interface ExecuteOptions extends NestedCallOptions {
   readonly identity?: Identity | undefined;
   /** What a transport knows of the calls above this one, in another process; no rights come with it. */
   readonly origin?: CallAbove | undefined;
-  /** What the handler, and those it calls, may ask whoever made this call. @default nothing */
+  /** What the handler, and those it calls, may ask the caller. @default nothing */
   readonly caller?: CallerSide | undefined;
 }
 
@@ -51,6 +52,12 @@ export interface Executor {
     target: T,
     ...rest: CallArguments<T, SubscribeOptions>
   ): AsyncIterable<ResponseEnvelope<OutputOf<T>>>;
+  /** Starts a call that goes on without this process; nothing where it can only be run here. @default all calls are run here */
+  start?(
+    target: AnyOperation | string,
+    input: unknown,
+    options: StartOptions,
+  ): Promise<StartedTask | undefined>;
   /** The operations this caller may call, sorted by id. */
   list(options?: ListOptions): readonly AnyOperation[];
   get(id: string): AnyOperation | undefined;

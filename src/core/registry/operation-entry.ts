@@ -2,7 +2,7 @@ import { AccessRule } from "../access/access.ts";
 import { HeldIdentity } from "../access/identity.ts";
 import { TierRule } from "../access/tier.ts";
 import { CallError } from "../errors/errors.ts";
-import { assertErrorDeclaration, assertOperation } from "../operation/operation.ts";
+import { assertErrorDeclaration, assertOperation, trySchema } from "../operation/operation.ts";
 import type { AnyOperation, ErrorDeclaration, OutputPolicy } from "../operation/operation-types.ts";
 import type { AnySchema, OperationSchema } from "../schema/any-schema.ts";
 import type { OperationSource } from "./executor.ts";
@@ -129,12 +129,7 @@ export class OperationEntry {
   }
 
   #compile(field: string, schema: AnySchema = ANYTHING, direction: "input" | "output"): OperationSchema {
-    try {
-      return this.settings.compile(schema, direction);
-    } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new TypeError(`Operation "${this.id}": its ${field} is refused. ${reason}`, { cause });
-    }
+    return trySchema(this.id, field, () => this.settings.compile(schema, direction));
   }
 }
 

@@ -2,8 +2,8 @@ import type { ResponseEnvelope } from "../envelope/envelope.ts";
 import type { NestedCallOptions } from "../operation/operation-context.ts";
 import type { EnvOptions, OperationEnv } from "../operation/operation-env-types.ts";
 import { checkOption, checkOptionsObject } from "../options/check-options.ts";
-import type { EntryTable } from "./entry-table.ts";
 import type { OperationEntry } from "./operation-entry.ts";
+import type { EntryTable } from "./registry.ts";
 
 /** How the functions of a map make their call. */
 export type EnvExecute = (

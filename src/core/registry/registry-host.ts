@@ -2,11 +2,11 @@ import type { Identity } from "../access/identity.ts";
 import type { ResponseEnvelope } from "../envelope/envelope.ts";
 import type { CallError } from "../errors/errors.ts";
 import type { CallContext } from "../execution/call-context.ts";
-import type { CallHook, SubscribeHook } from "../execution/hooks.ts";
+import type { CallHook, SubscribeHook } from "../execution/dispatch.ts";
 import type { LogLevel } from "../operation/operation-context.ts";
 import type { SchemaIssue } from "../schema/schema-issue.ts";
-import type { EntryTable } from "./entry-table.ts";
 import type { ExecuteOptions } from "./executor.ts";
+import type { EntryTable } from "./registry.ts";
 
 /** One line a handler logged. */
 export interface LogRecord {
@@ -48,6 +48,8 @@ export interface RegistryHost {
   readonly table: EntryTable;
   readonly executeHooks: readonly CallHook[];
   readonly subscribeHooks: readonly SubscribeHook[];
+  /** Whether every result says how long its call took, hooks included. */
+  readonly isTimed: boolean;
   readonly defaultTimeoutMs: number | undefined;
   readonly maxDepth: number;
   /** Fetches an operation that is not there, where that can be. */

@@ -1,7 +1,7 @@
 import type { Identity } from "../access/identity.ts";
 import type { ResponseEnvelope } from "../envelope/response-meta.ts";
 import { type CallError, toCallError } from "../errors/errors.ts";
-import { monotonicNow } from "../execution/deadline.ts";
+import { monotonicNow } from "../execution/cancellation.ts";
 import type { AnyOperation } from "../operation/operation-types.ts";
 import type { ExecuteOptions, Executor } from "../registry/executor.ts";
 import type { ResultEntry } from "./result-store.ts";

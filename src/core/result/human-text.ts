@@ -1,9 +1,8 @@
 import type { MCPContentBlock } from "../envelope/content-block.ts";
 import { ERROR_CODES, isErrorCode } from "../errors/error-codes.ts";
-import { toJsonTextOrNone } from "../json/json-text.ts";
+import { toJsonTextOrNone } from "../json/json-value.ts";
 import type { AnyOperation, ErrorDeclaration } from "../operation/operation-types.ts";
-import { textBlock, textOf } from "./call-tool-result.ts";
-import type { ResultError, ToolResult } from "./tool-result.ts";
+import { type ResultError, type ToolResult, textBlock, textOf } from "./tool-result.ts";
 
 /** The emoji of each status, with the space after it. */
 const EMOJI = { ok: "✅ ", error: "❌ ", info: "ℹ️ ", warn: "⚠️ " } as const;
@@ -73,7 +72,10 @@ export function textsIn(blocks: readonly unknown[]): readonly string[] {
 /** The sentence for an error that brought none: what its operation declares about the code, or what the table says. */
 export function sentenceOf(code: string | undefined, operation: AnyOperation | undefined): string {
   const declared = code === undefined ? undefined : declarationOf(code, operation);
-  return declared?.description ?? (isErrorCode(code) ? ERROR_CODES[code].message : "The operation said no.");
+  return (
+    declared?.description ??
+    (isErrorCode(code) ? ERROR_CODES[code].message : "The operation reported an error.")
+  );
 }
 
 /** What an operation declares about a code, in either of the two ways to declare errors. */

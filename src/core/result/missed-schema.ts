@@ -1,6 +1,6 @@
 import { isPlainObject } from "../json/json-value.ts";
-import type { SchemaIssue } from "../schema/schema-issue.ts";
-import { type CallToolResult, RESULT_META_KEY, textBlock, textOf } from "./call-tool-result.ts";
+import { issueText, type SchemaIssue } from "../schema/schema-issue.ts";
+import { type CallToolResult, RESULT_META_KEY, textBlock, textOf } from "./tool-result.ts";
 
 /** How many differences the text names; `_meta` has all of them. */
 const SHOWN_ISSUES = 10;
@@ -81,12 +81,7 @@ function isShownIn(content: readonly unknown[], data: unknown): boolean {
 }
 
 function sayMissed(issues: readonly SchemaIssue[]): string {
-  const lines = issues
-    .slice(0, SHOWN_ISSUES)
-    .map(
-      ({ pointer, expected, found }) =>
-        `- ${pointer === "" ? "the result itself" : pointer}: expected ${expected}, found ${found}`,
-    );
+  const lines = issues.slice(0, SHOWN_ISSUES).map((issue) => `- ${issueText(issue, "the result itself")}`);
   const left = issues.length - lines.length;
   return [
     "The tool ran, and its answer does not match the output schema it is listed with:",

@@ -1,6 +1,6 @@
-import { parseJsonTextOrNone } from "../json/json-text.ts";
+import { parseJsonTextOrNone } from "../json/json-value.ts";
 import { type AnySchema, toOperationSchema } from "../schema/any-schema.ts";
-import { textOf } from "./call-tool-result.ts";
+import { textOf } from "./tool-result.ts";
 
 /** When JSON in a text block counts as data. */
 export interface RecoverOptions {

@@ -16,7 +16,7 @@ export interface ResultEntry {
   readonly name?: string | undefined;
   /** Whose it is, so that no caller takes the room of others. @default nobody's */
   readonly owner?: string | undefined;
-  /** Who may read it, in words of the server that keeps it: given back by `read` as it is. @default whoever knows the address */
+  /** Who may read it, in words of the server that keeps it: given back by `read` as it is. @default everybody who knows the address */
   readonly binding?: string | undefined;
 }
 
@@ -46,11 +46,24 @@ export interface ResultRange {
   readonly encoding?: "base64" | undefined;
 }
 
+/** Who reads a stored text. */
+export interface StoredReader {
+  /** As it was put; the text of another owner is not found. @default nobody's */
+  readonly owner?: string | undefined;
+}
+
 /** Keeps whole results whose previews were sent, and reads them in ranges; `?offset=…&length=…` at a URI is a range too. */
 export interface ResultStore {
   put(entry: ResultEntry): StoredResult | Promise<StoredResult>;
-  /** Undefined for a URI that is unknown or no longer kept; a `RangeError` for a range that cannot be. */
-  read(uri: string, range?: RangeRequest): ResultRange | undefined | Promise<ResultRange | undefined>;
+  /**
+   * Undefined for a URI that is unknown or no longer kept; a `RangeError` for a range that cannot be. A store that keeps texts by their
+   * owner finds those of the reader alone; for one that does not, `binding` says who may read.
+   */
+  read(
+    uri: string,
+    range?: RangeRequest,
+    reader?: StoredReader,
+  ): ResultRange | undefined | Promise<ResultRange | undefined>;
 }
 
 /** What an MCP server answers to `resources/read`. */
@@ -66,8 +79,9 @@ export async function toReadResourceResult(
   store: ResultStore,
   uri: string,
   range?: RangeRequest,
+  reader?: StoredReader,
 ): Promise<ReadResourceResult | undefined> {
-  const found = await store.read(uri, range);
+  const found = await store.read(uri, range, reader);
   if (found === undefined) return undefined;
   const { mimeType, text, binding } = found;
   const held = found.encoding === "base64" ? { blob: text } : { text };

@@ -1,13 +1,11 @@
 import type { MCPContentBlock, MCPResourceLinkBlock } from "../envelope/content-block.ts";
-import { isContentBlock } from "../envelope/is-response-envelope.ts";
+import { isContentBlock } from "../envelope/envelope.ts";
 import type { PageFacts, ResultFacts, SaidFacts } from "../envelope/response-meta.ts";
 import { toErrorDetails } from "../errors/error-details.ts";
-import { isValueTooDeep } from "../json/json-depth.ts";
-import { isPlainJson, toJsonText } from "../json/json-text.ts";
-import { isPlainObject } from "../json/json-value.ts";
+import { isPlainJson, isPlainObject, isValueTooDeep, ownMember, toJsonText } from "../json/json-value.ts";
 import { describeValue } from "../options/check-options.ts";
+import { safeLine, safeText } from "../text/clean-text.ts";
 import { didYouMean, nearestName } from "../text/nearest-name.ts";
-import { safeLine, safeText } from "../text/safe-text.ts";
 import type { UpgradeHint } from "./tool-result.ts";
 
 /** Bounds on what an operation says about its result; one over is a `TypeError` where the result is made. */
@@ -214,7 +212,11 @@ function withSaid(facts: Facts, kept: Said, said: Fields): ResultFacts {
 }
 
 function contentOf(said: Fields): readonly MCPContentBlock[] {
-  const [markdown, content, links] = [own(said, "markdown"), own(said, "content"), own(said, "links")];
+  const [markdown, content, links] = [
+    ownMember(said, "markdown"),
+    ownMember(said, "content"),
+    ownMember(said, "links"),
+  ];
   if (markdown === undefined && content === undefined && links === undefined) return [];
   const text = markdown === undefined ? "" : textOf("markdown", markdown, SAID_LIMITS.markdown);
   return [
@@ -234,7 +236,7 @@ function blockOf(given: unknown, at: string): MCPContentBlock {
 
 function linkOf(given: unknown, at: string): MCPContentBlock {
   const members = membersOf(at, given);
-  if (members !== undefined) members["type"] = own(members, "type") ?? "resource_link";
+  if (members !== undefined) members["type"] = ownMember(members, "type") ?? "resource_link";
   const link = jsonOf(at, members);
   if (isContentBlock(link) && link.type === "resource_link") return link;
   throw new TypeError(`${at} must be a link: { uri, name }, both texts.`);
@@ -242,7 +244,7 @@ function linkOf(given: unknown, at: string): MCPContentBlock {
 
 function pageOf(given: unknown): PageFacts {
   const page = fieldsOf("page", "page", given, ["next", "input"]);
-  const [next, input] = [own(page, "next"), own(page, "input")];
+  const [next, input] = [ownMember(page, "next"), ownMember(page, "input")];
   return {
     ...(next !== undefined && { next: textOf("page.next", next, Number.POSITIVE_INFINITY) }),
     ...(input !== undefined && { input: jsonOf("page.input", input) }),
@@ -267,7 +269,7 @@ function metaOf(given: unknown): Fields {
 
 function hintOf(given: unknown, at: string): UpgradeHint {
   const hint = fieldsOf(at, at, given, ["feature", "tier", "reason"]);
-  const field = (name: string): string => lineOf(`${at}.${name}`, own(hint, name), SAID_LIMITS.line);
+  const field = (name: string): string => lineOf(`${at}.${name}`, ownMember(hint, name), SAID_LIMITS.line);
   return { feature: field("feature"), tier: field("tier"), reason: field("reason") };
 }
 
@@ -393,11 +395,6 @@ function isFlat(value: unknown): boolean {
   for (const key in value)
     if (typeof value[key] !== "string" && typeof value[key] !== "boolean") return false;
   return true;
-}
-
-/** A field of its own: what everything inherits is not said by anybody. */
-function own(fields: Fields, name: string): unknown {
-  return Object.hasOwn(fields, name) ? fields[name] : undefined;
 }
 
 function lineOf(at: string, value: unknown, most: number): string {

@@ -1,5 +1,6 @@
 import type { MCPContentBlock } from "../envelope/content-block.ts";
 import type { ResultFacts, SaidFacts } from "../envelope/response-meta.ts";
+import { isPlainObject } from "../json/json-value.ts";
 
 /** The formats a result can be written in and read from. */
 export const FORMAT_NAMES = [
@@ -13,7 +14,7 @@ export const FORMAT_NAMES = [
 /** A published format: ToolEnvelope V1, the tiered envelope, the status envelope, plain MCP, or `ResponseEnvelope`. */
 export type FormatName = (typeof FORMAT_NAMES)[number];
 
-/** Why a tool said no, in the words of any format. */
+/** Why a tool reported an error, in the words of any format. */
 export interface ResultError {
   readonly message: string;
   readonly code?: string;
@@ -49,7 +50,7 @@ export interface HTTPFacts {
  * where nobody said anything about it.
  */
 export interface ToolResult {
-  /** The tool ran and said no. */
+  /** The tool ran and reported an error. */
   readonly isError: boolean;
   /** Any JSON value; `null` is data too. */
   readonly data?: unknown;
@@ -159,4 +160,68 @@ function pick<K extends keyof ToolResult>(result: ToolResult, keys: readonly K[]
 function hasMembers(value: object): boolean {
   for (const _ in value) return true;
   return false;
+}
+
+/** What any block may carry. */
+interface BlockExtras {
+  annotations?: { audience?: ("user" | "assistant")[]; priority?: number; lastModified?: string };
+  _meta?: Record<string, unknown>;
+}
+
+/** The contents of an embedded resource: text, or bytes as base64. */
+type ResourceContent = { uri: string; mimeType?: string; _meta?: Record<string, unknown> } & (
+  | { text: string }
+  | { blob: string }
+);
+
+/** One piece of a result as it is handed to an MCP SDK, whose types want it mutable. */
+export type ContentBlock = BlockExtras &
+  (
+    | { type: "text"; text: string }
+    | { type: "image" | "audio"; data: string; mimeType: string }
+    | { type: "resource"; resource: ResourceContent }
+    | {
+        type: "resource_link";
+        uri: string;
+        name: string;
+        title?: string;
+        description?: string;
+        mimeType?: string;
+        size?: number;
+      }
+  );
+
+/** What an MCP tool answers with, as the protocol defines it and its SDKs take it. */
+export interface CallToolResult {
+  content: ContentBlock[];
+  /** An object; since the 2026-07-28 revision any JSON value, which the SDKs' types do not say. */
+  structuredContent?: Record<string, unknown>;
+  isError?: boolean;
+  _meta?: Record<string, unknown>;
+  [unknown: string]: unknown;
+}
+
+/** The key of `_meta` under which everything of ours rides. */
+export const RESULT_META_KEY = "dev.waybill/result";
+
+/** The text of a text block; nothing for any other. */
+export function textOf(block: unknown): string | undefined {
+  if (typeof block !== "object" || block === null) return undefined;
+  const { type, text } = block as { type?: unknown; text?: unknown };
+  return type === "text" && typeof text === "string" ? text : undefined;
+}
+
+/** Makes a text block. */
+export function textBlock(text: string): { type: "text"; text: string } {
+  return { type: "text", text };
+}
+
+/** Merges facts into what `_meta` says about a result. */
+export function withResultFacts(
+  result: CallToolResult,
+  facts: Readonly<Record<string, unknown>>,
+): CallToolResult {
+  const known = result._meta?.[RESULT_META_KEY];
+  const merged = { ...(isPlainObject(known) && known), ...facts };
+  return { ...result, _meta: { ...result._meta, [RESULT_META_KEY]: merged } };
 }

@@ -9,7 +9,7 @@ import * as mini from "zod/mini";
 import { z as z3 } from "zod/v3";
 import { type AnySchema, type SchemaDirection, toOperationSchema } from "./any-schema.ts";
 import type { JsonSchema } from "./json-schema.ts";
-import { SchemaError } from "./schema-error.ts";
+import { SchemaError } from "./schema-issue.ts";
 
 function refusal(schema: unknown, direction: SchemaDirection = "output"): SchemaError {
   try {

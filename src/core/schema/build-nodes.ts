@@ -1,21 +1,24 @@
 import { joinPointer } from "../json/json-pointer.ts";
+import { isStringList } from "../json/json-value.ts";
+import { refuseTypeDefinition } from "./any-schema.ts";
+import { countParts, isEqual } from "./compare-values.ts";
 import { typeBits } from "./evaluation.ts";
-import { refuseTypeDefinition } from "./foreign-schema.ts";
 import { isObject, isSchema, type JsonSchema, type JsonSchemaObject } from "./json-schema.ts";
 import type { SchemaLimits } from "./limits.ts";
-import { countParts } from "./measure-values.ts";
 import { compilePattern, type Matcher } from "./pattern.ts";
-import { readAssertions } from "./read-assertions.ts";
-import { isStrings, KeywordReader } from "./read-keywords.ts";
-import { SchemaError } from "./schema-error.ts";
 import type { SchemaIndex, SchemaPlace, SchemaResource } from "./schema-index.ts";
+import { SchemaError } from "./schema-issue.ts";
 import {
   type ArrayRules,
   type Default,
   inPlaceChildren,
+  type NumberRules,
   type ObjectRules,
   SchemaNode,
+  type StringRules,
   saysOnly,
+  TYPE_BITS,
+  type TypeName,
 } from "./schema-node.ts";
 
 const OBJECT_KEYWORDS = [
@@ -192,7 +195,7 @@ class NodeBuilder {
     for (const keyword of ["dependentRequired", "dependencies"]) {
       for (const [key, value] of read.map(keyword)) {
         const pointer = joinPointer(read.at(keyword), key);
-        if (isStrings(value)) dependentRequired.push([key, value]);
+        if (isStringList(value)) dependentRequired.push([key, value]);
         else if (keyword === "dependencies" && isSchema(value)) {
           dependentSchemas.push([key, this.#child(node, value, pointer)]);
         } else throw new SchemaError(`The keyword "${keyword}" takes names of properties.`, pointer);
@@ -284,4 +287,155 @@ function unionTypes(branches: readonly SchemaNode[] = []): number {
 
 function isConstant(node: SchemaNode): boolean {
   return node.values !== undefined && saysOnly(node, "values", "types");
+}
+
+/** Compiles a pattern that stands at a pointer, or refuses it. */
+type ToMatcher = (source: string, pointer: string) => Matcher;
+
+/** Reads the keywords that look at a value as a whole: its type, its allowed values, bounds on numbers and strings. */
+function readAssertions(node: SchemaNode, read: KeywordReader, toMatcher: ToMatcher): void {
+  node.types = readTypes(read);
+  node.values = readValues(read);
+  node.number = readNumber(read);
+  node.string = readString(read, toMatcher);
+}
+
+function readValues(read: KeywordReader): readonly unknown[] | undefined {
+  const values = read.list("enum");
+  if (!read.has("const")) return values;
+  const only = read.value("const");
+  return values === undefined || values.some((value) => isEqual(value, only)) ? [only] : [];
+}
+
+function readTypes(read: KeywordReader): number {
+  const value = read.value("type");
+  if (value === undefined) return 0;
+  let types = 0;
+  const names: readonly unknown[] = Array.isArray(value) ? value : [value];
+  if (names.length === 0)
+    throw new SchemaError('The keyword "type" names at least one type.', read.at("type"));
+  for (const name of names) {
+    if (typeof name !== "string" || !Object.hasOwn(TYPE_BITS, name)) {
+      throw new SchemaError(`"${String(name)}" is not a JSON Schema type.`, read.at("type"));
+    }
+    types |= TYPE_BITS[name as TypeName];
+  }
+  return types;
+}
+
+function readNumber(read: KeywordReader): NumberRules | undefined {
+  const minimum = read.number("minimum");
+  const maximum = read.number("maximum");
+  const multipleOf = read.number("multipleOf");
+  if (multipleOf !== undefined && multipleOf <= 0) {
+    throw new SchemaError('The keyword "multipleOf" takes a number above zero.', read.at("multipleOf"));
+  }
+  // Draft-04 and OpenAPI 3.0 say `exclusiveMinimum: true` beside `minimum`.
+  const low = read.value("exclusiveMinimum") === true ? minimum : exclusive(read, "exclusiveMinimum");
+  const high = read.value("exclusiveMaximum") === true ? maximum : exclusive(read, "exclusiveMaximum");
+  const rules = { minimum, maximum, exclusiveMinimum: low, exclusiveMaximum: high, multipleOf };
+  return Object.values(rules).every((bound) => bound === undefined) ? undefined : rules;
+}
+
+function exclusive(read: KeywordReader, keyword: string): number | undefined {
+  return read.value(keyword) === false ? undefined : read.number(keyword);
+}
+
+function readString(read: KeywordReader, toMatcher: ToMatcher): StringRules | undefined {
+  const minLength = read.count("minLength");
+  const maxLength = read.count("maxLength");
+  const source = read.string("pattern");
+  if (minLength === undefined && maxLength === undefined && source === undefined) return undefined;
+  return {
+    minLength: minLength ?? 0,
+    maxLength: maxLength ?? Number.POSITIVE_INFINITY,
+    pattern: source === undefined ? undefined : toMatcher(source, read.at("pattern")),
+  };
+}
+
+/** Reads the keywords of one schema object, and refuses those whose value is not of the kind the keyword takes. */
+class KeywordReader {
+  readonly schema: JsonSchemaObject;
+  readonly pointer: string;
+
+  constructor(schema: JsonSchemaObject, pointer: string) {
+    this.schema = schema;
+    this.pointer = pointer;
+  }
+
+  has(keyword: string): boolean {
+    return Object.hasOwn(this.schema, keyword);
+  }
+
+  value(keyword: string): unknown {
+    return this.has(keyword) ? this.schema[keyword] : undefined;
+  }
+
+  at(keyword: string): string {
+    return joinPointer(this.pointer, keyword);
+  }
+
+  number(keyword: string): number | undefined {
+    const value = this.value(keyword);
+    if (value === undefined || typeof value === "number") return value;
+    return this.#refuse(keyword, "a number");
+  }
+
+  count(keyword: string): number | undefined {
+    const value = this.number(keyword);
+    if (value === undefined || (Number.isInteger(value) && value >= 0)) return value;
+    return this.#refuse(keyword, "a whole number that is not negative");
+  }
+
+  string(keyword: string): string | undefined {
+    const value = this.value(keyword);
+    if (value === undefined || typeof value === "string") return value;
+    return this.#refuse(keyword, "a string");
+  }
+
+  boolean(keyword: string): boolean | undefined {
+    const value = this.value(keyword);
+    if (value === undefined || typeof value === "boolean") return value;
+    return this.#refuse(keyword, "a boolean");
+  }
+
+  list(keyword: string): readonly unknown[] | undefined {
+    const value = this.value(keyword);
+    if (value === undefined || Array.isArray(value)) return value;
+    return this.#refuse(keyword, "an array");
+  }
+
+  strings(keyword: string): readonly string[] | undefined {
+    const value = this.list(keyword);
+    if (value === undefined || isStringList(value)) return value;
+    return this.#refuse(keyword, "an array of strings");
+  }
+
+  schemaAt(keyword: string): JsonSchema | undefined {
+    const value = this.value(keyword);
+    if (value === undefined || isSchema(value)) return value;
+    return this.#refuse(keyword, "a schema");
+  }
+
+  schemas(keyword: string): readonly JsonSchema[] | undefined {
+    const value = this.list(keyword);
+    if (value === undefined || value.every(isSchema)) return value as readonly JsonSchema[] | undefined;
+    return this.#refuse(keyword, "an array of schemas");
+  }
+
+  map(keyword: string): readonly (readonly [string, unknown])[] {
+    const value = this.value(keyword);
+    if (value === undefined) return [];
+    return isObject(value) ? Object.entries(value) : this.#refuse(keyword, "an object");
+  }
+
+  schemaMap(keyword: string): readonly (readonly [string, JsonSchema])[] {
+    const entries = this.map(keyword);
+    if (entries.every((entry): entry is [string, JsonSchema] => isSchema(entry[1]))) return entries;
+    return this.#refuse(keyword, "an object of schemas");
+  }
+
+  #refuse(keyword: string, wanted: string): never {
+    throw new SchemaError(`The keyword "${keyword}" takes ${wanted}.`, this.at(keyword));
+  }
 }

@@ -1,14 +1,24 @@
-import { type CodeMode, hasOwnCode, isScalar } from "./code-support.ts";
-import { numberTests, stringTests, typeTest } from "./code-tests.ts";
-import { KEYS_PER_STEP, passesAll } from "./evaluate-object.ts";
-import { type ArrayRules, defaultOf, type ObjectRules, type SchemaNode, TYPE_BITS } from "./schema-node.ts";
+import { countCodePoints, isMultipleOf, type WorkMeter } from "./compare-values.ts";
+import { interpretedPredicates, KEYS_PER_STEP, type Predicates, passesAll } from "./evaluate.ts";
+import { type Budget, LimitReached } from "./evaluation.ts";
+import type { SchemaLimits } from "./limits.ts";
+import {
+  type ArrayRules,
+  defaultOf,
+  type NumberRules,
+  type ObjectRules,
+  type SchemaNode,
+  type StringRules,
+  saysOnly,
+  TYPE_BITS,
+} from "./schema-node.ts";
 import { neighbours, reachable } from "./vet-nodes.ts";
 
 const INHERITED = new Set(Object.getOwnPropertyNames(Object.prototype));
 const MAX_INLINE_VALUES = 8;
 
 /** Writes JavaScript that answers `isValid` and `isClean` for a schema. Every name in it comes from here or is quoted. */
-export class CodeWriter {
+class CodeWriter {
   /** Values the code refers to by number. */
   readonly constants: unknown[] = [];
   /** Nodes the code hands over to the interpreter, by number. */
@@ -156,7 +166,7 @@ export class CodeWriter {
 
   /**
    * Sends objects that may inherit properties to the interpreter, so that here own and inherited need no telling
-   * apart. It stands behind the first read of a property, where engines know the prototype for nothing; before it,
+   * apart. It comes after the first read of a property, where engines know the prototype for nothing; before it,
    * it costs twice as much as all the rest.
    */
   #plainTest(x: string, handOver: string): string {
@@ -255,4 +265,167 @@ function depthAt(down: number): string {
 
 function isRequired(rules: ObjectRules, key: string): boolean {
   return rules.required.includes(key);
+}
+
+/** Which of the two questions a piece of code answers. */
+export type CodeMode = "valid" | "clean";
+
+/** Larger objects and unions make functions that engines do not optimise; the interpreter is as good for them. */
+const MAX_PROPERTIES = 200;
+const MAX_BRANCHES = 200;
+const CODE_ASPECTS = ["anyOf", "array", "number", "object", "oneOf", "string", "types", "values"] as const;
+const BEYOND_JSON = TYPE_BITS.undefined | TYPE_BITS.bigint;
+
+/** Tells whether generated code can cover all that a node says by itself. */
+function hasOwnCode(node: SchemaNode, mode: CodeMode): boolean {
+  if (node.constant !== undefined) return true;
+  if (node.ref !== undefined) return saysOnly(node, "ref");
+  if (!saysOnly(node, ...CODE_ASPECTS) || (node.types & BEYOND_JSON) !== 0) return false;
+  if (node.values !== undefined && !node.values.every(isJsonScalar)) return false;
+  if ((node.anyOf ?? node.oneOf ?? []).length > MAX_BRANCHES) return false;
+  if (node.anyOf !== undefined) return saysOnly(node, "anyOf", "types") && isUnionCode(node.anyOf, mode);
+  if (node.oneOf !== undefined) return saysOnly(node, "oneOf", "types");
+  const { object, array } = node;
+  if (object !== undefined && !isObjectCode(object)) return false;
+  return array === undefined || (array.prefix.length === 0 && array.contains === undefined && !array.unique);
+}
+
+/** Tells whether a node's code is a few comparisons, better written in place than called. */
+function isScalar(node: SchemaNode): boolean {
+  if (node.constant !== undefined) return true;
+  if (!hasOwnCode(node, "clean") || node.ref !== undefined) return false;
+  return saysOnly(node, "types", "values", "number", "string");
+}
+
+function isJsonScalar(value: unknown): boolean {
+  return typeof value !== "object" || value === null;
+}
+
+function isObjectCode(rules: ObjectRules): boolean {
+  return (
+    rules.properties.size <= MAX_PROPERTIES &&
+    rules.required.length <= MAX_PROPERTIES &&
+    rules.patterns.length === 0 &&
+    rules.names === undefined &&
+    rules.minProperties === 0 &&
+    rules.maxProperties === Number.POSITIVE_INFINITY &&
+    rules.dependentRequired.length === 0 &&
+    rules.dependentSchemas.length === 0
+  );
+}
+
+/**
+ * In a union a clean branch makes the value clean, unless another branch that fits too would fill a default, or strip
+ * an object about whose properties the clean one says nothing.
+ */
+function isUnionCode(branches: readonly SchemaNode[], mode: CodeMode): boolean {
+  if (mode === "valid") return true;
+  const nodes = new Set(branches.flatMap((branch) => [...reachable(branch)]));
+  return [...nodes].every((node) => node.default === undefined && isDecided(node));
+}
+
+/** Tells whether a node that takes objects says which properties they may have. */
+function isDecided(node: SchemaNode): boolean {
+  if (node.constant !== undefined) return !node.constant;
+  if (node.types !== 0 && (node.types & TYPE_BITS.object) === 0) return true;
+  const { object } = node;
+  return (
+    node.isCompound || node.values !== undefined || object?.named === true || object?.additional !== undefined
+  );
+}
+
+/** An expression that is true when the variable `x` has one of the types. */
+function typeTest(types: number, x: string): string {
+  const tests: string[] = [];
+  const has = (bit: number) => (types & bit) !== 0;
+  if (has(TYPE_BITS.string)) tests.push(`typeof ${x} === "string"`);
+  if (has(TYPE_BITS.number)) tests.push(`Number.isFinite(${x})`);
+  else if (has(TYPE_BITS.integer)) tests.push(`Number.isInteger(${x})`);
+  if (has(TYPE_BITS.boolean)) tests.push(`typeof ${x} === "boolean"`);
+  if (has(TYPE_BITS.null)) tests.push(`${x} === null`);
+  if (has(TYPE_BITS.array)) tests.push(`Array.isArray(${x})`);
+  if (has(TYPE_BITS.object))
+    tests.push(`(typeof ${x} === "object" && ${x} !== null && !Array.isArray(${x}))`);
+  return tests.join(" || ");
+}
+
+/** Statements that return false when the number `x` is out of bounds. */
+function numberTests(rules: NumberRules, x: string): string {
+  const tests: string[] = [];
+  if (rules.minimum !== undefined) tests.push(`${x} < ${rules.minimum}`);
+  if (rules.maximum !== undefined) tests.push(`${x} > ${rules.maximum}`);
+  if (rules.exclusiveMinimum !== undefined) tests.push(`${x} <= ${rules.exclusiveMinimum}`);
+  if (rules.exclusiveMaximum !== undefined) tests.push(`${x} >= ${rules.exclusiveMaximum}`);
+  if (rules.multipleOf !== undefined) tests.push(`!M(${x}, ${rules.multipleOf})`);
+  return `if (${tests.join(" || ")}) return false;`;
+}
+
+/** Statements that return false when the string `x` is out of bounds; code points are counted only when in doubt. */
+function stringTests(rules: StringRules, x: string, constant: (value: unknown) => string): string {
+  const { minLength, maxLength, pattern } = rules;
+  const tests: string[] = [];
+  if (minLength === 1) tests.push(`${x}.length < 1`);
+  else if (minLength > 1) tests.push(`(${x}.length < ${2 * minLength} && C(${x}) < ${minLength})`);
+  if (maxLength !== Number.POSITIVE_INFINITY)
+    tests.push(`(${x}.length > ${maxLength} && C(${x}) > ${maxLength})`);
+  const lengths = tests.length === 0 ? "" : `if (${tests.join(" || ")}) return false;`;
+  if (pattern === undefined) return lengths;
+  const matcher = constant(pattern);
+  const count = pattern.isLight ? "" : `if ((b.steps -= ${matcher}.cost(${x})) < 0) L();`;
+  return `${lengths}${count}if (!${matcher}.test(${x})) return false;`;
+}
+
+/** What generated code may use, under the names it uses. */
+export interface CodeRuntime {
+  readonly constants: readonly unknown[];
+  readonly interpret: readonly Predicates[];
+  readonly budget: Budget;
+  readonly prototype: object;
+  getPrototypeOf(value: object): unknown;
+  hasOwn(value: object, key: string): boolean;
+  countCodePoints(text: string): number;
+  isMultipleOf(value: number, step: number): boolean;
+  /** Ends a check that takes too much work. */
+  limit(): never;
+  /** Ends the check of a value that is nested too deeply. */
+  tooDeep(): never;
+}
+
+/**
+ * Answers by code made for this schema. What has no code of its own is handed to the interpreter node by node, so
+ * both ways give the same answers; where the platform forbids code generation, the interpreter does it all.
+ */
+export function generatePredicates(root: SchemaNode, budget: Budget, limits: SchemaLimits): Predicates {
+  const writer = new CodeWriter(limits.valueDepth);
+  const source = writer.write(root);
+  const limit = () => {
+    throw new LimitReached("steps");
+  };
+  const meter: WorkMeter = {
+    step: (cost = 1) => {
+      budget.steps -= cost;
+      if (budget.steps < 0) limit();
+    },
+  };
+  const runtime: CodeRuntime = {
+    constants: writer.constants,
+    interpret: writer.interpreted.map((node) => interpretedPredicates(root, budget, node)),
+    budget,
+    prototype: Object.prototype,
+    getPrototypeOf: Object.getPrototypeOf,
+    hasOwn: Object.hasOwn,
+    countCodePoints: (text) => countCodePoints(text, meter),
+    isMultipleOf: (value, step) => isMultipleOf(value, step, meter),
+    limit,
+    tooDeep: () => {
+      throw new LimitReached("depth");
+    },
+  };
+  try {
+    const { isValid, isClean } = new Function("r", source)(runtime) as Predicates;
+    const handsOver = writer.interpreted.length > 0;
+    return { isValid, isClean, uncounted: writer.uncounted, handsOver };
+  } catch {
+    return interpretedPredicates(root, budget);
+  }
 }

@@ -90,11 +90,7 @@ const REFUSALS: readonly Row[] = [
     ["/b", "null", "number 2"],
   ],
   [{ patternProperties: { "^x": { type: "string" } } }, { x1: 1, y: 1 }, ["/x1", "string", "number 1"]],
-  [
-    { properties: { a: {} }, additionalProperties: false },
-    { a: 1, b: 2 },
-    ["/b", "no property of this name", "number 2"],
-  ],
+  [{ properties: { a: {} }, additionalProperties: false }, { a: 1, b: 2 }, ["/b", "absent", "number 2"]],
   [
     { patternProperties: { a: {} }, additionalProperties: { type: "string" } },
     { a: 1, b: 2 },
@@ -141,11 +137,7 @@ const REFUSALS: readonly Row[] = [
     ["", "null", "string of 1 character"],
   ],
   [{ not: {}, if: true, then: false }, 1, ["", both, "number 1"], ["", "nothing here", "number 1"]],
-  [
-    { properties: { a: {} }, unevaluatedProperties: false },
-    { a: 1, b: 2 },
-    ["/b", "no property of this name", "number 2"],
-  ],
+  [{ properties: { a: {} }, unevaluatedProperties: false }, { a: 1, b: 2 }, ["/b", "absent", "number 2"]],
   [{ unevaluatedProperties: { type: "string" } }, { "a/b": 1 }, ["/a~1b", "string", "number 1"]],
   [{ prefixItems: [{}], unevaluatedItems: { type: "string" } }, [1, 2, "a"], ["/1", "string", "number 2"]],
   [

@@ -1,8 +1,9 @@
-import { type KeyMeter, presentKeys, type WorkMeter } from "./compare-values.ts";
+import { counted } from "../text/nearest-name.ts";
+import { shortText } from "../text/truncate-text.ts";
+import { countCodePoints, type KeyMeter, presentKeys, type WorkMeter } from "./compare-values.ts";
 import { MAX_ISSUES } from "./limits.ts";
-import { countCodePoints } from "./measure-values.ts";
 import type { SchemaResource } from "./schema-index.ts";
-import type { SchemaIssue } from "./schema-issue.ts";
+import { NOTHING, type SchemaIssue } from "./schema-issue.ts";
 import { type SchemaNode, TYPE_BITS } from "./schema-node.ts";
 
 /** Alternatives tried again to say what each of them lacks, in one list of issues. */
@@ -26,10 +27,11 @@ const MAX_GATHERED = 500;
 
 /** Thrown inside an evaluation that meets a limit; it never leaves the schema module. */
 export class LimitReached extends Error {
-  declare readonly message: "depth" | "pattern" | "steps";
+  readonly limit: "depth" | "pattern" | "steps";
 
-  constructor(limit: LimitReached["message"]) {
+  constructor(limit: LimitReached["limit"]) {
     super(limit);
+    this.limit = limit;
   }
 }
 
@@ -156,14 +158,14 @@ export class Evaluation implements KeyMeter {
     if (issues === undefined) return false;
     this.step(2);
     if (issues.length >= MAX_GATHERED) issues.splice(0, issues.length, ...this.choose(issues));
-    issues.push({ pointer: clipPointer(pointer), expected, found: describeValue(found, this) });
+    issues.push({ pointer: clipPointer(pointer), expected, found: describeFound(found, this) });
     return false;
   }
 }
 
 /** Cuts a pointer that a very long key would make unreadable. */
 export function clipPointer(pointer: string): string {
-  return pointer.length > MAX_POINTER ? `${pointer.slice(0, MAX_POINTER)}…` : pointer;
+  return shortText(pointer, MAX_POINTER);
 }
 
 function byLength(a: SchemaIssue, b: SchemaIssue): number {
@@ -214,17 +216,17 @@ export function describeTypes(bits: number): string {
 }
 
 /** Says what a value is without repeating its text, which may be secret or foreign. */
-export function describeValue(value: unknown, meter?: WorkMeter): string {
+export function describeFound(value: unknown, meter?: WorkMeter): string {
   switch (typeof value) {
     case "string":
-      return `string of ${plural(countCodePoints(value, meter), "character")}`;
+      return `string of ${counted(countCodePoints(value, meter), "character")}`;
     case "number":
     case "boolean":
       return `${typeof value} ${value}`;
     case "object":
       return value === null ? "null" : describeObject(value);
     case "undefined":
-      return "nothing";
+      return NOTHING;
     default:
       return typeof value;
   }
@@ -233,13 +235,8 @@ export function describeValue(value: unknown, meter?: WorkMeter): string {
 /** A proxy may refuse even to be asked what it is. */
 function describeObject(value: object): string {
   try {
-    return Array.isArray(value) ? `array of ${plural(Number(value.length), "item")}` : "object";
+    return Array.isArray(value) ? `array of ${counted(Number(value.length), "item")}` : "object";
   } catch {
     return "object";
   }
-}
-
-/** Counts things in words: `1 item`, `2 items`. */
-export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count} ${count === 1 ? one : many}`;
 }

@@ -59,6 +59,17 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** How a keyword holds schemas: one, a list, or a map of them by name; nothing where its value is none of these. */
+export function schemaForm(keyword: string, value: unknown): "one" | "list" | "map" | undefined {
+  if (typeof value !== "object") {
+    return typeof value === "boolean" && SCHEMA_KEYWORDS.has(keyword) ? "one" : undefined;
+  }
+  if (Array.isArray(value)) return SCHEMA_LIST_KEYWORDS.has(keyword) ? "list" : undefined;
+  if (value === null) return undefined;
+  if (SCHEMA_KEYWORDS.has(keyword)) return "one";
+  return SCHEMA_MAP_KEYWORDS.has(keyword) ? "map" : undefined;
+}
+
 /** Calls back with each direct subschema and its place below `schema`. */
 export function forEachSubschema(
   schema: JsonSchemaObject,
@@ -66,14 +77,27 @@ export function forEachSubschema(
 ): void {
   for (const keyword of Object.keys(schema)) {
     const value = schema[keyword];
-    if (SCHEMA_KEYWORDS.has(keyword) && isSchema(value)) visit(value, keyword, undefined);
-    else if (SCHEMA_LIST_KEYWORDS.has(keyword) && Array.isArray(value)) {
-      for (let i = 0; i < value.length; i++) if (isSchema(value[i])) visit(value[i], keyword, i);
-    } else if (SCHEMA_MAP_KEYWORDS.has(keyword) && isObject(value)) {
-      for (const key of Object.keys(value)) {
-        const entry = value[key];
+    const form = schemaForm(keyword, value);
+    if (form === "one") visit(value as JsonSchema, keyword, undefined);
+    else if (form === "list") {
+      const list = value as readonly unknown[];
+      for (let i = 0; i < list.length; i++) if (isSchema(list[i])) visit(list[i] as JsonSchema, keyword, i);
+    } else if (form === "map") {
+      const members = value as JsonSchemaObject;
+      for (const key of Object.keys(members)) {
+        const entry = members[key];
         if (isSchema(entry)) visit(entry, keyword, key);
       }
     }
   }
+}
+
+/** A schema and all schemas within it, each once. */
+export function subschemasOf(root: JsonSchemaObject): ReadonlySet<JsonSchemaObject> {
+  const found = new Set([root]);
+  const add = (part: JsonSchema): void => {
+    if (isObject(part)) found.add(part);
+  };
+  for (const part of found) forEachSubschema(part, add);
+  return found;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { compileSchema } from "./compile-schema.ts";
-import { splitLeadingLookAheads } from "./look-aheads.ts";
+import { splitLeadingLookAheads } from "./pattern.ts";
 
 const check = (pattern: string, text: string) => compileSchema({ pattern }).check(text);
 

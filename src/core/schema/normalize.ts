@@ -1,13 +1,11 @@
 import { joinPointer } from "../json/json-pointer.ts";
 import { setOwn } from "../json/json-value.ts";
-import { applicableNodes, childNodes, itemNodes } from "./applicable-nodes.ts";
-import { cloneJson, isRecord } from "./compare-values.ts";
-import { commonTypes, convert } from "./convert.ts";
-import { matches, ownValue } from "./evaluate-object.ts";
+import { cloneJson, isEqual, isRecord } from "./compare-values.ts";
+import { dynamicTarget, matches, ownValue, passesQuietly } from "./evaluate.ts";
 import { clipPointer, type Evaluation, typeBits } from "./evaluation.ts";
 import { MAX_REPORTED_CHANGES } from "./limits.ts";
 import type { NormalizationReport } from "./schema-issue.ts";
-import { agreedDefault, defaultOf, type ObjectRules, type SchemaNode } from "./schema-node.ts";
+import { agreedDefault, defaultOf, type ObjectRules, type SchemaNode, TYPE_BITS } from "./schema-node.ts";
 
 /** Filling in one part of a default is this much dearer than checking a part. */
 const FILL_COST = 10;
@@ -228,4 +226,182 @@ function isNamed(nodes: readonly SchemaNode[], key: string, run: Evaluation): bo
     ({ object }) =>
       object?.properties.has(key) || object?.patterns.some(([pattern]) => matches(pattern, key, run)),
   );
+}
+
+/** Following a reference to normalise is this much dearer than following it to check. */
+const STEP_COST = 10;
+
+/**
+ * Collects every node that holds for a value: those given, what they refer to, and of their alternatives the ones
+ * the value fits (or, when it fits none as it is, the one that normalising makes it fit).
+ */
+function applicableNodes(
+  nodes: readonly SchemaNode[],
+  value: unknown,
+  pass: Normalization,
+): readonly SchemaNode[] {
+  if (nodes.length === 1 && nodes[0] !== undefined && isSimple(nodes[0])) return nodes;
+  const found = new Set<SchemaNode>();
+  const add = (node: SchemaNode) => {
+    pass.run.step();
+    if (found.has(node)) return;
+    found.add(node);
+    for (const child of applyingChildren(node, value, pass)) add(child);
+  };
+  for (const node of nodes) add(node);
+  return [...found];
+}
+
+function isSimple(node: SchemaNode): boolean {
+  return (
+    node.ref === undefined &&
+    node.dynamicRef === undefined &&
+    node.allOf === undefined &&
+    node.anyOf === undefined &&
+    node.oneOf === undefined &&
+    node.condition === undefined &&
+    (node.object === undefined || node.object.dependentSchemas.length === 0)
+  );
+}
+
+function applyingChildren(node: SchemaNode, value: unknown, pass: Normalization): SchemaNode[] {
+  const children: SchemaNode[] = [...(node.allOf ?? [])];
+  if (node.ref !== undefined) {
+    pass.run.step(STEP_COST);
+    children.push(node.ref);
+  }
+  if (node.dynamicRef !== undefined) {
+    pass.run.step(STEP_COST);
+    children.push(dynamicTarget(node, pass.run));
+  }
+  if (node.anyOf !== undefined) children.push(...fittingBranches(node.anyOf, value, pass));
+  if (node.oneOf !== undefined) children.push(...fittingBranches(node.oneOf, value, pass));
+  if (node.condition !== undefined) {
+    const holds = passesQuietly(node.condition, value, pass.run, undefined);
+    if (holds) children.push(node.condition);
+    const next = holds ? node.consequence : node.alternative;
+    if (next !== undefined) children.push(next);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return children;
+  const dependent = node.object?.dependentSchemas ?? [];
+  pass.run.step(dependent.length >> 2);
+  for (const [key, child] of dependent) {
+    if (ownValue(value, key) !== undefined) children.push(child);
+  }
+  return children;
+}
+
+function fittingBranches(branches: readonly SchemaNode[], value: unknown, pass: Normalization): SchemaNode[] {
+  const fitting = branches.filter((branch) => passesQuietly(branch, value, pass.run, undefined));
+  return fitting.length > 0 ? fitting : branchesByNormalizing(branches, value, pass);
+}
+
+/** Alternatives that normalising leads to count only if they all lead to the same value: no guessing. */
+function branchesByNormalizing(
+  branches: readonly SchemaNode[],
+  value: unknown,
+  pass: Normalization,
+): SchemaNode[] {
+  const fitting: SchemaNode[] = [];
+  let result: unknown;
+  for (const branch of branches) {
+    const attempt = tryBranch(branch, value, pass);
+    if (attempt === undefined) continue;
+    if (fitting.length > 0 && !isEqual(attempt.value, result, pass.run)) return [];
+    fitting.push(branch);
+    result = attempt.value;
+  }
+  return fitting;
+}
+
+function tryBranch(branch: SchemaNode, value: unknown, pass: Normalization): Attempt {
+  let known = pass.attempts.get(branch);
+  if (known === undefined) {
+    known = new Map();
+    pass.attempts.set(branch, known);
+  }
+  if (known.has(value)) return known.get(value);
+  pass.run.step(STEP_COST);
+  const result = normalizeAt([branch], value, "", new Normalization(pass.run, pass.mode, pass.attempts));
+  const attempt = passesQuietly(branch, result, pass.run, undefined) ? { value: result } : undefined;
+  known.set(value, attempt);
+  return attempt;
+}
+
+/** The nodes that hold for one property of an object that `nodes` hold for. */
+function childNodes(nodes: readonly SchemaNode[], key: string, run: Evaluation): SchemaNode[] {
+  run.step(nodes.length);
+  const children: SchemaNode[] = [];
+  for (const { object } of nodes) {
+    if (object === undefined) continue;
+    const before = children.length;
+    const named = object.properties.get(key);
+    if (named !== undefined) children.push(named);
+    for (const [pattern, child] of object.patterns) if (matches(pattern, key, run)) children.push(child);
+    if (children.length === before && object.additional !== undefined) children.push(object.additional);
+  }
+  if (children.length > 0) return children;
+  return nodes.flatMap((node) => node.unevaluatedProperties ?? []);
+}
+
+/** The nodes that hold for one item of an array that `nodes` hold for. */
+function itemNodes(nodes: readonly SchemaNode[], index: number, run: Evaluation): SchemaNode[] {
+  run.step(nodes.length);
+  const children: SchemaNode[] = [];
+  for (const { array } of nodes) {
+    const child = array?.prefix[index] ?? array?.items;
+    if (child !== undefined) children.push(child);
+  }
+  if (children.length > 0) return children;
+  return nodes.flatMap((node) => node.unevaluatedItems ?? []);
+}
+
+/** Brings a value to one of the allowed types when exactly one loses nothing; undefined when none or several do. */
+function convert(value: unknown, allowed: number): { readonly value: unknown } | undefined {
+  const results = new Set<unknown>();
+  for (const candidate of candidates(value)) {
+    if ((typeBits(candidate) & allowed) !== 0) results.add(candidate);
+  }
+  if (results.size !== 1) return undefined;
+  const [only] = results;
+  return { value: only };
+}
+
+/** Every other way to write the value that can be turned back into it. */
+function candidates(value: unknown): unknown[] {
+  switch (typeof value) {
+    case "string":
+      return fromString(value);
+    case "number":
+      return Number.isFinite(value) && !Object.is(value, -0) ? [String(value)] : [];
+    case "boolean":
+      return [String(value)];
+    case "bigint":
+      return Number.isSafeInteger(Number(value)) ? [Number(value), String(value)] : [String(value)];
+    case "object":
+      return fromDate(value);
+    default:
+      return [];
+  }
+}
+
+function fromString(text: string): unknown[] {
+  if (text === "true") return [true];
+  if (text === "false") return [false];
+  const number = Number(text);
+  return Number.isFinite(number) && String(number) === text ? [number] : [];
+}
+
+function fromDate(value: object | null): unknown[] {
+  if (!(value instanceof Date) || Number.isNaN(value.getTime())) return [];
+  return [value.toISOString()];
+}
+
+/** The types that every one of the given masks allows; all of them when no mask says anything. */
+function commonTypes(masks: readonly number[]): number {
+  let common = -1;
+  for (const mask of masks) {
+    if (mask !== 0) common &= (mask & TYPE_BITS.number) !== 0 ? mask | TYPE_BITS.integer : mask;
+  }
+  return common;
 }

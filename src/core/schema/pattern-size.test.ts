@@ -6,8 +6,7 @@ import { runs } from "../../../test/runs.ts";
 import { refusal } from "../../../test/schema-answers.ts";
 import { compileSchema } from "./compile-schema.ts";
 import { SCHEMA_LIMITS } from "./limits.ts";
-import { patternSize } from "./pattern-size.ts";
-import { toRe2Syntax } from "./re2-syntax.ts";
+import { patternSize, toRe2Syntax } from "./pattern.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 

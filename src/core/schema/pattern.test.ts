@@ -3,9 +3,8 @@ import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../test/cpu-ms.ts";
 import { compileSchema } from "./compile-schema.ts";
 import { MAX_PATTERN_WORK, SCHEMA_LIMITS } from "./limits.ts";
-import { withoutNeedlessEscapes } from "./needless-escapes.ts";
-import { compilePattern } from "./pattern.ts";
-import { SchemaError } from "./schema-error.ts";
+import { compilePattern, withoutNeedlessEscapes } from "./pattern.ts";
+import { SchemaError } from "./schema-issue.ts";
 
 const LONG = "a".repeat(50_000);
 const TOO_LONG_TEXT = "texts short enough for the patterns they have to match";

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { compileSchema } from "./compile-schema.ts";
-import { plainPattern } from "./plain-pattern.ts";
-import { toRe2Syntax } from "./re2-syntax.ts";
+import { plainPattern, toRe2Syntax } from "./pattern.ts";
 
 const check = (pattern: string, text: string) => compileSchema({ pattern }).check(text);
 

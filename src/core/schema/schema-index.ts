@@ -1,4 +1,5 @@
 import { joinPointer, parsePointer } from "../json/json-pointer.ts";
+import { shortText } from "../text/truncate-text.ts";
 import {
   type Dialect,
   forEachSubschema,
@@ -9,11 +10,10 @@ import {
   LEGACY,
   MODERN,
 } from "./json-schema.ts";
-import type { SchemaLimits } from "./limits.ts";
-import { METASCHEMAS } from "./metaschemas.ts";
-import { PatternBudget } from "./pattern-size.ts";
+import { SCHEMA_LIMITS, type SchemaLimits } from "./limits.ts";
+import { PatternBudget } from "./pattern.ts";
 import type { PlainSchema } from "./plain-schema.ts";
-import { SchemaError } from "./schema-error.ts";
+import { SchemaError } from "./schema-issue.ts";
 import type { SchemaNode } from "./schema-node.ts";
 import { snapshotSchema } from "./snapshot-schema.ts";
 
@@ -98,7 +98,7 @@ export class SchemaIndex {
     const resource = this.#resources.get(target) ?? this.#load(target);
     if (resource === undefined) {
       throw new SchemaError(
-        `$ref "${clip(reference)}" names a document that is not here; nothing is fetched, so put it under $defs.`,
+        `$ref "${shortText(reference, 100)}" names a document that is not here; nothing is fetched, so put it under $defs.`,
         pointer,
       );
     }
@@ -106,7 +106,8 @@ export class SchemaIndex {
       fragment === "" || fragment.startsWith("/")
         ? this.#walkTo(resource, fragment)
         : this.#anchor(resource, fragment);
-    if (found === undefined) throw new SchemaError(`$ref "${clip(reference)}" points at nothing.`, pointer);
+    if (found === undefined)
+      throw new SchemaError(`$ref "${shortText(reference, 100)}" points at nothing.`, pointer);
     return found;
   }
 
@@ -202,6 +203,92 @@ export class SchemaIndex {
   }
 }
 
+const REFERENCES = ["$ref", "$dynamicRef", "$recursiveRef"] as const;
+
+/** A reference of a schema, and what it means; undefined where that cannot be told. */
+export interface FoundReference {
+  readonly keyword: (typeof REFERENCES)[number];
+  readonly reference: string;
+  readonly target: JsonSchema | undefined;
+}
+
+/** Knows what every reference of one document means, for code that writes the document in another way. */
+export class ReferenceTargets {
+  readonly #index = new SchemaIndex({}, SCHEMA_LIMITS, MODERN);
+  readonly #root: SchemaPlace;
+  readonly #document: JsonSchemaObject;
+  #holders: ReadonlyMap<string, number> | undefined;
+
+  constructor(document: JsonSchemaObject) {
+    this.#document = document;
+    this.#root = this.#index.add(document);
+  }
+
+  /** Whether a schema is read by the rules of draft-07 and before. */
+  isOld(schema: JsonSchemaObject): boolean {
+    return this.#resourceOf(schema).dialect.legacy;
+  }
+
+  /** The references of a schema, each of which applies. */
+  referencesOf(schema: JsonSchemaObject): readonly FoundReference[] {
+    const isOld = this.isOld(schema);
+    return REFERENCES.filter(
+      (keyword) => typeof schema[keyword] === "string" && (!isOld || keyword === "$ref"),
+    ).map((keyword) => {
+      const reference = String(schema[keyword]);
+      return { keyword, reference, target: this.#find(keyword, reference, schema) };
+    });
+  }
+
+  /** Calls back with every reference that can be reached from the document, to a schema of keywords. */
+  forEachReference(visit: (target: JsonSchemaObject, reference: string) => void): void {
+    const seen = new Set<JsonSchemaObject>([this.#document]);
+    const see = (schema: JsonSchema): void => {
+      if (isObject(schema)) seen.add(schema);
+    };
+    for (const schema of seen) {
+      forEachSubschema(schema, see);
+      for (const { target, reference } of this.referencesOf(schema)) {
+        if (!isObject(target)) continue;
+        see(target);
+        visit(target, reference);
+      }
+    }
+  }
+
+  #resourceOf(schema: JsonSchemaObject): SchemaResource {
+    return this.#index.place(schema, this.#root.resource, "").resource;
+  }
+
+  #find(keyword: string, reference: string, schema: JsonSchemaObject): JsonSchema | undefined {
+    try {
+      const place = this.#index.resolve(reference, this.#resourceOf(schema), "");
+      return keyword === "$ref" ? place.schema : this.#settled(keyword, reference, place);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** What a dynamic reference means wherever the value is checked from; nothing when that differs. */
+  #settled(keyword: string, reference: string, { schema, resource }: SchemaPlace): JsonSchema | undefined {
+    const name = keyword === "$recursiveRef" ? "" : reference.slice(reference.indexOf("#") + 1);
+    if (resource.dynamicAnchors.get(name) !== schema) return schema;
+    const outermost = this.#root.resource.dynamicAnchors.get(name);
+    if (outermost !== undefined) return outermost;
+    this.#holders ??= countHolders(this.#index);
+    return (this.#holders.get(name) ?? 0) > 1 ? undefined : schema;
+  }
+}
+
+/** How many resources have each dynamic anchor. */
+function countHolders(index: SchemaIndex): ReadonlyMap<string, number> {
+  const holders = new Map<string, number>();
+  for (const { dynamicAnchors } of index.resources()) {
+    for (const name of dynamicAnchors.keys()) holders.set(name, (holders.get(name) ?? 0) + 1);
+  }
+  return holders;
+}
+
 function idOf(schema: JsonSchemaObject, dialect: Dialect): string | undefined {
   const id = schema["$id"];
   if (typeof id !== "string") return undefined;
@@ -239,10 +326,175 @@ function toAbsolute(reference: string, base: string, pointer: string): string {
   try {
     return new URL(reference, base).href;
   } catch {
-    throw new SchemaError(`"${clip(reference)}" is not a URI reference.`, pointer);
+    throw new SchemaError(`"${shortText(reference, 100)}" is not a URI reference.`, pointer);
   }
 }
 
-function clip(text: string): string {
-  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+const DRAFT_2020 = "https://json-schema.org/draft/2020-12";
+const self = { $dynamicRef: "#meta" };
+const selfList = { type: "array", minItems: 1, items: self };
+const selfMap = { type: "object", additionalProperties: self };
+const count = { type: "integer", minimum: 0 };
+const names = { type: "array", items: { type: "string" }, uniqueItems: true };
+const simpleTypes = { enum: ["array", "boolean", "integer", "null", "number", "object", "string"] };
+const typeKeyword = {
+  anyOf: [simpleTypes, { type: "array", items: simpleTypes, minItems: 1, uniqueItems: true }],
+};
+
+function vocabulary(
+  name: string,
+  properties: Record<string, unknown>,
+  more: Record<string, unknown> = {},
+): JsonSchema {
+  return {
+    $schema: `${DRAFT_2020}/schema`,
+    $id: `${DRAFT_2020}/meta/${name}`,
+    $dynamicAnchor: "meta",
+    type: ["object", "boolean"],
+    properties,
+    ...more,
+  };
 }
+
+const VOCABULARIES: Readonly<Record<string, () => JsonSchema>> = {
+  core: () => {
+    const anchor = { type: "string", pattern: "^[A-Za-z_][-A-Za-z0-9._]*$" };
+    const reference = { type: "string" };
+    return vocabulary("core", {
+      $id: { type: "string", pattern: "^[^#]*#?$" },
+      $schema: reference,
+      $ref: reference,
+      $anchor: anchor,
+      $dynamicRef: reference,
+      $dynamicAnchor: anchor,
+      $vocabulary: { type: "object", additionalProperties: { type: "boolean" } },
+      $comment: { type: "string" },
+      $defs: selfMap,
+    });
+  },
+  applicator: () =>
+    vocabulary("applicator", {
+      prefixItems: selfList,
+      items: self,
+      contains: self,
+      additionalProperties: self,
+      properties: selfMap,
+      patternProperties: selfMap,
+      dependentSchemas: selfMap,
+      propertyNames: self,
+      if: self,
+      then: self,
+      else: self,
+      allOf: selfList,
+      anyOf: selfList,
+      oneOf: selfList,
+      not: self,
+    }),
+  unevaluated: () => vocabulary("unevaluated", { unevaluatedItems: self, unevaluatedProperties: self }),
+  validation: () => vocabulary("validation", { ...validationKeywords(), type: typeKeyword }),
+  "meta-data": () => vocabulary("meta-data", annotationKeywords()),
+  "format-annotation": () => vocabulary("format-annotation", { format: { type: "string" } }),
+  content: () =>
+    vocabulary("content", {
+      contentEncoding: { type: "string" },
+      contentMediaType: { type: "string" },
+      contentSchema: self,
+    }),
+};
+
+function validationKeywords(): Record<string, unknown> {
+  return {
+    const: true,
+    enum: { type: "array", items: true },
+    multipleOf: { type: "number", exclusiveMinimum: 0 },
+    maximum: { type: "number" },
+    exclusiveMaximum: { type: "number" },
+    minimum: { type: "number" },
+    exclusiveMinimum: { type: "number" },
+    maxLength: count,
+    minLength: count,
+    pattern: { type: "string" },
+    maxItems: count,
+    minItems: count,
+    uniqueItems: { type: "boolean" },
+    maxContains: count,
+    minContains: count,
+    maxProperties: count,
+    minProperties: count,
+    required: names,
+    dependentRequired: { type: "object", additionalProperties: names },
+  };
+}
+
+function annotationKeywords(): Record<string, unknown> {
+  return {
+    title: { type: "string" },
+    description: { type: "string" },
+    default: true,
+    deprecated: { type: "boolean" },
+    readOnly: { type: "boolean" },
+    writeOnly: { type: "boolean" },
+    examples: { type: "array", items: true },
+  };
+}
+
+function draft2020(): JsonSchema {
+  const parts = Object.keys(VOCABULARIES);
+  return vocabulary(
+    "",
+    {},
+    {
+      $id: `${DRAFT_2020}/schema`,
+      $vocabulary: Object.fromEntries(parts.map((name) => [`${DRAFT_2020}/vocab/${name}`, true])),
+      allOf: parts.map((name) => ({ $ref: `meta/${name}` })),
+    },
+  );
+}
+
+function draft07(): JsonSchema {
+  const root = { $ref: "#" };
+  const list = { type: "array", minItems: 1, items: root };
+  const map = { type: "object", additionalProperties: root };
+  const { dependentRequired: _, minContains: _min, maxContains: _max, ...validation } = validationKeywords();
+  return {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    $id: "http://json-schema.org/draft-07/schema#",
+    type: ["object", "boolean"],
+    properties: {
+      $id: { type: "string" },
+      $schema: { type: "string" },
+      $ref: { type: "string" },
+      $comment: { type: "string" },
+      ...annotationKeywords(),
+      ...validation,
+      type: typeKeyword,
+      additionalItems: root,
+      items: { anyOf: [root, list] },
+      contains: root,
+      definitions: map,
+      properties: map,
+      patternProperties: map,
+      additionalProperties: root,
+      dependencies: { type: "object", additionalProperties: { anyOf: [root, names] } },
+      propertyNames: root,
+      format: { type: "string" },
+      contentMediaType: { type: "string" },
+      contentEncoding: { type: "string" },
+      if: root,
+      then: root,
+      else: root,
+      allOf: list,
+      anyOf: list,
+      oneOf: list,
+      not: root,
+    },
+    default: true,
+  };
+}
+
+/** The metaschemas a schema may refer to by their public URIs, made when asked for. */
+const METASCHEMAS: ReadonlyMap<string, () => JsonSchema> = new Map([
+  [`${DRAFT_2020}/schema`, draft2020],
+  ["http://json-schema.org/draft-07/schema", draft07],
+  ...Object.entries(VOCABULARIES).map(([name, make]) => [`${DRAFT_2020}/meta/${name}`, make] as const),
+]);

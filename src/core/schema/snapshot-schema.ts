@@ -1,10 +1,10 @@
 import { joinPointer } from "../json/json-pointer.ts";
 import { setOwn } from "../json/json-value.ts";
+import { refuseFunctions, refuseInstance } from "./any-schema.ts";
 import { isRecord } from "./compare-values.ts";
-import { refuseFunctions, refuseInstance } from "./foreign-schema.ts";
 import { isSchema, type JsonSchema } from "./json-schema.ts";
 import type { SchemaLimits } from "./limits.ts";
-import { SchemaError } from "./schema-error.ts";
+import { SchemaError } from "./schema-issue.ts";
 
 interface Snapshot {
   readonly limits: SchemaLimits;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { compileSchema } from "./compile-schema.ts";
-import { SchemaError } from "./schema-error.ts";
+import { SchemaError } from "./schema-issue.ts";
 
 const LOOP = "The schema refers to itself without consuming any input.";
 const self = { $ref: "#" };

@@ -1,5 +1,5 @@
 import type { SchemaLimits } from "./limits.ts";
-import { SchemaError } from "./schema-error.ts";
+import { SchemaError } from "./schema-issue.ts";
 import { inPlaceChildren, partChildren, type SchemaNode } from "./schema-node.ts";
 
 /** What looking at one value by a node takes. */

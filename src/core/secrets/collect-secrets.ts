@@ -1,5 +1,5 @@
 import { isPlainObject } from "../json/json-value.ts";
-import { parseUrl } from "../text/parse-url.ts";
+import { parseUrl, percentDecoded } from "../text/parse-url.ts";
 import { decodeBase64, encodeBase64 } from "../wire/base64.ts";
 import type { SecretMask } from "./secret-mask.ts";
 import { isApiCredential, isCertainSecret, isSecretName, looksRandom, looksSecret } from "./secret-names.ts";
@@ -57,7 +57,7 @@ export function collectArgumentSecrets(args: readonly unknown[], secrets: Secret
 }
 
 /**
- * Adds to the mask what of the options of a source is a secret, as if they stood in a config; whoever calls a function of theirs adds
+ * Adds to the mask what of the options of a source is a secret, as if they stood in a config; the caller of a function of theirs adds
  * what that gives.
  */
 export function collectOptionSecrets(value: unknown, path: SettingPath, secrets: SecretMask): void {
@@ -99,7 +99,7 @@ function collectAddressSecrets(text: string, secrets: SecretMask): void {
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text) || parseUrl(text) === undefined) return;
   const address = new URL(text);
   for (const [name, value] of address.searchParams) if (isSecretName(name)) secrets.add(value);
-  const [username, password] = [decode(address.username), decode(address.password)];
+  const [username, password] = [percentDecoded(address.username), percentDecoded(address.password)];
   if (password !== "") secrets.add(password);
   if (username !== "" || password !== "") addLogin(username, password, secrets);
   if (password === "" && looksRandom(username)) secrets.add(username);
@@ -117,12 +117,4 @@ function loginIn(credential: string): string | undefined {
   const letters = credential.replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, "");
   const bytes = decodeBase64(letters.padEnd(Math.ceil(letters.length / 4) * 4, "="));
   return bytes && new TextDecoder().decode(bytes);
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

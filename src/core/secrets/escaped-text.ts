@@ -12,6 +12,9 @@ const [PERCENT, BACKSLASH, AMPERSAND] = [0x25, 0x5c, 0x26];
 /** Characters that are put together at a time. */
 const PIECE = 16_384;
 
+/** Nearly no text holds an escape, and this is asked of every text that is masked. */
+export const MAY_BE_ESCAPED = /[%&\\]/;
+
 /** What is escaped by a backslash and one letter or sign. */
 const LETTERS: Readonly<Record<string, number>> = {
   b: 8,
@@ -39,7 +42,8 @@ const ENTITIES: Readonly<Record<string, readonly [name: string, code: number]>> 
  */
 export function unescapeText(text: string): string {
   const pieces: string[] = [];
-  const units = new Uint16Array(PIECE);
+  // What is read is never longer than what was written.
+  const units = new Uint16Array(Math.min(PIECE, text.length + 2));
   let [from, length] = [0, 0];
   const flush = (): void => {
     pieces.push(String.fromCharCode.apply(undefined, units.subarray(0, length) as unknown as number[]));
@@ -51,7 +55,7 @@ export function unescapeText(text: string): string {
     const escaped = escapeAt(text, at);
     if (escaped === NO_ESCAPE) continue;
     const code = escaped % LENGTH;
-    if (length + at - from + 2 > PIECE) {
+    if (length + at - from + 2 > units.length) {
       flush();
       pieces.push(text.slice(from, at));
     } else for (let copied = from; copied < at; copied += 1) units[length++] = text.charCodeAt(copied);

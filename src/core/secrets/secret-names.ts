@@ -10,10 +10,15 @@ const SECRET_FIELDS = new Set([
   "oauth",
   "clientSecret",
   "refreshToken",
+  "nkey",
+  "credentials",
 ]);
 
 /** Fields whose text is a secret for certain. */
-const CERTAIN_FIELDS = new Set(["bearer", "token", "password", "secret", "clientSecret", "refreshToken"]);
+const CERTAIN_FIELDS = new Set<string>([
+  ...(["bearer", "token", "password", "secret", "clientSecret", "refreshToken"] as const),
+  ...(["nkey", "credentials"] as const),
+]);
 
 /** Words of a name that say that the value is a secret. */
 const SECRET_WORDS = new Set(
@@ -53,13 +58,13 @@ const LEAST_UNNAMED_LENGTH = 8;
 
 /** Tells whether texts at this place of a config may be secrets and are not shown in messages. */
 export function isSecretField(path: readonly (string | number)[]): boolean {
-  return path.some((part) => typeof part === "string" && SECRET_FIELDS.has(part));
+  return isSessionKey(path) || path.some((part) => typeof part === "string" && SECRET_FIELDS.has(part));
 }
 
 /** Tells whether a text at this place of a config is a secret for certain. */
 export function isCertainSecret(path: readonly (string | number)[]): boolean {
   const last = path.at(-1);
-  if (isApiCredential(path)) return true;
+  if (isApiCredential(path) || isSessionKey(path)) return true;
   // A variable may be called "token" in any spelling; that is a matter of its name.
   return (
     typeof last === "string" && CERTAIN_FIELDS.has(last) && path.at(-2) !== "env" && path.at(-2) !== "headers"
@@ -69,6 +74,11 @@ export function isCertainSecret(path: readonly (string | number)[]): boolean {
 /** Tells whether a credential of an HTTP API stands at this place of a config. */
 export function isApiCredential(path: readonly (string | number)[]): boolean {
   return path[0] === "openapi" && path[2] === "auth" && path.length === 4;
+}
+
+/** Tells whether a key that gateways share stands at this place of a config, or a list of them. */
+function isSessionKey(path: readonly (string | number)[]): boolean {
+  return path[0] === "serve" && path[1] === "sessions" && path[2] === "key";
 }
 
 /** Tells whether a name such as `GITHUB_TOKEN`, `apiKey` or `X-Api-Key` is that of a secret. */

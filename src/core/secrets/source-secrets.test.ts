@@ -4,9 +4,7 @@ import { runs } from "../../../test/runs.ts";
 import { httpEnvelope, mcpEnvelope, rawData } from "../envelope/envelope.ts";
 import { CallError, toCallError } from "../errors/errors.ts";
 import { wordsIn } from "../errors/source-words.ts";
-import { maskEnvelope, maskValue } from "./mask-value.ts";
-import { SecretMask } from "./secret-mask.ts";
-import { SourceSecrets } from "./source-secrets.ts";
+import { maskEnvelope, maskValue, SecretMask, SourceSecrets } from "./secret-mask.ts";
 
 const SECRET = "canary/4f1c9e27 ab53d860";
 

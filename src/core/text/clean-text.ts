@@ -83,10 +83,15 @@ export function escapeHidden(json: string): string {
     const isConditional = /^(?:\u200C|\u200D|\uFE0E|\uFE0F)$/.test(found);
     if (isConditional && belongs(found, characterBefore(json, offset), characterAt(json, offset + 1)))
       return found;
-    return Array.from({ length: found.length }, (_, at) => {
-      return `\\u${found.charCodeAt(at).toString(16).padStart(4, "0")}`;
-    }).join("");
+    return escapeUnits(found);
   });
+}
+
+/** Writes every UTF-16 unit of a text as `\uXXXX`. */
+export function escapeUnits(text: string): string {
+  let escaped = "";
+  for (let i = 0; i < text.length; i++) escaped += `\\u${text.charCodeAt(i).toString(16).padStart(4, "0")}`;
+  return escaped;
 }
 
 type Counts = Map<HiddenKind, number>;
@@ -160,4 +165,66 @@ function isOpeningC1(code: number): boolean {
 /** Says what was found, for a warning. */
 export function describeFindings(findings: readonly TextFinding[]): string {
   return findings.map(({ kind, count }) => `${count} ${kind}`).join(", ");
+}
+
+/** What must not be left, whatever the cleaning missed: C0 but tab and line feed, DEL, C1, lone surrogates, bidi controls. */
+const ACTED_ON =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+/** Takes out of a text all that a terminal acts on or people do not see; several lines stay several lines. */
+export function safeText(text: string): string {
+  return cleanText(text).text.replace(ACTED_ON, "");
+}
+
+/** The same in one line, cut to a number of characters. */
+export function safeLine(text: string, most = 500): string {
+  // Cut before it is cleaned as well: a text of megabytes is not read for one line.
+  const line = safeText(text.slice(0, most * 4))
+    .replace(/\s+/g, " ")
+    .trim();
+  const characters = line.length > most ? [...line] : [];
+  return characters.length > most ? `${characters.slice(0, most - 1).join("")}…` : line;
+}
+
+/** A text as it can stand anywhere in a page of HTML, within an attribute too. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (found) => ENTITIES[found] as string);
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** A text as one word of bash, zsh and fish. What a terminal acts on is taken out before it is quoted: afterwards it would take quotes along. */
+export function shellWord(text: string): string {
+  return quotedWord(safeText(text));
+}
+
+/** The same for a text that holds nothing that a terminal acts on. */
+export function quotedWord(text: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(text)) return text;
+  // Within quotes, fish takes a backslash for itself where a quote or another one follows.
+  return `'${text.replace(/\\(?=[\\']|$)|'/g, (found) => `'\\${found}'`)}'`;
+}
+
+/** Finds what hides in the strings and keys of JSON, however deep; in time linear in its size. */
+export function findHidden(json: unknown): readonly TextFinding[] {
+  const counts = new Map<HiddenKind, number>();
+  const look = (text: string): void => {
+    for (const { kind, count } of cleanText(text).findings) counts.set(kind, (counts.get(kind) ?? 0) + count);
+  };
+  const waiting: unknown[] = [json];
+  while (waiting.length > 0) {
+    const value = waiting.pop();
+    if (typeof value === "string") look(value);
+    if (typeof value !== "object" || value === null) continue;
+    if (!Array.isArray(value)) for (const key of Object.keys(value)) look(key);
+    for (const member of Object.values(value)) waiting.push(member);
+  }
+  return counts.size === 0 ? NOTHING : Array.from(counts, ([kind, count]) => ({ kind, count }));
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../test/cpu-ms.ts";
-import { findHidden } from "./find-hidden.ts";
+import { findHidden } from "./clean-text.ts";
 
 describe("findHidden", () => {
   it("Mcp: looks into every string and key of a schema", () => {

@@ -21,6 +21,6 @@ describe("parseUrl", () => {
       ({ path, text }) => !isTestFile(path) && /URL\.canParse\(/.test(text),
     );
     // The page runs in browsers alone.
-    expect(users.map(({ path }) => path)).toEqual(["src/inspector/page/parts/safe-link.tsx"]);
+    expect(users.map(({ path }) => path)).toEqual(["src/inspector/page/parts/plain-text.tsx"]);
   });
 });

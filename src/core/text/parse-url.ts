@@ -9,3 +9,12 @@ export function parseUrl(text: string, base?: string | URL): URL | undefined {
     return undefined;
   }
 }
+
+/** Undoes percent-encoding; a text that is not encoded as it should be stays as it is. */
+export function percentDecoded(text: string): string {
+  try {
+    return text.includes("%") ? decodeURIComponent(text) : text;
+  } catch {
+    return text;
+  }
+}

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { runs } from "../../../test/runs.ts";
 import { callErrorOf, nest } from "../../../test/wire-values.ts";
 import { CallError } from "../errors/errors.ts";
-import { fromWire } from "./from-wire.ts";
+import { fromWire } from "./wire.ts";
 
 const tag = (...content: readonly unknown[]): unknown => ({ $waybill: content });
 

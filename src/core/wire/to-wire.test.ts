@@ -2,7 +2,7 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
 import { callErrorOf, nest } from "../../../test/wire-values.ts";
 import { CallError } from "../errors/errors.ts";
-import { toWire } from "./to-wire.ts";
+import { toWire } from "./wire.ts";
 
 const throwing = (): never => {
   throw new Error("secret");

@@ -1,11 +1,10 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
-import { toJsonTextOrNone } from "../../core/json/json-text.ts";
-import { type CallToolResult, textOf } from "../../core/result/call-tool-result.ts";
+import { toJsonTextOrNone } from "../../core/json/json-value.ts";
 import { layOutResult } from "../../core/result/human-text.ts";
-import type { ToolResult } from "../../core/result/tool-result.ts";
+import { type CallToolResult, type ToolResult, textOf } from "../../core/result/tool-result.ts";
 import { type Carrier, isUnusual, readCarrier, unusualParts, writeCarrier } from "../carrier.ts";
 import { createCodec, type Decoded, type Oddity } from "../codec.ts";
-import { toJsonText } from "../json-text.ts";
+import { writeFormatJson } from "../format-error.ts";
 
 /** MCP's own result: the data as structured content, and its JSON as text unless there is something better to read. */
 export const plainCodec = createCodec<CallToolResult>({
@@ -29,7 +28,7 @@ export const plainCodec = createCodec<CallToolResult>({
 function contentOf(result: ToolResult): readonly MCPContentBlock[] {
   if (result.content === undefined) return derivedContent(result);
   const showsData = result.extra?.mcp?.["showsData"] === true && result.data !== undefined;
-  return layOutResult(result, showsData ? toJsonText(result.data) : undefined);
+  return layOutResult(result, showsData ? writeFormatJson(result.data) : undefined);
 }
 
 /** Reads a result that no other format claims; field by field, because most results are read here. */
@@ -52,7 +51,7 @@ const NOTHING_ODD: readonly Oddity[] = Object.freeze([]);
 /** What people read when nobody wrote them a text: what the result says, and its data as JSON. */
 export function derivedContent(result: ToolResult): readonly MCPContentBlock[] {
   const { content: _, ...bare } = result;
-  return layOutResult(bare, showsData(result) ? toJsonText(result.data) : undefined);
+  return layOutResult(bare, showsData(result) ? writeFormatJson(result.data) : undefined);
 }
 
 /** An error that says why shows no `null` beside it. */

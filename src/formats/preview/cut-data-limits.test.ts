@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../test/cpu-ms.ts";
 import { CUT_DATA_LIMITS } from "../../core/preview/cut-data.ts";
 import { compileSchema } from "../../core/schema/compile-schema.ts";
-import { cutData } from "./cut-data.ts";
+import { cutData } from "./token-budget.ts";
 
 const rows = (count: number): { id: number; name: string }[] =>
   Array.from({ length: count }, (_, id) => ({ id, name: `row number ${id}` }));

@@ -5,8 +5,7 @@ import { schemaCases } from "../../../test/arbitrary-schema.ts";
 import { runs, scaled, seededRuns } from "../../../test/runs.ts";
 import { parsePointer } from "../../core/json/json-pointer.ts";
 import { type CompiledSchema, compileSchema } from "../../core/schema/compile-schema.ts";
-import { cutData } from "./cut-data.ts";
-import { estimateTokens } from "./estimate-tokens.ts";
+import { cutData, estimateTokens } from "./token-budget.ts";
 
 const sizeOf = (value: unknown): number => JSON.stringify(value).length;
 const rows = (count: number): { id: number; name: string }[] =>

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { estimateTokenCount } from "tokenx";
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../test/cpu-ms.ts";
-import { countTokens, estimateTokens, isWithinTokens } from "./estimate-tokens.ts";
+import { countTokens, estimateTokens, isWithinTokens } from "./token-budget.ts";
 
 /** Milliseconds of processor time that one estimate takes. */
 function timeOf(text: string): number {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../test/cpu-ms.ts";
-import { fenceSeam } from "./fences.ts";
+import { fenceSeam } from "./cut-markdown.ts";
 
 const closingOf = (text: string): string | undefined => fenceSeam(text, text.length).open?.closing;
 

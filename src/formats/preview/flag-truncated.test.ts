@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Type } from "../../index.ts";
 import { createMemoryStore } from "./memory-store.ts";
-import { previewToolPayload } from "./preview-tool-payload.ts";
+import { previewToolPayload } from "./preview-result.ts";
 
 const preview = (schema: object, data: unknown) =>
   previewToolPayload({

@@ -6,14 +6,13 @@ import type {
   ResultStore,
   StoredResult,
 } from "../../core/result/result-store.ts";
-import { readLimit } from "./read-limit.ts";
-import { parseResultUri, placeRange, toResultUri } from "./result-range.ts";
+import { readLimit } from "./token-budget.ts";
 
 /** Bounds of a store in memory. */
 export interface MemoryStoreOptions {
-  /** Texts kept; with one more, the oldest of whoever has most goes. @default 1_000 */
+  /** Texts kept; with one more, the oldest of the owner with most goes. @default 1_000 */
   readonly maxEntries?: number;
-  /** UTF-16 units of all texts together; with more, the oldest of whoever has most go. @default 67_108_864 */
+  /** UTF-16 units of all texts together; with more, the oldest of the owner with most go. @default 67_108_864 */
   readonly maxCharacters?: number;
   /** UTF-16 units of one text; a longer one is refused. @default 16_777_216 */
   readonly maxEntryCharacters?: number;
@@ -38,7 +37,6 @@ interface Kept {
   readonly expiresAt: number;
 }
 
-/** What one owner has. */
 interface Owned {
   /** Oldest first. */
   readonly ids: Set<string>;
@@ -93,19 +91,7 @@ class BoundedStore implements MemoryStore {
     const kept = address && this.#kept.get(address.id);
     // Behind one with more time left, where the clock was set back.
     if (kept === undefined || kept.expiresAt <= now) return undefined;
-    const { text, mimeType, encoding, binding } = kept;
-    const wanted = { offset: range.offset ?? address?.offset, length: range.length ?? address?.length };
-    const { start, end } =
-      encoding === "base64" ? wholeGroups(placeRange(text, wanted), text) : placeRange(text, wanted);
-    const part = {
-      text: text.slice(start, end),
-      offset: start,
-      totalCharacters: text.length,
-      mimeType,
-      ...(binding !== undefined && { binding }),
-      ...(encoding !== undefined && { encoding }),
-    };
-    return end < text.length ? { ...part, nextOffset: end } : part;
+    return cutStoredText(kept, address, range);
   }
 
   #refuseOver(option: string, limit: number, text: string): void {
@@ -124,7 +110,7 @@ class BoundedStore implements MemoryStore {
     }
   }
 
-  /** Forgets the oldest texts of whoever would have most, until one more text of an owner fits. */
+  /** Forgets the oldest texts of the owner who would have most, until one more text of an owner fits. */
   #makeRoom(owner: string, characters: number): void {
     for (;;) {
       const isFull = this.#kept.size >= this.#maxEntries;
@@ -138,7 +124,7 @@ class BoundedStore implements MemoryStore {
     }
   }
 
-  /** Whoever has most of what is short, the owner of the new text with it. */
+  /** The owner with most of what is short, the owner of the new text counted with it. */
   #greediest(owner: string, added: number, measure: (owned: Owned) => number): Owned | undefined {
     let found: Owned | undefined;
     let most = Number.NEGATIVE_INFINITY;
@@ -162,6 +148,26 @@ class BoundedStore implements MemoryStore {
   }
 }
 
+/** Gives the part of a kept text that is asked for: by the range, or else by the address; a `RangeError` for one that cannot be. */
+export function cutStoredText(
+  { text, mimeType, encoding, binding }: Pick<ResultEntry, "text" | "mimeType" | "encoding" | "binding">,
+  address: RangeRequest | undefined,
+  range: RangeRequest = {},
+): ResultRange {
+  const wanted = { offset: range.offset ?? address?.offset, length: range.length ?? address?.length };
+  const { start, end } =
+    encoding === "base64" ? wholeGroups(placeRange(text, wanted), text) : placeRange(text, wanted);
+  const part = {
+    text: text.slice(start, end),
+    offset: start,
+    totalCharacters: text.length,
+    mimeType,
+    ...(binding !== undefined && { binding }),
+    ...(encoding !== undefined && { encoding }),
+  };
+  return end < text.length ? { ...part, nextOffset: end } : part;
+}
+
 /** Four characters of base64 are three bytes: a part holds whole groups of them. */
 function wholeGroups(
   { start, end }: { start: number; end: number },
@@ -178,4 +184,55 @@ function bytesOfBase64(text: string): number {
 function createId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** A place in a store, and the part its URI asks for. */
+export interface ResultAddress extends RangeRequest {
+  readonly id: string;
+}
+
+const ADDRESS = /^waybill:\/\/results\/([0-9a-f]{32})(?:\?(.*))?$/s;
+const PARAMETER = /^(offset|length)=(0|[1-9][0-9]{0,15})$/;
+
+/** Writes the URI of a stored result. */
+export function toResultUri(id: string): string {
+  return `waybill://results/${id}`;
+}
+
+/** Reads a URI of ours, `?offset=…&length=…` included; undefined for any other, a `RangeError` for a malformed range. */
+export function parseResultUri(uri: string): ResultAddress | undefined {
+  const [, id, query] = ADDRESS.exec(uri) ?? [];
+  if (id === undefined) return undefined;
+  const address: { id: string; offset?: number; length?: number } = { id };
+  for (const parameter of query?.split("&", 3) ?? []) {
+    const [, name, digits] = PARAMETER.exec(parameter) ?? [];
+    if (name !== "offset" && name !== "length") {
+      const shown = JSON.stringify(parameter.slice(0, 40));
+      throw new RangeError(`A range in a URI is written offset=0&length=2000, in digits; found ${shown}.`);
+    }
+    if (address[name] !== undefined) throw new RangeError(`${name} may be given only once in a URI.`);
+    address[name] = Number(digits);
+  }
+  return address;
+}
+
+/** Finds where a range begins and ends in a text: moved to the beginning of a surrogate pair it would split, never empty. */
+export function placeRange(
+  text: string,
+  { offset = 0, length }: RangeRequest,
+): { start: number; end: number } {
+  if (!Number.isSafeInteger(offset) || offset < 0 || offset > text.length) {
+    throw new RangeError(`offset must be a whole number from 0 to ${text.length}; it is ${offset}.`);
+  }
+  if (length !== undefined && (!Number.isSafeInteger(length) || length < 1)) {
+    throw new RangeError(`length must be a whole number of at least 1; it is ${length}.`);
+  }
+  const start = splitsPair(text, offset) ? offset - 1 : offset;
+  const wanted = Math.min(text.length, offset + (length ?? text.length));
+  if (!splitsPair(text, wanted)) return { start, end: wanted };
+  return { start, end: wanted - 1 > start ? wanted - 1 : wanted + 1 };
+}
+
+function splitsPair(text: string, place: number): boolean {
+  return place > 0 && place < text.length && (text.codePointAt(place - 1) as number) > 0xffff;
 }

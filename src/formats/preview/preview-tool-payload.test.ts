@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runs } from "../../../test/runs.ts";
+import type { ToolPayload, ToolResponseMeta } from "../status-envelope/compose-tool-payload.ts";
 import { composeToolPayload } from "../status-envelope/compose-tool-payload.ts";
-import type { ToolPayload, ToolResponseMeta } from "../status-envelope/types.ts";
-import { estimateTokens } from "./estimate-tokens.ts";
 import { createMemoryStore } from "./memory-store.ts";
-import { type PreviewToolPayloadOptions, previewToolPayload } from "./preview-tool-payload.ts";
+import { type PreviewToolPayloadOptions, previewToolPayload } from "./preview-result.ts";
+import { estimateTokens } from "./token-budget.ts";
 
 const meta: ToolResponseMeta = { status: "ok", summary: "Found rows", nextSteps: ["Filter them"] };
 const rows = (count: number) => Array.from({ length: count }, (_, id) => ({ id, name: `row ${id}` }));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readLimit } from "./read-limit.ts";
+import { readLimit } from "./token-budget.ts";
 
 describe("limits", () => {
   it("TR-6 takes whole numbers from the least on, no limit, and the default", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseResultUri, placeRange, toResultUri } from "./result-range.ts";
+import { parseResultUri, placeRange, toResultUri } from "./memory-store.ts";
 
 const ID = "0123456789abcdef0123456789abcdef";
 const URI = toResultUri(ID);

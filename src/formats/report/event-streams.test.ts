@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../test/cpu-ms.ts";
 import { text } from "../../../test/sample-results.ts";
-import { MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
-import { describeResult, type ResultReport } from "./describe-result.ts";
+import { MAX_JSON_DEPTH } from "../../core/json/json-value.ts";
+import { type ResultReport, reportResult } from "./describe-result.ts";
 import { findResults } from "./find-results.ts";
-import { ResultTextError } from "./result-text-error.ts";
+import { ResultTextError } from "./found-result.ts";
 
 const WHAT = "The text";
 const result = (said: string) => ({ content: [text(said)] });
@@ -16,7 +16,7 @@ const PROGRESS = JSON.stringify({
 });
 
 function reportsOf(given: string): readonly ResultReport[] {
-  return findResults(given, WHAT).map((found) => describeResult(found, WHAT, {}));
+  return findResults(given, WHAT).map((found) => reportResult(found, WHAT, {}));
 }
 
 function refusalOf(given: string): string {

@@ -8,7 +8,7 @@ import { text } from "../../../test/sample-results.ts";
 import { FORMAT_NAMES } from "../../core/result/tool-result.ts";
 import { isFormatError } from "../format-error.ts";
 import { transcode } from "../transcode.ts";
-import { findContradiction } from "./find-contradiction.ts";
+import { findContradiction } from "./describe-result.ts";
 
 const json = (value: unknown) => text(JSON.stringify(value));
 const messageOf = (value: unknown): string | undefined => findContradiction(value)?.message;

@@ -4,9 +4,9 @@ import { seededRuns } from "../../../test/runs.ts";
 import { envelope, STATUS, TIERED, text } from "../../../test/sample-results.ts";
 import { isFormatError } from "../format-error.ts";
 import { transcode } from "../transcode.ts";
-import { describeResult, type ResultReport } from "./describe-result.ts";
+import { type ResultReport, reportResult } from "./describe-result.ts";
 import { findResults } from "./find-results.ts";
-import { ResultTextError } from "./result-text-error.ts";
+import { ResultTextError } from "./found-result.ts";
 
 const WHAT = "The text";
 const json = (value: unknown): string => JSON.stringify(value);
@@ -24,7 +24,7 @@ const FIXTURE = {
 };
 
 function reportsOf(given: string): readonly ResultReport[] {
-  return findResults(given, WHAT).map((found) => describeResult(found, WHAT, { losses: true }));
+  return findResults(given, WHAT).map((found) => reportResult(found, WHAT, { losses: true }));
 }
 
 describe("results found in a text", () => {
@@ -100,7 +100,7 @@ describe("results found in a text", () => {
   });
 
   it("keep the error of the format as the cause", () => {
-    const thrown = thrownBy(() => describeResult({ value: 1, wrapping: "none" }, WHAT, {}));
+    const thrown = thrownBy(() => reportResult({ value: 1, wrapping: "none" }, WHAT, {}));
     expect(thrown).toBeInstanceOf(ResultTextError);
     expect(isFormatError((thrown as Error).cause)).toBe(true);
   });

@@ -1,13 +1,14 @@
-import { parseJsonTextOrNone } from "../../core/json/json-text.ts";
-import { isPlainObject } from "../../core/json/json-value.ts";
-import { safeLine } from "../../core/text/safe-text.ts";
+import { describeJsonFault } from "../../core/json/json-fault.ts";
+import {
+  isPlainObject,
+  JsonTextError,
+  parseJsonText,
+  parseJsonTextOrNone,
+} from "../../core/json/json-value.ts";
+import { safeLine } from "../../core/text/clean-text.ts";
+import { counted } from "../../core/text/nearest-name.ts";
 import type { FoundResult } from "./found-result.ts";
-import { fromEventStream } from "./from-event-stream.ts";
-import { isProblem } from "./is-problem.ts";
-import { isFixture, openFixture } from "./open-fixture.ts";
-import { parseResultJson } from "./parse-result-json.ts";
-import { readEventStream } from "./read-event-stream.ts";
-import { ResultTextError } from "./result-text-error.ts";
+import { ResultTextError } from "./found-result.ts";
 
 const ENVELOPE_LINE = /^__ENVELOPE_V\d+__:/;
 
@@ -28,7 +29,7 @@ export function findResults(text: string, what: string): readonly FoundResult[] 
 }
 
 /** Positions in messages are those of the text as it was given. */
-function withoutMark(text: string): string {
+export function withoutMark(text: string): string {
   return text.startsWith("\uFEFF") ? text.slice(1) : text;
 }
 
@@ -162,4 +163,210 @@ function nameOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+const TEXTS = ["type", "title", "detail", "instance"] as const;
+
+/**
+ * Tells whether an object is a problem of an HTTP API (RFC 9457). All its members are optional there; here it must have the status of
+ * an error beside one that is text, or a type that is an address beside a title or detail: other objects have a title too.
+ */
+function isProblem(value: Readonly<Record<string, unknown>>): boolean {
+  const { status, type } = value;
+  const texts = TEXTS.filter((name) => typeof value[name] === "string");
+  if (typeof status === "number") return status >= 400 && status <= 599 && texts.length > 0;
+  const isAddress = typeof type === "string" && /^(?:about:blank$|https?:\/\/|urn:|tag:)/i.test(type);
+  return status === undefined && isAddress && (texts.includes("title") || texts.includes("detail"));
+}
+
+/** A call that the inspector exported as a file. */
+export type CallFixture = Readonly<Record<string, unknown>>;
+
+/** Tells whether something is a call that the inspector exported. */
+function isFixture(value: CallFixture): boolean {
+  const { waybill } = value;
+  return typeof waybill === "string" && /^fixture\/\d{1,9}$/.test(waybill);
+}
+
+/** Opens a fixture to what came back: one result, each value of a subscription, or the error. */
+function openFixture(fixture: CallFixture, what: string): readonly FoundResult[] {
+  const { waybill, envelope, envelopes, error } = fixture;
+  if (waybill !== "fixture/1") {
+    throw new ResultTextError(
+      `${what} is a fixture of another version (${safeLine(String(waybill), 30)}); this Waybill reads fixture/1.`,
+    );
+  }
+  const notes = [noteOf(fixture)];
+  const values = isPlainObject(envelope) ? [envelope] : Array.isArray(envelopes) ? envelopes : [];
+  const found: FoundResult[] = values.map((value) => ({ value, wrapping: "fixture", notes }));
+  if (isPlainObject(error)) found.push({ failure: "call-error", error, wrapping: "fixture", notes });
+  if (found.length > 0) return found;
+  throw new ResultTextError(
+    `${what} is a fixture without a result: ${reasonIn(fixture)}. Export it again from a call that has one.`,
+  );
+}
+
+function noteOf({ operation, recordedAt }: CallFixture): string {
+  const of = typeof operation === "string" ? ` of ${safeLine(operation, 100)}` : "";
+  const when = typeof recordedAt === "string" ? `, recorded ${safeLine(recordedAt, 40)}` : "";
+  return `Taken out of a fixture${of}${when}.`;
+}
+
+function reasonIn({ outcome, omitted }: CallFixture): string {
+  if (outcome === undefined) return "the call was still running";
+  return isPlainObject(omitted) && Array.isArray(omitted["envelopes"])
+    ? "what came back was not kept"
+    : "nothing came back";
+}
+
+/** Reads JSON that somebody gave; `what` names it in the one message about what is wrong and where. */
+function parseResultJson(text: string, what: string): unknown {
+  try {
+    return parseJsonText(text);
+  } catch (thrown) {
+    if (!(thrown instanceof JsonTextError)) throw thrown;
+    throw new ResultTextError(`${what} is not JSON: ${describeJsonFault(text, thrown)}`, { cause: thrown });
+  }
+}
+
+interface StreamMessage {
+  /** The line its data begins in. */
+  readonly line: number;
+  /** Its data, read; nothing where that is no JSON. */
+  readonly value: unknown;
+}
+
+interface DataLine {
+  readonly line: number;
+  readonly text: string;
+}
+
+const START = /^(?:(?:event|data|id|retry)?:|(?:event|data|id|retry)(?:[\r\n]|$))/;
+const DATA = /^data:/m;
+
+/**
+ * Reads a text as a stream of events; nothing where it does not look like one. Copies often lack the empty line at the end, or those
+ * between events: what is read here is a copy, so both are made up for.
+ */
+function readEventStream(text: string): readonly StreamMessage[] | undefined {
+  if (!START.test(text) || !DATA.test(text)) return undefined;
+  const messages: StreamMessage[] = [];
+  let data: DataLine[] = [];
+  const end = (): void => {
+    if (data.some((line) => line.text !== "")) addMessages(data, messages);
+    data = [];
+  };
+  for (const [at, line] of text.split(/\r\n|\r|\n/).entries()) {
+    if (line === "") end();
+    else if (line.startsWith("data:")) data.push({ line: at + 1, text: line.slice(5).replace(/^ /, "") });
+  }
+  end();
+  return messages;
+}
+
+function addMessages(data: readonly DataLine[], messages: StreamMessage[]): void {
+  const [first] = data;
+  if (first === undefined) return;
+  const value = parseJsonTextOrNone(data.map(({ text }) => text).join("\n"));
+  const alone = value === undefined && data.length > 1 ? readEach(data) : undefined;
+  if (alone === undefined) messages.push({ line: first.line, value });
+  else for (const message of alone) messages.push(message);
+}
+
+/** Events without empty lines between them: each line must be JSON by itself. */
+function readEach(data: readonly DataLine[]): readonly StreamMessage[] | undefined {
+  const messages: StreamMessage[] = [];
+  for (const { line, text } of data) {
+    const value = parseJsonTextOrNone(text);
+    if (value === undefined) return undefined;
+    messages.push({ line, value });
+  }
+  return messages;
+}
+
+/** Finds the last result in a stream of events, as servers of MCP answer; what else is in the stream is told in notes. */
+function fromEventStream(
+  messages: readonly StreamMessage[],
+  what: string,
+  read: (value: unknown) => readonly FoundResult[],
+): readonly FoundResult[] {
+  const unread = messages.filter(({ value }) => value === undefined);
+  const all = messages.flatMap(split);
+  const answers = all.filter(({ value }) => isAnswer(value));
+  const last = lastResult(answers, read);
+  if (last === undefined) throw noAnswer(all, unread, what);
+  const notes = notesOf({ answers, unread, others: all.length - answers.length - unread.length }, last.line);
+  return last.found.map((found) => ({
+    ...found,
+    wrapping: "event-stream",
+    notes: [...notes, ...(found.notes ?? [])],
+  }));
+}
+
+/** One event may hold several messages. */
+function split(message: StreamMessage): readonly StreamMessage[] {
+  const { value, line } = message;
+  return Array.isArray(value) ? value.map((one) => ({ value: one, line })) : [message];
+}
+
+/** A request or notice has a method; what else is an object may be an answer. */
+function isAnswer(value: unknown): boolean {
+  return isPlainObject(value) && !Object.hasOwn(value, "method");
+}
+
+interface LastResult {
+  readonly line: number;
+  readonly found: readonly FoundResult[];
+}
+
+/** Other answers, such as that to a handshake, hold no result: what is wrong with the last one is told where none does. */
+function lastResult(
+  answers: readonly StreamMessage[],
+  read: (value: unknown) => readonly FoundResult[],
+): LastResult | undefined {
+  let refusal: ResultTextError | undefined;
+  for (const { value, line } of answers.toReversed()) {
+    try {
+      return { line, found: read(value) };
+    } catch (thrown) {
+      if (!(thrown instanceof ResultTextError)) throw thrown;
+      refusal ??= thrown;
+    }
+  }
+  if (refusal !== undefined) throw refusal;
+  return undefined;
+}
+
+function noAnswer(
+  all: readonly StreamMessage[],
+  [unread]: readonly StreamMessage[],
+  what: string,
+): ResultTextError {
+  const why =
+    unread === undefined
+      ? `none of its ${all.length} messages is an answer`
+      : `line ${unread.line} is no JSON`;
+  return new ResultTextError(`${what} is a stream of events without a tool result: ${why}.`);
+}
+
+interface Seen {
+  readonly answers: readonly StreamMessage[];
+  readonly unread: readonly StreamMessage[];
+  readonly others: number;
+}
+
+function notesOf({ answers, unread, others }: Seen, line: number): readonly string[] {
+  const [first] = unread;
+  const count = answers.length;
+  return [
+    count === 1
+      ? `Taken out of a stream of events, line ${line}.`
+      : `Taken out of a stream of events with ${count} answers: this is the last result, in line ${line}.`,
+    ...(others > 0 ? [`Left out of it: ${counted(others, "other message")}.`] : []),
+    ...(first === undefined
+      ? []
+      : [
+          `${counted(unread.length, "event")} in it cannot be read as JSON, the first in line ${first.line}.`,
+        ]),
+  ];
 }

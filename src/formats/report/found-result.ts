@@ -1,3 +1,5 @@
+import { isFormatError } from "../format-error.ts";
+
 /** How a result was wrapped in what was given. */
 export type Wrapping =
   | "none"
@@ -38,6 +40,17 @@ export interface FoundFailure extends FoundPlace {
 export type FoundResult = FoundValue | FoundFailure;
 
 /** Says how and where something was found. */
-export function placeOf({ wrapping, line, notes }: FoundPlace): FoundPlace {
+export function foundPlaceOf({ wrapping, line, notes }: FoundPlace): FoundPlace {
   return { wrapping, ...(line !== undefined && { line }), ...(notes !== undefined && { notes }) };
+}
+
+/** A text in which no tool result can be found: a sentence for people that names the text and the fix. */
+export class ResultTextError extends Error {
+  override readonly name = "ResultTextError";
+}
+
+/** Makes one message of a result that cannot be read or written; anything else stays what it is. */
+export function toResultTextError(thrown: unknown, what: string): unknown {
+  if (!isFormatError(thrown)) return thrown;
+  return new ResultTextError(`${what} cannot be used: ${thrown.message} (${thrown.code})`, { cause: thrown });
 }

@@ -1,6 +1,10 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
-import { isResponseEnvelope, type MCPEnvelopeMeta, mcpEnvelope } from "../../core/envelope/envelope.ts";
-import { isContentBlock } from "../../core/envelope/is-response-envelope.ts";
+import {
+  isContentBlock,
+  isResponseEnvelope,
+  type MCPEnvelopeMeta,
+  mcpEnvelope,
+} from "../../core/envelope/envelope.ts";
 import type {
   HTTPResponseMeta,
   LocalResponseMeta,
@@ -9,17 +13,15 @@ import type {
   ResponseSource,
   ResultFacts,
 } from "../../core/envelope/response-meta.ts";
-import { isPlainJson } from "../../core/json/json-text.ts";
-import { textBlock } from "../../core/result/call-tool-result.ts";
-import { fromFacts, type ToolResult, toFacts } from "../../core/result/tool-result.ts";
+import { isPlainJson } from "../../core/json/json-value.ts";
+import { fromFacts, type ToolResult, textBlock, toFacts } from "../../core/result/tool-result.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
 import { fromWire, toWire } from "../../core/wire/wire.ts";
-import { isEmpty, takeResidual, withUnknown } from "../carrier.ts";
+import { type Carrier, type Contract, isEmpty, isJsonOf, takeResidual, withUnknown } from "../carrier.ts";
 import { createCodec, type Decoded } from "../codec.ts";
-import { FormatError } from "../format-error.ts";
-import { toJsonText } from "../json-text.ts";
+import { FormatError, writeFormatJson } from "../format-error.ts";
 import { derivedContent, isDerivedContent } from "../plain/plain-codec.ts";
-import { differences } from "../residual.ts";
+import { applyResidual, differences } from "../residual.ts";
 
 const NAME = "response-envelope";
 
@@ -195,7 +197,7 @@ function writeMcp(result: ToolResult): ResponseEnvelope {
   });
 }
 
-/** Facts are for whoever ran the call to tell: an envelope that says more than an MCP result does not pass for one of ours. */
+/** Facts come from the side that ran the call: an envelope that says more than an MCP result does not pass for one of ours. */
 function unmarkedEnvelope(data: unknown, meta: MCPEnvelopeMeta): ResponseEnvelope {
   const { data: kept, meta: built } = mcpEnvelope(data, meta);
   return { data: kept, meta: built };
@@ -203,7 +205,7 @@ function unmarkedEnvelope(data: unknown, meta: MCPEnvelopeMeta): ResponseEnvelop
 
 /** A kind of block that MCP does not define becomes text holding its JSON. */
 export function toKnownBlock(block: unknown): MCPContentBlock {
-  return isContentBlock(block) ? block : textBlock(toJsonText(block));
+  return isContentBlock(block) ? block : textBlock(writeFormatJson(block));
 }
 
 /** The data as it was before it took its wire form. */
@@ -226,4 +228,34 @@ function writeFacts(result: ToolResult, content: boolean): { readonly waybill?: 
 function toMoment(timestamp: number): string | undefined {
   const date = new Date(timestamp);
   return date.getTime() === timestamp ? date.toISOString() : undefined;
+}
+
+/** Reads a tool result that carries a response envelope; what the carrier itself says is kept beside it. */
+export function readCarriedEnvelope(
+  carrier: Carrier,
+  envelope: ResponseEnvelope,
+  obtained: Contract["obtained"],
+): Decoded {
+  const { result: inner, odd: noticed, residual } = readEnvelope(envelope);
+  // One of them at most: what one takes away the other must not put in again.
+  const isLeft = residual === undefined || carrier.residual !== undefined;
+  const { result, odd } = isLeft ? { result: inner, odd: [] } : applyResidual(inner, residual);
+  const isJson = obtained === "contract-json" || isJsonOf(carrier.content[0], envelope);
+  const content = (isJson ? carrier.content.slice(1) : carrier.content) as readonly MCPContentBlock[];
+  const isShown = result.content === undefined && content.length > 0;
+  const carried = {
+    ...(!isShown && content.length > 0 && { content }),
+    ...(!isEmpty(carrier.rest) && { result: carrier.rest }),
+  };
+  return {
+    result: {
+      ...result,
+      isError: result.isError || carrier.flag === true,
+      ...(isShown && { content }),
+      ...(carrier.meta && { _meta: { ...result._meta, ...carrier.meta } }),
+      ...(!isEmpty(carried) && { extra: { ...result.extra, mcp: { ...result.extra?.mcp, carried } } }),
+    },
+    obtained,
+    odd: [...noticed, ...odd],
+  };
 }

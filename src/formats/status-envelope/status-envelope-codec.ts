@@ -1,6 +1,5 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import { type CallToolResult, textBlock } from "../../core/result/call-tool-result.ts";
 import {
   adviceText,
   headline,
@@ -9,16 +8,23 @@ import {
   nextStepsText,
   textsIn,
 } from "../../core/result/human-text.ts";
-import type { ToolResult } from "../../core/result/tool-result.ts";
+import { type CallToolResult, type ToolResult, textBlock } from "../../core/result/tool-result.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
-import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
+import {
+  type Carrier,
+  type Contract,
+  findContract,
+  isEmpty,
+  readCarrier,
+  unusualParts,
+  withUnknown,
+  writeCarrier,
+} from "../carrier.ts";
 import { createCodec, type Decoded, type Oddity } from "../codec.ts";
-import { type Contract, findContract } from "../contract.ts";
-import { FormatError } from "../format-error.ts";
-import { toJsonText } from "../json-text.ts";
+import { FormatError, writeFormatJson } from "../format-error.ts";
 import { isStatusMeta } from "../result-fields.ts";
 import { adviseRetry } from "../retry-advice.ts";
-import type { ToolResponseEnvelope, ToolResponseMeta } from "./types.ts";
+import type { ToolResponseEnvelope, ToolResponseMeta } from "./compose-tool-payload.ts";
 
 const NAME = "status-envelope";
 const META_KEYS = [
@@ -39,7 +45,7 @@ export const statusEnvelopeCodec = createCodec<CallToolResult>({
     const extra = result.extra?.[NAME] ?? {};
     const envelope = toStatusEnvelope(result);
     // Refuses what JSON cannot hold: nobody could send it.
-    toJsonText(envelope.data);
+    writeFormatJson(envelope.data);
     const human = result.content ?? [];
     const omitting = {
       omitMetaDetails: extra["omitsDetails"] === true,

@@ -6,7 +6,7 @@ import { declarationOf } from "../../core/result/human-text.ts";
 import type { ResultError, ToolResult, UpgradeHint } from "../../core/result/tool-result.ts";
 import { toOperationSchema } from "../../core/schema/any-schema.ts";
 import { forEachSubschema, isObject, type JsonSchema } from "../../core/schema/json-schema.ts";
-import { toTieredCode } from "../error-code.ts";
+import { toTieredCode } from "../retry-advice.ts";
 
 /** What an error may say about itself on purpose. */
 export interface ExposedError {

@@ -1,18 +1,30 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
-import { randomId } from "../../core/execution/request-id.ts";
-import { parseJsonTextOrNone } from "../../core/json/json-text.ts";
-import { isPlainObject } from "../../core/json/json-value.ts";
+import { randomId } from "../../core/execution/call-context.ts";
+import { isPlainObject, parseJsonTextOrNone } from "../../core/json/json-value.ts";
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
-import { type CallToolResult, textBlock, textOf } from "../../core/result/call-tool-result.ts";
 import { adviceText, linksFrom, textsIn } from "../../core/result/human-text.ts";
-import type { ResultError, ToolResult } from "../../core/result/tool-result.ts";
+import {
+  type CallToolResult,
+  type ResultError,
+  type ToolResult,
+  textBlock,
+  textOf,
+} from "../../core/result/tool-result.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
-import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
+import {
+  type Carrier,
+  type Contract,
+  findContract,
+  isEmpty,
+  isJsonOf,
+  readCarrier,
+  unusualParts,
+  withUnknown,
+  writeCarrier,
+} from "../carrier.ts";
 import { createCodec, type Decoded, type Oddity } from "../codec.ts";
-import { type Contract, findContract, isJsonOf } from "../contract.ts";
-import { toTieredCode } from "../error-code.ts";
-import { FormatError } from "../format-error.ts";
-import { toJsonText } from "../json-text.ts";
+import { FormatError, writeFormatJson } from "../format-error.ts";
+import { toTieredCode } from "../retry-advice.ts";
 import {
   ENVELOPE_CAPABILITY,
   isTieredEnvelope,
@@ -36,7 +48,7 @@ export const tieredEnvelopeCodec = createCodec<CallToolResult>({
     // The format has no field for it.
     const advice = adviceText(result.error ?? {}, textsIn(human));
     const laidOut = [
-      textBlock(toJsonText(envelope)),
+      textBlock(writeFormatJson(envelope)),
       ...human.slice(0, links),
       ...(advice === undefined ? [] : [textBlock(advice)]),
       ...human.slice(links),

@@ -1,6 +1,7 @@
-import { Type } from "typebox";
-import type { ErrorCategory } from "../../core/errors/error-codes.ts";
+import { type ErrorCategory, errorTraits } from "../../core/errors/error-codes.ts";
+import { detailsToSend, toCallError } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { Type } from "../../core/typed-schema/type.ts";
 
 /** The nine categories of error a tool envelope knows; consumers tolerate others. */
 export const MCP_ERROR_CATEGORIES = [
@@ -87,4 +88,36 @@ export function isMcpErrorPayload(payload: unknown): payload is McpErrorPayload 
 
 function isOwn(value: Record<string, unknown>, key: string, type: "string" | "boolean"): boolean {
   return Object.hasOwn(value, key) && typeof value[key] === type;
+}
+
+/** What `toErrorPayload` may be told beyond the error. */
+export interface ErrorPayloadOptions {
+  /** Puts the stack of the original failure into `details`; only while debugging. @default false */
+  readonly debug?: boolean;
+  readonly suggestedAction?: string;
+  readonly nextTool?: string;
+}
+
+/** Turns anything thrown into the payload of an error envelope; foreign text and stacks stay out unless debugging. */
+export function toErrorPayload(thrown: unknown, options: ErrorPayloadOptions = {}): McpErrorPayload {
+  const { debug = false, suggestedAction, nextTool } = options;
+  const error = toCallError(thrown);
+  const details = debug ? stackOf(error.cause ?? error) : detailsText(detailsToSend(error));
+  return {
+    category: errorTraits(error.code).category,
+    code: error.code,
+    message: error.message,
+    ...(details !== undefined && { details }),
+    recoverable: error.retryable || error.correctable,
+    ...(suggestedAction !== undefined && { suggestedAction }),
+    ...(nextTool !== undefined && { nextTool }),
+  };
+}
+
+function detailsText(details: unknown): string | undefined {
+  return details === undefined || typeof details === "string" ? details : JSON.stringify(details);
+}
+
+function stackOf(thrown: unknown): string {
+  return thrown instanceof Error ? String(thrown.stack) : String(thrown);
 }

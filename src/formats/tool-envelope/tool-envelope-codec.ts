@@ -1,27 +1,28 @@
 import type { MCPContentBlock } from "../../core/envelope/content-block.ts";
+import type { AuthoredResult } from "../../core/envelope/envelope.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { describeResult, humanTexts, renderToolError } from "../../core/result/human-text.ts";
 import {
   type CallToolResult,
   type ContentBlock,
+  type ResultError,
+  type ToolResult,
   textBlock,
   textOf,
-} from "../../core/result/call-tool-result.ts";
-import { describeResult, humanTexts } from "../../core/result/human-text.ts";
-import type { ResultError, ToolResult } from "../../core/result/tool-result.ts";
+} from "../../core/result/tool-result.ts";
 import { isEqual } from "../../core/schema/compare-values.ts";
+import { markResult } from "../authored.ts";
 import { type Carrier, isEmpty, readCarrier, unusualParts, withUnknown, writeCarrier } from "../carrier.ts";
 import { createCodec, type Decoded, type Oddity, type ReadOptions } from "../codec.ts";
-import { toCategory } from "../error-code.ts";
-import { FormatError } from "../format-error.ts";
-import { toJsonText } from "../json-text.ts";
-import { adviseRetry } from "../retry-advice.ts";
+import { FormatError, writeFormatJson } from "../format-error.ts";
+import { adviseRetry, toCategory } from "../retry-advice.ts";
 import {
   isEnvelopeBlock,
   type ParsedEnvelope,
   parseEnvelopeBlock,
   toEnvelopeBlock,
 } from "./envelope-block.ts";
-import { isMcpErrorPayload } from "./payloads.ts";
+import { isMcpErrorPayload, type McpErrorPayload } from "./payloads.ts";
 
 const NAME = "tool-envelope";
 /** Where the block belongs. */
@@ -192,7 +193,7 @@ function payloadOf({ isError, data, error, summary, details: lines }: ToolResult
 /** The format has one text for details: the facts of the error, or else the lines written for people. */
 function detailsText(details: unknown, lines: readonly string[] | undefined): string | undefined {
   if (details === undefined) return lines === undefined || lines.length === 0 ? undefined : lines.join("\n");
-  return typeof details === "string" ? details : toJsonText(details);
+  return typeof details === "string" ? details : writeFormatJson(details);
 }
 
 /** What is known about errors of a kind, where this one says nothing. */
@@ -262,4 +263,41 @@ function placesIn(at: unknown): readonly unknown[] {
 
 function recordOrNone(value: unknown): Record<string, unknown> | undefined {
   return isPlainObject(value) ? value : undefined;
+}
+
+/** What `toToolResult` is told. */
+export interface ToolResultOptions<T = unknown> {
+  /** What people read. @default the rendered error, for an error payload */
+  readonly summaryMarkdown?: string;
+  /** Any JSON value. */
+  readonly payload: T;
+  readonly meta: {
+    readonly tool: string;
+    /** ISO 8601, written as given. @default now */
+    readonly ts?: string;
+    readonly version?: 1;
+    readonly [unknown: string]: unknown;
+  };
+  /** @default whether the payload is an error payload */
+  readonly isError?: boolean;
+}
+
+/** Writes a result as a tool envelope: Markdown for people, then the block for programs. */
+export function toToolResult<T>(options: ToolResultOptions<T>): CallToolResult & AuthoredResult<T> {
+  const { payload, meta, isError = isMcpErrorPayload(payload) } = options;
+  if (typeof meta?.tool !== "string")
+    throw new TypeError("A tool envelope needs meta.tool, the name of the tool.");
+  const { summaryMarkdown = defaultSummary(payload, meta.tool) } = options;
+  const stamped = meta.ts === undefined ? { ...meta, ts: new Date().toISOString() } : meta;
+  const block = toEnvelopeBlock(payload, stamped as { tool: string; ts: string });
+  const content = [textBlock(summaryMarkdown), textBlock(block)];
+  // A success says so where its payload would be taken for an error.
+  const isFlagged = isError || isMcpErrorPayload(payload);
+  const result: CallToolResult = isFlagged ? { content, isError } : { content };
+  return markResult(result, () => toolEnvelopeCodec.decode(result));
+}
+
+function defaultSummary(payload: unknown, tool: string): string {
+  if (isMcpErrorPayload(payload)) return renderToolError(payload satisfies McpErrorPayload);
+  throw new TypeError(`The result of "${tool}" needs a summaryMarkdown: it is what people see.`);
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runs } from "../../../test/runs.ts";
 import { toToolResult } from "../index.ts";
-import { Base64Writer, toBase64Text } from "./base64-writer.ts";
+import { Base64Writer, toBase64Text } from "./base64-text.ts";
 import { ENVELOPE_PREFIX } from "./envelope-block.ts";
 
 const meta = { tool: "t", ts: "" };

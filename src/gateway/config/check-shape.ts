@@ -2,8 +2,7 @@ import { setOwn } from "../../core/json/json-value.ts";
 import { didYouMean, nearestName } from "../../core/text/nearest-name.ts";
 import { type ConfigPath, pathKey, showPath, showValue } from "./config-path.ts";
 import { CONFIG_SCHEMA } from "./config-schema.ts";
-import type { ConfigSchema, ConfigType } from "./schema-parts.ts";
-import { chooseAlternative, describeSchema, typesOf } from "./schema-words.ts";
+import type { ConfigSchema, ConfigType } from "./config-schema-parts.ts";
 
 /** Something to say about a place of a config. */
 export interface ConfigIssue {
@@ -125,12 +124,14 @@ class ShapeCheck {
     }
   }
 
-  /** Where other hosts have members of their own, only what looks like a slip is a mistake. */
+  /** Where other hosts have members of their own, only what looks like a slip, or had another name once, is a mistake. */
   #reportUnknown(name: string, schema: ConfigSchema, path: ConfigPath): void {
     const near = nearestName(name, Object.keys(schema.properties ?? {}));
     const at = [...path, name];
     const shown = showPath(at);
-    if (near !== undefined) this.#report(at, "key", `There is no ${shown}${didYouMean(near)}`);
+    const renamed = newSpelling(name, schema);
+    if (renamed !== undefined) this.#report(at, "key", `${shown} is spelled ${renamed} now.`);
+    else if (near !== undefined) this.#report(at, "key", `There is no ${shown}${didYouMean(near)}`);
     else if (schema.additionalProperties === false) this.#report(at, "key", `There is no ${shown}.`);
     else this.#findings.warnings.push({ path: at, at: "key", message: `${shown} is not used by Waybill.` });
   }
@@ -147,6 +148,20 @@ class ShapeCheck {
   }
 }
 
+/** What members were called in earlier versions, by where they stand. */
+const RENAMED: readonly {
+  readonly within: ConfigSchema | undefined;
+  readonly names: Readonly<Record<string, string>>;
+}[] = [
+  { within: CONFIG_SCHEMA.$defs?.["operationPolicy"], names: { retries: "retry" } },
+  { within: CONFIG_SCHEMA.$defs?.["sourcePolicy"], names: { retries: "retry" } },
+];
+
+function newSpelling(name: string, schema: ConfigSchema): string | undefined {
+  const names = RENAMED.find(({ within }) => within === schema)?.names ?? {};
+  return Object.hasOwn(names, name) ? names[name] : undefined;
+}
+
 function resolveReference(reference: string): ConfigSchema {
   return CONFIG_SCHEMA.$defs?.[reference.slice("#/$defs/".length)] as ConfigSchema;
 }
@@ -155,6 +170,8 @@ function isOfType(value: unknown, type: ConfigType | undefined): boolean {
   switch (type) {
     case "integer":
       return Number.isSafeInteger(value);
+    case "number":
+      return Number.isFinite(value);
     case "array":
       return Array.isArray(value);
     case "object":
@@ -165,4 +182,63 @@ function isOfType(value: unknown, type: ConfigType | undefined): boolean {
     case undefined:
       return true;
   }
+}
+
+/** The types a schema names, those of its alternatives included. */
+function typesOf(schema: ConfigSchema): readonly ConfigType[] {
+  if (schema.anyOf !== undefined) return schema.anyOf.flatMap(typesOf);
+  if (schema.enum !== undefined) return ["string"];
+  return typeof schema.type === "string" ? [schema.type] : (schema.type ?? []);
+}
+
+/** Chooses the alternative that a value is meant to be, so that what is wrong with it can be said; none when it is of no such type. */
+function chooseAlternative(value: unknown, alternatives: readonly ConfigSchema[]): ConfigSchema | undefined {
+  const type = typeOf(value);
+  const fitting = alternatives.filter((schema) => typesOf(schema)[0] === type);
+  if (type !== "object") return fitting[0];
+  const known = (schema: ConfigSchema): number =>
+    Object.keys(value as object).filter((name) => Object.hasOwn(schema.properties ?? {}, name)).length;
+  return fitting.sort((a, b) => known(b) - known(a))[0];
+}
+
+function typeOf(value: unknown): ConfigType | undefined {
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "number") return "integer";
+  if (typeof value === "string" || typeof value === "boolean") return typeof value as ConfigType;
+  return typeof value === "object" && value !== null ? "object" : undefined;
+}
+
+/** Says what a schema takes, for people: `a whole number from 0 to 65535`. */
+function describeSchema(schema: ConfigSchema): string {
+  if (schema.anyOf !== undefined) return [...new Set(schema.anyOf.map(describeSchema))].join(" or ");
+  if (schema.enum !== undefined) return describeChoice(schema.enum);
+  const [type] = typesOf(schema);
+  switch (type) {
+    case "integer":
+      return describeNumber(schema);
+    case "number":
+      return "a number";
+    case "boolean":
+      return "true or false";
+    case "array":
+      return schema.items !== undefined && typesOf(schema.items)[0] === "string"
+        ? "a list of texts"
+        : "a list";
+    case "object":
+      return schema.required === undefined ? "an object" : `an object with ${schema.required.join(" and ")}`;
+    case "string":
+    case undefined:
+      break;
+  }
+  return "a text";
+}
+
+function describeChoice(values: readonly string[]): string {
+  const quoted = values.map((value) => JSON.stringify(value));
+  return quoted.length === 1 ? (quoted[0] as string) : `one of ${quoted.join(", ")}`;
+}
+
+function describeNumber({ minimum, maximum }: ConfigSchema): string {
+  if (maximum !== undefined) return `a whole number from ${minimum} to ${maximum}`;
+  return minimum === undefined ? "a whole number" : `a whole number, ${minimum} or more`;
 }

@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
 import { compileSchema } from "../../core/schema/compile-schema.ts";
 import { CONFIG_SCHEMA } from "./config-schema.ts";
+import type { ConfigSchema } from "./config-schema-parts.ts";
 import type { GatewayConfig } from "./gateway-config.ts";
 import { loadConfigObject } from "./read-config.ts";
-import type { ConfigSchema } from "./schema-parts.ts";
 
 const policy = {
   enabled: true,
   scopes: ["a"],
   timeoutMs: 1,
-  retries: { attempts: 1, delayMs: 0, maxDelayMs: 0 },
+  retry: { attempts: 1, delayMs: 0, maxDelayMs: 0 },
   rate: { calls: 1, perMs: 1 },
   concurrency: 1,
   cacheMs: 0,
@@ -81,6 +81,7 @@ const FULL = {
       tokens: { a: { token: "0123456789abcdef", scopes: ["a"], tier: "pro", format: "mcp" } },
       jwt: { audience: ["a"], jwksUrl: "https://a", issuer: "b", algorithms: ["c"], requiredScopes: ["d"] },
     },
+    sessions: { key: ["0123456789abcdef0123456789abcdef"] },
     hosts: ["a"],
     publicUrl: "https://a",
     origins: ["https://a"],

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../test/cpu-ms.ts";
-import { parseEnvFile } from "./env-file.ts";
+import { parseEnvFile } from "./env-files.ts";
 
 const read = (text: string) => Object.fromEntries(parseEnvFile(text));
 

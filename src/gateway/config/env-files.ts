@@ -1,11 +1,10 @@
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import { type FileStamps, stampOf } from "../file-stamps.ts";
+import { type FileStamps, stampOf } from "../watch-stamps.ts";
 import type { ConfigIssue } from "./check-shape.ts";
-import { quote } from "./config-path.ts";
-import { MOST_ENV_FILE_BYTES, parseEnvFile } from "./env-file.ts";
-import { findDistrust } from "./file-trust.ts";
+import { findDistrust } from "./config-files.ts";
+import { quoteText } from "./config-path.ts";
 
 /** What the env files of a config hold. */
 export interface EnvFiles {
@@ -38,7 +37,7 @@ export async function readEnvFiles(
     const facts = await stat(path).catch(() => undefined);
     const distrust = await findDistrust(path);
     const report = (list: ConfigIssue[], what: string): unknown =>
-      list.push({ path: place, at: "value", message: `The env file ${quote(name)} ${what}.` });
+      list.push({ path: place, at: "value", message: `The env file ${quoteText(name)} ${what}.` });
     if (facts === undefined) report(found.warnings, "does not exist");
     else if (distrust !== undefined) report(found.issues, distrust);
     else if (!facts.isFile()) report(found.issues, "is no file");
@@ -59,4 +58,38 @@ function withVariables(name: string, env: NodeJS.ProcessEnv): string {
     const value = Object.hasOwn(env, variable) ? env[variable] : undefined;
     return value ?? orElse ?? all;
   });
+}
+
+/** The most bytes of an env file. */
+const MOST_ENV_FILE_BYTES = 1_048_576;
+
+/** One `NAME=value`: quoted values may hold line breaks, unquoted ones end at ` #` or at the end of the line. */
+const LINE =
+  /^[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*=[ \t]*(?:'([^']*)'|"((?:[^"\\]|\\[\s\S])*)"|`([^`]*)`|([^\r\n]*))/;
+
+/** Reads lines of `NAME=value`: quotes, `export` and comments as in a shell; nothing in a value is replaced. */
+export function parseEnvFile(text: string): Map<string, string> {
+  const values = new Map<string, string>();
+  let rest = text.replace(/^\uFEFF/, "");
+  while (rest !== "") {
+    const found = LINE.exec(rest);
+    if (found !== null) values.set(found[1] as string, readValue(found));
+    const end = rest.indexOf("\n", found?.[0].length ?? 0);
+    rest = end === -1 ? "" : rest.slice(end + 1);
+  }
+  return values;
+}
+
+function readValue([, , single, double, backtick, plain = ""]: readonly (string | undefined)[]): string {
+  if (double !== undefined)
+    return double.replace(/\\([\s\S])/g, (_, character: string) => unescapeOne(character));
+  return single ?? backtick ?? plain.replace(/(?:^|\s)#.*$/, "").trim();
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
+
+/** What a backslash and a character stand for; anything but the usual ones stays as it is. */
+function unescapeOne(character: string): string {
+  if (character === '"' || character === "\\" || character === "$") return character;
+  return ESCAPES[character] ?? `\\${character}`;
 }

@@ -11,8 +11,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { findDistrust } from "./file-trust.ts";
-import { findConfig } from "./find-config.ts";
+import { findConfig, findDistrust } from "./config-files.ts";
 import { loadConfig } from "./read-config.ts";
 
 const isRoot = process.getuid?.() === 0;

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { findConfig } from "./find-config.ts";
+import { findConfig } from "./config-files.ts";
 
 describe("findConfig", () => {
   let folder: string;

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type HostServers, knownHostFiles, readHostFile } from "./import-hosts.ts";
+import { type ImportedServers, knownHostFiles, readHostFile } from "./import-hosts.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-async function read(name: string, content: unknown): Promise<HostServers> {
+async function read(name: string, content: unknown): Promise<ImportedServers> {
   const path = join(folder, name);
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, typeof content === "string" ? content : JSON.stringify(content));
@@ -158,6 +158,66 @@ describe("readHostFile", () => {
       WEB_API_KEY: "abc123",
       WEB_AUTHORIZATION: "xyz-1",
     });
+  });
+
+  it("moves secrets out of JSON in a value, which stays as it was written otherwise", async () => {
+    const header = (token: string) => `{"Authorization": "Bearer ${token}", "Notion-Version": "2022-06-28" }`;
+    const found = await read("x.json", {
+      mcpServers: {
+        notion: { command: "x", env: { OPENAPI_MCP_HEADERS: header("ntn_0123456789abcdefABCDEF") } },
+        deep: { command: "x", env: { SETTINGS: '{"a":[{"apiKey":"k-12345","name":"n"}],"level":3}' } },
+        plain: { command: "x", env: { SETTINGS: '{"level":3,"name":"n"}', LIST: "[1]", ODD: "{not json" } },
+        escaped: { command: "x", env: { SETTINGS: '{"token":"quo\\"te-12345"}' } },
+        whole: { command: "x", env: { GOOGLE_CREDENTIALS: '{"private_key":"k-12345","type":"t"}' } },
+      },
+    });
+    const envOf = (name: string) => found.servers[name]?.env;
+    expect(envOf("notion")).toEqual({ OPENAPI_MCP_HEADERS: header("${NOTION_AUTHORIZATION}") });
+    expect(envOf("deep")).toEqual({ SETTINGS: '{"a":[{"apiKey":"${DEEP_API_KEY}","name":"n"}],"level":3}' });
+    expect(envOf("plain")).toEqual({ SETTINGS: '{"level":3,"name":"n"}', LIST: "[1]", ODD: "{not json" });
+    expect(envOf("escaped")).toEqual({ SETTINGS: "${ESCAPED_SETTINGS}" });
+    expect(envOf("whole")).toEqual({ GOOGLE_CREDENTIALS: "${GOOGLE_CREDENTIALS}" });
+    expect(found.secrets).toEqual({
+      NOTION_AUTHORIZATION: "ntn_0123456789abcdefABCDEF",
+      DEEP_API_KEY: "k-12345",
+      ESCAPED_SETTINGS: '{"token":"quo\\"te-12345"}',
+      GOOGLE_CREDENTIALS: '{"private_key":"k-12345","type":"t"}',
+    });
+  });
+
+  it("leaves no secret in JSON that refers to variables, names a member twice, or lies deep", async () => {
+    const deep = `${'{"a":'.repeat(30)}{"token":"k-12345"}${"}".repeat(30)}`;
+    const found = await read("x.json", {
+      mcpServers: {
+        mixed: { command: "x", env: { SETTINGS: '{"token":"k-12345","home":"${HOME}"}' } },
+        twice: { command: "x", env: { SETTINGS: '{"token":"k-12345","token":""}' } },
+        deep: { command: "x", env: { SETTINGS: deep } },
+      },
+    });
+    const envOf = (name: string) => found.servers[name]?.env;
+    expect(envOf("mixed")).toEqual({ SETTINGS: '{"token":"${MIXED_TOKEN}","home":"${HOME}"}' });
+    expect(envOf("twice")).toEqual({ SETTINGS: "${TWICE_SETTINGS}" });
+    expect(envOf("deep")).toEqual({ SETTINGS: "${DEEP_SETTINGS}" });
+    expect(found.secrets).toMatchObject({ MIXED_TOKEN: "k-12345", DEEP_SETTINGS: deep });
+  });
+
+  it("names no variable after a server twice", async () => {
+    const found = await read("x.json", {
+      mcpServers: {
+        other: { command: "x", env: { FIGMA_API_KEY: "first-1" } },
+        figma: { command: "x", args: ["--figma-api-key=second-2"] },
+      },
+    });
+    expect(found.secrets).toEqual({ FIGMA_API_KEY: "first-1", FIGMA_API_KEY_2: "second-2" });
+    expect(found.servers["figma"]?.args).toEqual(["--figma-api-key=${FIGMA_API_KEY_2}"]);
+    const alone = await read("y.json", {
+      mcpServers: { figma: { command: "x", args: ["--figma-api-key", "second-2"] } },
+    });
+    expect(alone.secrets).toEqual({ FIGMA_API_KEY: "second-2" });
+    const wordy = await read("z.json", {
+      mcpServers: { "Framelink Figma MCP": { command: "x", args: ["--figma-api-key=third-3"] } },
+    });
+    expect(wordy.secrets).toEqual({ FIGMA_API_KEY: "third-3" });
   });
 
   it("keeps different secrets of one name apart", async () => {

@@ -1,10 +1,11 @@
 import { setOwn } from "../../core/json/json-value.ts";
-import { quote } from "./config-path.ts";
+import { quoteText } from "./config-path.ts";
 
-/** A value of a text, and where it begins. */
+/** A value of a text, where it begins, and where it has ended. */
 export interface TextNode {
   readonly value: unknown;
   readonly offset: number;
+  readonly end: number;
   readonly items?: readonly TextNode[];
   readonly members?: ReadonlyMap<string, TextMember>;
 }
@@ -35,7 +36,7 @@ export interface JsonTextOptions {
   readonly uniqueNames?: boolean;
 }
 
-const BLANK = /(?:[ \t\r\n]+|\/\/[^\n]*|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\/)*/y;
+const BLANKS = " \t\r\n";
 const STRING = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"/y;
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WORDS = /true|false|null/y;
@@ -69,9 +70,9 @@ class JsonReader {
     const offset = this.#at;
     const first = this.#text[offset];
     if (first === "{" || first === "[") return this.#readNested(first, offset);
-    if (first === '"') return { value: this.#readString(), offset };
+    if (first === '"') return { value: this.#readString(), offset, end: this.#at };
     const plain = this.#take(WORDS) ?? this.#take(NUMBER);
-    if (plain !== undefined) return { value: JSON.parse(plain), offset };
+    if (plain !== undefined) return { value: JSON.parse(plain), offset, end: this.#at };
     if (first === undefined) throw this.#mistake("The text ends where a value should stand.");
     throw this.#mistake(first === "'" ? "A text stands in double quotes." : "A value should stand here.");
   }
@@ -91,7 +92,7 @@ class JsonReader {
       items.push(this.#readValue());
       this.#readComma("]");
     }
-    return { value: items.map((item) => item.value), offset, items };
+    return { value: items.map((item) => item.value), offset, end: this.#at, items };
   }
 
   #readMembers(offset: number): TextNode {
@@ -110,7 +111,7 @@ class JsonReader {
       members.set(key, { keyOffset, node });
       this.#readComma("}");
     }
-    return { value, offset, members };
+    return { value, offset, end: this.#at, members };
   }
 
   #closes(bracket: string): boolean {
@@ -140,9 +141,22 @@ class JsonReader {
     }
   }
 
+  /** By hand: a pattern remembers every blank, and there may be millions. */
   #skipBlank(): void {
-    this.#take(BLANK);
-    if (this.#text.startsWith("/*", this.#at)) throw this.#mistake("This comment is not closed.");
+    const text = this.#text;
+    let at = this.#at;
+    for (;;) {
+      while (at < text.length && BLANKS.includes(text.charAt(at))) at++;
+      const isBlock = text.startsWith("/*", at);
+      if (!isBlock && !text.startsWith("//", at)) break;
+      const end = isBlock ? text.indexOf("*/", at + 2) : text.indexOf("\n", at);
+      if (isBlock && end < 0) {
+        this.#at = at;
+        throw this.#mistake("This comment is not closed.");
+      }
+      at = end < 0 ? text.length : end + (isBlock ? 2 : 0);
+    }
+    this.#at = at;
   }
 
   #take(pattern: RegExp): string | undefined {
@@ -159,7 +173,7 @@ class JsonReader {
 
 function repeated(name: string, offset: number): TextMistake {
   return new TextMistake(
-    `The name ${quote(name)} stands in this object already; remove one of the two.`,
+    `The name ${quoteText(name)} stands in this object already; remove one of the two.`,
     offset,
   );
 }

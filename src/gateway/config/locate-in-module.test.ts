@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { locateInModule } from "./locate-in-module.ts";
+import { locateInModule } from "./config-text.ts";
 import { loadConfig } from "./read-config.ts";
 
 const folders: string[] = [];

@@ -30,6 +30,8 @@ const json = (value: unknown): string => JSON.stringify(value, null, 2);
 const fromObject = (config: unknown, env: NodeJS.ProcessEnv = {}): Promise<LoadedConfig> =>
   loadConfigObject(config as GatewayConfig, { baseDir: folder, env });
 
+const CALLERS = { serve: { auth: { tokens: { ann: { token: "0123456789abcdef" } } } } };
+
 describe("kinds of config", () => {
   const expected = {
     name: "depot",
@@ -223,10 +225,46 @@ describe("mistakes", () => {
     expect(issues).toContain("serve.auth.tokens.ci.token must have at least 16 characters; it has 7.");
   });
 
+  it("takes one key of sessions or several, each long enough, and shows none", async () => {
+    const key = "hunter2hunter2hunter2hunter2-key";
+    const issuesWith = async (given: unknown) =>
+      await issuesOf(fromObject({ serve: { sessions: { key: given } } }, { KEY: key, SHORT: key.slice(1) }));
+    const read = await fromObject({ serve: { sessions: { key: ["${env:KEY}", key] } } }, { KEY: key });
+    expect(read.config.serve?.sessions?.key).toEqual([key, key]);
+    expect(read.secrets.mask(`it is ${key}`)).not.toContain("hunter2");
+    const least = "must have at least 32 characters";
+    expect(await issuesWith("${env:SHORT}")).toEqual([`serve.sessions.key ${least}; it has 31.`]);
+    expect(await issuesWith([key, "${env:SHORT}"])).toEqual([`serve.sessions.key[1] ${least}; it has 31.`]);
+    expect(await issuesWith([])).toEqual(["serve.sessions.key must have at least one key."]);
+    const wrong = [
+      await issuesWith(5),
+      await issuesWith({ key }),
+      await issuesWith([key, 5]),
+      await issuesWith(""),
+    ];
+    for (const issues of wrong) {
+      expect(issues).toHaveLength(1);
+      expect(issues[0]).toContain("serve.sessions.key");
+      expect(issues[0]).not.toContain("hunter2");
+    }
+  });
+
   it("shows nothing that a terminal acts on", async () => {
     const issues = await issuesOf(fromObject({ name: 1, "\u001b[31m": 1, log: { level: "a\u001b[2J\nb" } }));
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
     for (const issue of issues) expect(issue).not.toMatch(/[\u0000-\u001f]/);
+  });
+});
+
+describe("names that are spelled differently now", () => {
+  it.each([
+    [{ policies: { "a.*": { retries: {} } } }, 'policies["a.*"].retries is spelled retry now.'],
+    [
+      { mcpServers: { a: { command: "x", policy: { retries: {} } } } },
+      "mcpServers.a.policy.retries is spelled retry now.",
+    ],
+  ])("%j is refused with the new name", async (config, message) => {
+    expect(await issuesOf(fromObject(config))).toEqual([message]);
   });
 });
 
@@ -265,6 +303,37 @@ describe("fields that go together", () => {
       'serve.auth.tokens.b.token is that of "a" too; each holder needs one of their own.',
     ],
     [
+      { mcpServers: { a: { url: "https://a", identity: "caller" } } },
+      'mcpServers.a.identity is "caller", and nothing says who calls; add serve.auth.tokens (or serve.auth.jwt).',
+    ],
+    [
+      { ...CALLERS, mcpServers: { a: { command: "x", identity: "key" } } },
+      'mcpServers.a.identity is "key", which needs a url; a process that is started is one for all callers.',
+    ],
+    [
+      { ...CALLERS, openapi: { a: { document: "a.json", identity: { mode: "caller" } } } },
+      'openapi.a.identity is "caller", and no credential in openapi.a.auth is a login; add "auth": { "oauth2": { "login": true } }.',
+    ],
+    [
+      { ...CALLERS, openapi: { a: { document: "a.json", identity: "forward" } } },
+      'openapi.a.identity is "forward", which needs audience.',
+    ],
+    [
+      {
+        ...CALLERS,
+        mcpServers: { a: { url: "https://a", identity: { mode: "exchange", issuer: "https://b" } } },
+      },
+      'mcpServers.a.identity is "exchange", which needs clientId.',
+    ],
+    [
+      { ...CALLERS, mcpServers: { a: { url: "https://a", identity: { mode: "caller", header: "x-key" } } } },
+      'mcpServers.a.identity.header is not for the mode "caller".',
+    ],
+    [
+      { ...CALLERS, openapi: { a: { document: "a.json", identity: { mode: "key", connections: 5 } } } },
+      "openapi.a.identity.connections is for MCP servers.",
+    ],
+    [
       { serve: { host: "0.0.0.0", auth: { tokens: {} } } },
       'serve.host "0.0.0.0" lets other machines in, and nothing says who may call; add serve.auth.tokens (or serve.auth.jwt), or use "127.0.0.1".',
     ],
@@ -296,6 +365,20 @@ describe("fields that go together", () => {
     expect(loaded.secrets.mask("is 0123456789abcdef0123456789abcdef")).toBe("is ***");
     expect(await issuesOf(fromObject(config("0123456789abcdef0123456789abcde")))).toEqual([
       "bus.secret must have at least 32 characters; it has 31.",
+    ]);
+  });
+
+  it("takes a webhook of approvals with an address and a secret from 32 characters on", async () => {
+    const config = (url: string, secret: string) => ({ approvals: { webhook: { url, secret } } });
+    const secret = "0123456789abcdef0123456789abcdef";
+    const loaded = await fromObject(config("https://chat.example/hook", secret));
+    expect(loaded.secrets.mask(`is ${secret}`)).toBe("is ***");
+    expect(await issuesOf(fromObject(config("chat.example", secret.slice(1))))).toEqual([
+      "approvals.webhook.url must be an address such as https://example.com/mcp.",
+      "approvals.webhook.secret must have at least 32 characters; it has 31.",
+    ]);
+    expect(await issuesOf(fromObject(config("file:///hook", secret)))).toEqual([
+      "approvals.webhook.url must begin with https:// or http://.",
     ]);
   });
 

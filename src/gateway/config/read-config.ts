@@ -1,22 +1,30 @@
 import { readFile, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, relative, resolve } from "node:path";
-import { isPlainObject, setOwn } from "../../core/json/json-value.ts";
+import { isPlainObject, memberAt, setOwn } from "../../core/json/json-value.ts";
 import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
-import { stampOf } from "../file-stamps.ts";
-import { checkMeaning } from "./check-meaning.ts";
-import { type ConfigIssue, checkShape, type Findings } from "./check-shape.ts";
-import { CONFIG_LIMITS } from "./config-limits.ts";
-import { showPath } from "./config-path.ts";
-import { type ConfigText, type Locate, readConfigText } from "./config-text.ts";
+import { parseUrl } from "../../core/text/parse-url.ts";
+import { LEAST_KEY_CHARACTERS } from "../../mcp/server/sealing-keys.ts";
+import { WEBHOOK_LIMITS } from "../approvals/approval-webhook.ts";
+import { stampOf } from "../watch-stamps.ts";
+import { identityMistakes } from "./check-identity.ts";
+import { type ConfigIssue, checkShape, type Findings, type ValueFacts } from "./check-shape.ts";
+import { findDistrust } from "./config-files.ts";
+import {
+  CONFIG_LIMITS,
+  type ConfigPath,
+  LEAST_SECRET_CHARACTERS,
+  LEAST_TOKEN_CHARACTERS,
+  pathKey,
+  quoteText,
+  showPath,
+} from "./config-path.ts";
+import { type ConfigText, type Locate, locateInModule, readConfigText } from "./config-text.ts";
 import { readEnvFiles } from "./env-files.ts";
-import { findDistrust } from "./file-trust.ts";
 import type { GatewayConfig } from "./gateway-config.ts";
 import { ConfigError, type LoadedConfig } from "./loaded-config.ts";
-import { locateInModule } from "./locate-in-module.ts";
-import { type ResolvedConfig, resolveConfig } from "./resolve-config.ts";
+import { parseReferences, ReferenceMistake, type ResolvedConfig, resolveConfig } from "./resolve-config.ts";
 import { URL_SPELLINGS } from "./source-schemas.ts";
-import { tokenVariables } from "./token-variables.ts";
 
 /** Variables by name. */
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -141,6 +149,7 @@ async function load(text: ConfigText, { baseDir, env }: Surroundings): Promise<L
     warnings: [...text.warnings, ...findings.warnings.map((warning) => places.line(warning))],
     secrets,
     tokenVariables: tokenVariables(text.value),
+    env,
   };
 }
 
@@ -229,4 +238,192 @@ function withUrls(config: unknown): unknown {
 function serversOf(config: unknown): Record<string, unknown>[] {
   const servers = isPlainObject(config) ? config["mcpServers"] : undefined;
   return isPlainObject(servers) ? Object.values(servers).filter(isPlainObject) : [];
+}
+
+/** Finds the environment variables that tokens of callers are taken from, by who holds them, in a config as it was written. */
+function tokenVariables(config: unknown): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const tokens = memberAt(config, "serve", "auth", "tokens");
+  if (!isPlainObject(tokens)) return found;
+  for (const [holder, entry] of Object.entries(tokens)) {
+    const token = memberAt(entry, "token");
+    const name = typeof token === "string" ? variableIn(token) : undefined;
+    if (name !== undefined) found.set(holder, name);
+  }
+  return found;
+}
+
+/** The variable a text is, where it is nothing else. */
+function variableIn(text: string): string | undefined {
+  try {
+    const [part, ...more] = parseReferences(text);
+    return part !== undefined && "env" in part && more.length === 0 ? part.env : undefined;
+  } catch (thrown) {
+    if (thrown instanceof ReferenceMistake) return undefined;
+    throw thrown;
+  }
+}
+
+/** Checks what a schema cannot say: fields that go together, addresses, tokens, and who may reach the gateway. */
+function checkMeaning(config: unknown, facts: ValueFacts, findings: Findings): void {
+  if (!isPlainObject(config)) return;
+  const report: Report = (path, message, at = "value") => findings.issues.push({ path, at, message });
+  const isKnown = (path: ConfigPath): boolean => !facts.unresolved.has(pathKey(path));
+  const servers = membersOf(config["mcpServers"]);
+  const apis = membersOf(config["openapi"]);
+  if (servers.length + apis.length > CONFIG_LIMITS.sources) {
+    report(
+      [],
+      `The config has ${servers.length + apis.length} sources; at most ${CONFIG_LIMITS.sources} are mounted.`,
+    );
+  }
+  for (const [name, server] of servers) checkServer(server, ["mcpServers", name], report, isKnown);
+  for (const [name, api] of apis) checkAddress(api["baseUrl"], ["openapi", name, "baseUrl"], report, isKnown);
+  const knowsCallers = asksWhoCalls(config["serve"]);
+  for (const [kind, sources] of [
+    ["mcpServers", servers],
+    ["openapi", apis],
+  ] as const) {
+    for (const [name, entry] of sources) {
+      const path = [kind, name];
+      for (const mistake of identityMistakes(entry, showPath(path), { kind, knowsCallers }))
+        report([...path, "identity"], mistake);
+    }
+  }
+  if (isPlainObject(config["serve"])) checkServe(config["serve"], report, isKnown);
+  if (isPlainObject(config["approvals"]) && isPlainObject(config["approvals"]["webhook"])) {
+    const path = ["approvals", "webhook"];
+    const { url, secret } = config["approvals"]["webhook"];
+    checkAddress(url, [...path, "url"], report, isKnown);
+    const at = [...path, "secret"];
+    if (isKnown(at)) checkLength(secret, WEBHOOK_LIMITS.secret, at, report);
+  }
+  if (isPlainObject(config["bus"])) {
+    const path = ["bus", "secret"];
+    if (isKnown(path)) checkLength(config["bus"]["secret"], LEAST_SECRET_CHARACTERS, path, report);
+  } else if (isPlainObject(config["state"]) && config["state"]["store"] === "nats") {
+    report(
+      ["state", "store"],
+      'state.store is "nats", and there is no bus: add "bus": { "nats": "nats://…" }.',
+    );
+  }
+}
+
+function asksWhoCalls(serve: unknown): boolean {
+  const auth = isPlainObject(serve) && isPlainObject(serve["auth"]) ? serve["auth"] : {};
+  return Object.values(auth).some((way) => isPlainObject(way) && Object.keys(way).length > 0);
+}
+
+type Report = (path: ConfigPath, message: string, at?: "key" | "value") => void;
+type Fields = Readonly<Record<string, unknown>>;
+
+function membersOf(value: unknown): [string, Fields][] {
+  if (!isPlainObject(value)) return [];
+  return Object.entries(value).filter((entry): entry is [string, Fields] => isPlainObject(entry[1]));
+}
+
+function checkServer(
+  server: Fields,
+  path: ConfigPath,
+  report: Report,
+  isKnown: (path: ConfigPath) => boolean,
+): void {
+  const shown = showPath(path);
+  const [url, ...more] = ["url", ...URL_SPELLINGS].filter((name) => server[name] !== undefined);
+  const hasCommand = server["command"] !== undefined;
+  if (url === undefined && !hasCommand)
+    report(path, `${shown} needs a command to start, or the url of a server.`);
+  if (url !== undefined && hasCommand)
+    report(path, `${shown} has both command and ${url}; keep one of them.`);
+  if (more.length > 0) report(path, `${shown} has both ${url} and ${more.join(" and ")}; keep url.`);
+  const { type } = server;
+  if (type === "stdio" && url !== undefined && !hasCommand) {
+    report([...path, "type"], `${shown}.type is "stdio", which needs a command; it has ${url}.`);
+  } else if (typeof type === "string" && type !== "stdio" && hasCommand && url === undefined) {
+    report([...path, "type"], `${shown}.type is ${quoteText(type)}, which needs a url; it has command.`);
+  }
+  if (url !== undefined) checkAddress(server[url], [...path, url], report, isKnown);
+}
+
+function checkAddress(
+  value: unknown,
+  path: ConfigPath,
+  report: Report,
+  isKnown: (path: ConfigPath) => boolean,
+): void {
+  if (typeof value !== "string" || value === "" || !isKnown(path)) return;
+  // The address itself may hold a token, and is not shown.
+  if (parseUrl(value) === undefined)
+    report(path, `${showPath(path)} must be an address such as https://example.com/mcp.`);
+  else if (!/^https?:$/.test(new URL(value).protocol)) {
+    report(path, `${showPath(path)} must begin with https:// or http://.`);
+  }
+}
+
+function checkServe(serve: Fields, report: Report, isKnown: (path: ConfigPath) => boolean): void {
+  const auth = isPlainObject(serve["auth"]) ? serve["auth"] : {};
+  const tokens = membersOf(auth["tokens"]);
+  checkTokens(tokens, report, isKnown);
+  checkAddress(serve["publicUrl"], ["serve", "publicUrl"], report, isKnown);
+  if (isPlainObject(serve["sessions"])) checkSessionKey(serve["sessions"]["key"], report, isKnown);
+  const { host, format, formats } = serve;
+  const isOpen = tokens.length === 0 && !isPlainObject(auth["jwt"]);
+  if (typeof host === "string" && isOpen && !isLoopbackHost(host)) {
+    report(
+      ["serve", "host"],
+      `serve.host ${quoteText(host)} lets other machines in, and nothing says who may call; add serve.auth.tokens (or serve.auth.jwt), or use "127.0.0.1".`,
+    );
+  }
+  if (typeof format === "string" && Array.isArray(formats) && !formats.includes(format)) {
+    report(["serve", "format"], `serve.format ${quoteText(format)} is not among serve.formats.`);
+  }
+}
+
+function checkSessionKey(key: unknown, report: Report, isKnown: (path: ConfigPath) => boolean): void {
+  const path = ["serve", "sessions", "key"];
+  if (!Array.isArray(key)) {
+    if (isKnown(path)) checkLength(key, LEAST_KEY_CHARACTERS, path, report);
+    return;
+  }
+  if (key.length === 0) report(path, `${showPath(path)} must have at least one key.`);
+  for (const [index, each] of key.entries()) {
+    if (isKnown([...path, index])) checkLength(each, LEAST_KEY_CHARACTERS, [...path, index], report);
+  }
+}
+
+function checkTokens(
+  tokens: readonly [string, Fields][],
+  report: Report,
+  isKnown: (path: ConfigPath) => boolean,
+): void {
+  const holders = new Map<string, string>();
+  for (const [name, { token }] of tokens) {
+    const path = ["serve", "auth", "tokens", name, "token"];
+    if (typeof token !== "string" || token === "" || !isKnown(path)) continue;
+    checkLength(token, LEAST_TOKEN_CHARACTERS, path, report);
+    const other = holders.get(token);
+    if (other !== undefined)
+      report(
+        path,
+        `${showPath(path)} is that of ${quoteText(other)} too; each holder needs one of their own.`,
+      );
+    holders.set(token, name);
+  }
+}
+
+/** Nobody shall guess it; an empty one has been reported. */
+function checkLength(value: unknown, least: number, path: ConfigPath, report: Report): void {
+  if (typeof value !== "string" || value === "" || value.length >= least) return;
+  report(path, `${showPath(path)} must have at least ${least} characters; it has ${value.length}.`);
+}
+
+/** Tells whether only this machine can reach a gateway that listens on this address. */
+function isLoopbackHost(host: string): boolean {
+  const bare = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
+  return (
+    bare === "localhost" ||
+    bare.endsWith(".localhost") ||
+    bare === "::1" ||
+    /^127(?:\.\d{1,3}){3}$/.test(bare)
+  );
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { escapeReferences, parseReferences } from "./references.ts";
+import { escapeReferences, parseReferences } from "./resolve-config.ts";
 
 describe("parseReferences", () => {
   it.each([

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { CONFIG_LIMITS } from "./config-limits.ts";
+import { CONFIG_LIMITS } from "./config-path.ts";
 import type { GatewayConfig } from "./gateway-config.ts";
 import { ConfigError, type LoadedConfig } from "./loaded-config.ts";
 import { loadConfig, loadConfigObject } from "./read-config.ts";

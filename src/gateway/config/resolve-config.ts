@@ -9,14 +9,12 @@ import {
 } from "../../core/secrets/collect-secrets.ts";
 import type { SecretMask } from "../../core/secrets/secret-mask.ts";
 import { isApiCredential } from "../../core/secrets/secret-names.ts";
-import { type FileStamps, stampOf } from "../file-stamps.ts";
+import { type FileStamps, stampOf } from "../watch-stamps.ts";
 import type { ConfigIssue, ValueFacts } from "./check-shape.ts";
-import { CONFIG_LIMITS } from "./config-limits.ts";
-import { type ConfigPath, pathKey, quote, showPath } from "./config-path.ts";
-import { parseReferences, ReferenceMistake, type TextPart } from "./references.ts";
+import { CONFIG_LIMITS, type ConfigPath, pathKey, quoteText, showPath } from "./config-path.ts";
 
 /** Where references lead. */
-export interface ReferenceTargets {
+export interface ReferenceSources {
   readonly baseDir: string;
   /** The value of a variable, or nothing. */
   readonly variable: (name: string) => string | undefined;
@@ -35,7 +33,7 @@ export interface ResolvedConfig extends ValueFacts {
 }
 
 /** Copies a config and replaces its references by what they refer to; never throws. */
-export function resolveConfig(config: unknown, targets: ReferenceTargets): ResolvedConfig {
+export function resolveConfig(config: unknown, targets: ReferenceSources): ResolvedConfig {
   const resolving = new Resolving(targets);
   const value = resolving.copy(config, []);
   return { ...resolving.found, value };
@@ -52,9 +50,9 @@ class Resolving {
     missing: [] as ConfigIssue[],
     files: new Map<string, string>(),
   };
-  readonly #targets: ReferenceTargets;
+  readonly #targets: ReferenceSources;
 
-  constructor(targets: ReferenceTargets) {
+  constructor(targets: ReferenceSources) {
     this.#targets = targets;
   }
 
@@ -135,14 +133,14 @@ class Resolving {
     if (!this.found.files.has(path)) this.found.files.set(path, stampOf(path));
     try {
       const facts = statSync(path);
-      if (!facts.isFile()) return { reason: `The file ${quote(name)} is no file` };
+      if (!facts.isFile()) return { reason: `The file ${quoteText(name)} is no file` };
       if (facts.size > CONFIG_LIMITS.referencedBytes) {
-        return { reason: `The file ${quote(name)} has more than ${CONFIG_LIMITS.referencedBytes} bytes` };
+        return { reason: `The file ${quoteText(name)} has more than ${CONFIG_LIMITS.referencedBytes} bytes` };
       }
       return { value: readFileSync(path, "utf8").replace(/\r?\n$/, "") };
     } catch (thrown) {
       const isGone = (thrown as NodeJS.ErrnoException).code === "ENOENT";
-      return { reason: `The file ${quote(name)} ${isGone ? "does not exist" : "cannot be read"}` };
+      return { reason: `The file ${quoteText(name)} ${isGone ? "does not exist" : "cannot be read"}` };
     }
   }
 
@@ -150,4 +148,59 @@ class Resolving {
     this.found.unresolved.add(pathKey(path));
     this.found.issues.push({ path, at: "value", message });
   }
+}
+
+/** What stands in a text: plain text, or a reference to what is kept elsewhere. */
+export type TextPart =
+  | { readonly text: string }
+  | { readonly env: string; readonly orElse?: string }
+  | { readonly file: string };
+
+/** A reference that is not written as one. */
+export class ReferenceMistake extends Error {
+  override readonly name = "ReferenceMistake";
+}
+
+const NAME = "[A-Za-z_][A-Za-z0-9_.()]*";
+const VARIABLE = new RegExp(`^(?:env:)?(${NAME})(?::-([\\s\\S]*))?$`);
+const FORMS = `write \${NAME}, \${env:NAME}, \${NAME:-default} or \${file:path}, and $\${ for a plain \${`;
+
+/** Takes a text apart: `${NAME}`, `${env:NAME}`, `${NAME:-default}`, `${file:path}`; `$${` is a plain `${`. */
+export function parseReferences(text: string): TextPart[] {
+  const parts: TextPart[] = [];
+  let plain = "";
+  let at = 0;
+  for (let open = text.indexOf("${"); open !== -1; open = text.indexOf("${", at)) {
+    if (open > at && text[open - 1] === "$") {
+      plain += `${text.slice(at, open - 1)}\${`;
+      at = open + 2;
+      continue;
+    }
+    const close = text.indexOf("}", open);
+    if (close === -1) throw new ReferenceMistake(`has a reference that is not closed; ${FORMS}`);
+    plain += text.slice(at, open);
+    if (plain !== "") parts.push({ text: plain });
+    plain = "";
+    parts.push(parseReference(text.slice(open + 2, close)));
+    at = close + 1;
+  }
+  plain += text.slice(at);
+  if (plain !== "" || parts.length === 0) parts.push({ text: plain });
+  return parts;
+}
+
+function parseReference(inside: string): TextPart {
+  if (inside.includes("${"))
+    throw new ReferenceMistake("has a reference within a reference, which is not read");
+  if (inside.startsWith("file:") && inside.length > "file:".length)
+    return { file: inside.slice("file:".length) };
+  const found = VARIABLE.exec(inside);
+  if (found === null) throw new ReferenceMistake(`has a reference that is not known; ${FORMS}`);
+  const env = found[1] as string;
+  return found[2] === undefined ? { env } : { env, orElse: found[2] };
+}
+
+/** Writes a text so that reading it gives the same text, with no reference in it. */
+export function escapeReferences(text: string): string {
+  return text.replaceAll("${", () => "$${");
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { sourceNames } from "./source-names.ts";
+import { sourceNames } from "./loaded-config.ts";
 
 const toConfig = (mcp: readonly string[], openapi: readonly string[] = []) => ({
   mcpServers: Object.fromEntries(mcp.map((name) => [name, {}])),

@@ -1,5 +1,3 @@
-import type { BusConfig, McpServerConfig, OpenApiConfig, OpenApiCredential } from "./gateway-config.ts";
-import { SOURCE_POLICY } from "./policy-schema.ts";
 import {
   anyText,
   type ConfigSchema,
@@ -13,20 +11,78 @@ import {
   text,
   texts,
   whole,
-} from "./schema-parts.ts";
+} from "./config-schema-parts.ts";
+import type {
+  AssertionConfig,
+  BusConfig,
+  BusTlsConfig,
+  IdentityMode,
+  LoginConfig,
+  McpServerConfig,
+  OpenApiConfig,
+  OpenApiCredential,
+  SourceIdentityConfig,
+} from "./gateway-config.ts";
+import { SOURCE_POLICY } from "./policy-schema.ts";
 
 type Oauth = NonNullable<McpServerConfig["oauth"]>;
 type Login = Extract<OpenApiCredential, { readonly username: string }>;
-type Client = Extract<OpenApiCredential, { readonly clientId: string }>;
+type Client = Exclude<Extract<OpenApiCredential, { readonly clientId: string }>, { readonly login: true }>;
 
-const OAUTH = {
-  clientId: text("The name of the client."),
+const CLIENT_OF_LOGIN = {
+  clientId: text("The name of the client. Default: registered, where a person logs in."),
   clientSecret: text("Its secret; best a reference."),
   issuer: text(
     "The authorization server that knows the client; needed with a secret, which no other is shown.",
   ),
+  clientMetadataUrl: text(
+    "An https address that describes the client: its id where the authorization server reads such. Default: none.",
+  ),
+  redirectUrl: text(
+    "Where the browser comes back to after a login, on this machine. Default: a free port of 127.0.0.1.",
+  ),
+} satisfies Record<Exclude<keyof LoginConfig, "login">, ConfigSchema>;
+
+const OAUTH = {
+  login: flag("A person logs in, with waybill login. Default: false."),
+  ...CLIENT_OF_LOGIN,
   scope: text("What to ask for, with spaces between. Default: what the server asks for."),
 } satisfies Record<keyof Oauth, ConfigSchema>;
+
+const MODES = ["shared", "caller", "key", "exchange", "forward"] as const satisfies readonly IdentityMode[];
+
+const IDENTITY = either(
+  "As whom the source is asked: as one for all, as each caller by a login or a key of their own, by a token exchanged for theirs, or by their token. Default: shared.",
+  { enum: [...MODES] },
+  fields(
+    "The same, and what it takes.",
+    {
+      mode: choice("As whom the source is asked.", [...MODES]),
+      audience: text("Whom the token is for; needed for forward, asked for by exchange. Default: none."),
+      scope: text("What an exchange asks for. Default: what the authorization server gives."),
+      issuer: text("The authorization server that exchanges tokens; needed for exchange."),
+      clientId: text("The client that exchanges tokens; needed for exchange."),
+      clientSecret: text("Its secret; best a reference."),
+      assertion: fields(
+        "The authorization server of the source, which takes an assertion of the caller's identity. Default: the issuer gives the token itself.",
+        {
+          issuer: text("The authorization server."),
+          clientId: text("The client that brings assertions."),
+          clientSecret: text("Its secret; best a reference."),
+        } satisfies Record<keyof AssertionConfig, ConfigSchema>,
+        ["issuer", "clientId"],
+      ),
+      header: text("Of an MCP server: the header of a caller's key. Default: Authorization: Bearer."),
+      scheme: text("Of an API: the credential that a key or token serves. Default: bearer."),
+      connections: whole("Of an MCP server: callers that are connected at a time. Default: 100.", 1),
+      idleMs: whole(
+        "Of an MCP server: milliseconds until an idle caller's connection is closed. Default: 300000.",
+        1,
+      ),
+    } satisfies Record<keyof SourceIdentityConfig, ConfigSchema>,
+    ["mode"],
+  ),
+);
 
 const MCP_SERVER = {
   type: choice("How the server is spoken to. Default: as command or url say.", [
@@ -48,10 +104,10 @@ const MCP_SERVER = {
   headers: map("Headers of every request; best references. Default: none.", anyText("The value.")),
   bearer: text("A token for Authorization: Bearer; best a reference. Default: none."),
   oauth: fields(
-    "The gateway's own credentials at the server's authorization server (client credentials). Default: none.",
+    "The gateway's own credentials at the server's authorization server (client credentials), or with login, how a person logs in. Default: none; a person may log in where nothing else is given.",
     OAUTH,
-    ["clientId"],
   ),
+  identity: IDENTITY,
   allowHttp: flag("Allows plain http to hosts other than this machine. Default: false."),
   disabled: flag("Leaves the server out. Default: false."),
   protocol: choice("The revision of MCP to speak. Default: auto.", ["auto", "2025", "2026"]),
@@ -83,6 +139,12 @@ const CLIENT = {
   scopes: list("What to ask for. Default: what each operation needs.", text("A scope.")),
 } satisfies Record<keyof Client, ConfigSchema>;
 
+const PERSON = {
+  login: flag("A person logs in, with waybill login. Default: false."),
+  ...CLIENT_OF_LOGIN,
+  scopes: list("What to ask for. Default: what the API says.", text("A scope.")),
+} satisfies Record<keyof LoginConfig | "scopes", ConfigSchema>;
+
 const OVERLAY = fields("Corrections of the document.", {
   document: { description: "Merged into the document (RFC 7396).", type: "object" },
   operations: map("By operationId, or method and path such as GET /pets/{id}.", { type: "object" }),
@@ -104,6 +166,7 @@ const OPENAPI = {
     "Credentials by the name of the scheme, or by kind: bearer, basic, apiKey, oauth2. Default: none.",
     definition("credential", "A credential; best made of references."),
   ),
+  identity: IDENTITY,
   authOrigins: list("Further origins that credentials are sent to. Default: none.", text("An origin.")),
   headers: map("Headers of every request; best references. Default: none.", anyText("The value.")),
   allowPrivate: either(
@@ -125,11 +188,21 @@ const OPENAPI = {
   policy: SOURCE_POLICY,
 } satisfies Record<keyof OpenApiConfig, ConfigSchema>;
 
+const BUS_TLS = {
+  ca: text("Who issues certificates of brokers. Default: those Node trusts."),
+  cert: text("The certificate that is shown to brokers. Default: none."),
+  key: text("The key of that certificate. Default: none."),
+} satisfies Record<keyof BusTlsConfig, ConfigSchema>;
+
 const BUS = {
   nats: texts("Addresses of NATS servers."),
   user: text("The name to connect with. Default: none."),
   password: text("The password to connect with; best a reference. Default: none."),
   token: text("The token to connect with; best a reference. Default: none."),
+  credentials: text("Text of a credentials file; best a reference to a file. Default: none."),
+  nkey: text("Seed of an NKey; best a reference. Default: none."),
+  tls: fields("Certificates, as PEM; best references to files. Default: those of Node.", BUS_TLS),
+  inboxPrefix: text("What the subjects of replies begin with. Default: _INBOX."),
   secret: text(
     "Shared with all who may vouch for callers: signs who is asking, and is asked of callers; at least 32 characters, best a reference. Default: callers with an identity cannot use the bus, those on it are anonymous.",
   ),
@@ -162,6 +235,7 @@ export const SOURCE_DEFINITIONS = {
       { type: "string", minLength: 1 },
       fields("A name and a password.", LOGIN, ["username", "password"]),
       fields("How tokens are had.", CLIENT, ["clientId"]),
+      fields("A person logs in, with waybill login.", PERSON, ["login"]),
     ],
   },
   bus: fields(

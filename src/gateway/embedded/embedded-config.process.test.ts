@@ -1,12 +1,20 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { openEmbeddedForTest } from "../../../test/open-embedded.ts";
 import { fromMcp, type McpSource } from "../../mcp/index.ts";
+import { openEmbedded } from "./embedded-config.ts";
 
 describe("the depot", () => {
   async function openDepot(): Promise<McpSource> {
-    const { loaded } = await openEmbeddedForTest((name) => name === "depot");
+    const folder = await mkdtemp(join(tmpdir(), "waybill-embedded-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const only = (name: string): boolean => name === "depot";
+    const embedded = await openEmbedded({ env: { WAYBILL_STATE_DIR: folder }, only });
+    onTestFinished(() => embedded.close());
+    const { loaded } = embedded;
     const { command = "", args = [], recoverJson = false } = loaded.config.mcpServers?.["depot"] ?? {};
-    const source = await fromMcp({ namespace: "depot", command, args, recoverJson });
+    const source = await fromMcp({ command, args }, { namespace: "depot", recoverJson });
     onTestFinished(() => source.close());
     return source;
   }

@@ -1,8 +1,20 @@
-import { stat } from "node:fs/promises";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { openEmbeddedForTest } from "../../../test/open-embedded.ts";
 import { OperationRegistry } from "../../index.ts";
 import { fromOpenApi } from "../../openapi/index.ts";
+import { type Embedded, openEmbedded } from "./embedded-config.ts";
+
+/** Opens some of the embedded default with a state folder of its own; both go when the test is over. */
+async function openForTest(only: (name: string) => boolean): Promise<Embedded> {
+  const folder = await mkdtemp(join(tmpdir(), "waybill-embedded-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const embedded = await openEmbedded({ env: { WAYBILL_STATE_DIR: folder }, only });
+  onTestFinished(() => embedded.close());
+  return embedded;
+}
 
 function listeners(): number {
   return process.getActiveResourcesInfo().filter((name) => name === "TCPServerWrap").length;
@@ -11,7 +23,7 @@ function listeners(): number {
 describe("the embedded default", () => {
   it("starts nothing for what is not needed", async () => {
     const before = listeners();
-    const { loaded, stateFile } = await openEmbeddedForTest((name) => name === "parcel");
+    const { loaded, stateFile } = await openForTest((name) => name === "parcel");
     expect([loaded.config.openapi, loaded.config.mcpServers]).toEqual([{}, {}]);
     expect(listeners()).toBeLessThanOrEqual(before);
     expect(loaded.localOperations?.map(({ id }) => id)).toEqual([
@@ -29,7 +41,7 @@ describe("the embedded default", () => {
   });
 
   it("stops listening when it is closed, though calls were made", async () => {
-    const { loaded, close } = await openEmbeddedForTest((name) => name === "tariff");
+    const { loaded, close } = await openForTest((name) => name === "tariff");
     const url = loaded.config.openapi?.["tariff"]?.document ?? "";
     expect((await fetch(url)).status).toBe(200);
     await close();
@@ -39,7 +51,7 @@ describe("the embedded default", () => {
 
 describe("the tariff service", () => {
   async function openTariff(): Promise<OperationRegistry> {
-    const { loaded } = await openEmbeddedForTest((name) => name === "tariff");
+    const { loaded } = await openForTest((name) => name === "tariff");
     const source = await fromOpenApi(loaded.config.openapi?.["tariff"]?.document ?? "", {
       namespace: "tariff",
     });
@@ -98,7 +110,7 @@ describe("the tariff service", () => {
   });
 
   it("survives what no document allows", async () => {
-    const { loaded } = await openEmbeddedForTest((name) => name === "tariff");
+    const { loaded } = await openForTest((name) => name === "tariff");
     const at = (path: string): URL => new URL(path, loaded.config.openapi?.["tariff"]?.document);
     const asked = await Promise.all([
       fetch(at("/quote")),
@@ -114,5 +126,22 @@ describe("the tariff service", () => {
       fetch(at("/nothing")),
     ]);
     expect(asked.map(({ status }) => status)).toEqual([400, 400, 400, 400, 400, 422, 404, 404]);
+    for (const { headers } of asked) expect(headers.get("x-content-type-options")).toBe("nosniff");
+  });
+
+  it.each([
+    ["nonsense\r\n\r\n", 400],
+    ["GET / HTTP/1.1\r\nhost: localhost\r\nexpect: the-moon\r\nconnection: close\r\n\r\n", 417],
+    // In one piece: what a server has not read when it closes resets the connection, and the answer may be lost with it.
+    [`GET / HTTP/1.1\r\nhost: localhost\r\na: ${"x".repeat(20_000)}\r\n\r\n`, 431],
+  ])("RE-30 is never guessed of what answers bytes that are no request: %#", async (text, status) => {
+    const { loaded } = await openForTest((name) => name === "tariff");
+    const { port } = new URL(loaded.config.openapi?.["tariff"]?.document ?? "");
+    const socket = connect(Number(port), "127.0.0.1").on("error", () => {});
+    socket.write(text);
+    let answer = "";
+    for await (const bytes of socket as AsyncIterable<Buffer>) answer += bytes.toString("latin1");
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(answer).toMatch(/x-content-type-options: nosniff\r\n/i);
   });
 });

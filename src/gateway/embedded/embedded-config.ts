@@ -2,11 +2,13 @@ import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ParcelBook, type ParcelBookOptions } from "../../../examples/parcel-office/parcel-book.ts";
+import { parcelOperations } from "../../../examples/parcel-office/parcel-operations.ts";
 import { SecretMask } from "../../core/secrets/secret-mask.ts";
+import { createPlainServer } from "../../http/listen.ts";
+import { HoldLost, holdFile } from "../../mcp/client/lock/lock-file.ts";
 import type { GatewayConfig, McpServerConfig } from "../config/gateway-config.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
-import { ParcelBook } from "./parcel-book.ts";
-import { parcelOperations } from "./parcel-operations.ts";
 import { stateFolder } from "./state-folder.ts";
 
 /** How the embedded default is opened. */
@@ -51,31 +53,55 @@ export async function openEmbedded(options: EmbeddedOptions = {}): Promise<Embed
     faults: {},
     warnings: [],
     secrets: new SecretMask(),
-    localOperations: parcelOperations(new ParcelBook(stateFile, { onWarning })),
+    localOperations: parcelOperations(openParcelBook(stateFile, { onWarning })),
   };
   return { loaded, stateFile, close: async () => await tariff?.close() };
 }
 
+/** How often a change is made that another process interrupts. */
+const MOST_CHANGES = 10;
+
+/** Opens the parcels of all processes of a user, in one file that one process at a time changes. */
+export function openParcelBook(path: string, options: Omit<ParcelBookOptions, "hold"> = {}): ParcelBook {
+  return new ParcelBook(path, {
+    ...options,
+    async hold(file, run) {
+      for (let made = 1; ; made++) {
+        try {
+          return await holdFile(file, run);
+        } catch (error) {
+          if (!(error instanceof HoldLost && made < MOST_CHANGES)) throw error;
+        }
+      }
+    },
+  });
+}
+
 /** Loaded and started only where it is needed. */
 async function startTariff() {
-  const { startTariffService } = await import("./tariff-service.ts");
-  return await startTariffService();
+  const { startTariffService } = await import("../../../examples/parcel-office/tariff-service.ts");
+  return await startTariffService(createPlainServer);
 }
 
 /** Some answers of the depot are JSON in text, which is taken for the data it is. */
 function depotServer(entry: string): McpServerConfig {
-  const script = entry.endsWith(".ts") ? [typeScriptRunner(), entry] : [entry];
-  return { command: process.execPath, args: script, recoverJson: true };
+  if (!entry.endsWith(".ts")) return { command: process.execPath, args: [entry], recoverJson: true };
+  const env = { JITI_TSCONFIG_PATHS: "true" };
+  return { command: process.execPath, args: [typeScriptRunner(), entry], env, recoverJson: true };
 }
 
 /** Node runs no TypeScript by itself; only the sources need this, never the package. */
-function typeScriptRunner(): string {
+export function typeScriptRunner(): string {
   const main = createRequire(import.meta.url).resolve("jiti/package.json");
   return join(dirname(main), "lib", "jiti-cli.mjs");
 }
 
-/** In the package this code is in a chunk, or in an entry; among the sources it stands beside the script. */
-const ENTRIES = ["../embedded/depot-server.js", "./embedded/depot-server.js", "./depot-server.ts"];
+/** In the package this code is in a chunk, or in an entry; the last is for the sources. */
+const ENTRIES = [
+  "../embedded/depot-server.js",
+  "./embedded/depot-server.js",
+  "../../../examples/parcel-office/depot-server.ts",
+];
 
 function findDepotEntry(): string {
   const paths = ENTRIES.map((entry) => fileURLToPath(new URL(entry, import.meta.url)));

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Book } from "../../../examples/parcel-office/parcel.ts";
 import { ROOT, runCommand } from "../../../test/run-node.ts";
-import type { Book } from "./parcel.ts";
 
 let folder: string;
 let path: string;
@@ -47,9 +47,9 @@ async function bundleBooker(): Promise<string> {
   await writeFile(
     source,
     `import { OperationRegistry } from "${ROOT}src/index.ts";
-    import { ParcelBook } from "${ROOT}src/gateway/embedded/parcel-book.ts";
-    import { parcelOperations } from "${ROOT}src/gateway/embedded/parcel-operations.ts";
-    const office = new OperationRegistry(parcelOperations(new ParcelBook(process.argv[2])));
+    import { openParcelBook } from "${ROOT}src/gateway/embedded/embedded-config.ts";
+    import { parcelOperations } from "${ROOT}examples/parcel-office/parcel-operations.ts";
+    const office = new OperationRegistry(parcelOperations(openParcelBook(process.argv[2])));
     const ids = [];
     for (let made = 0; made < Number(process.argv[3]); made++) {
       ids.push((await office.execute("parcel.book", { to: "Bern" })).data.id);

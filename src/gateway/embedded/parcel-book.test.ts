@@ -2,10 +2,10 @@ import { mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Book, FIRST_BOOK, PARCEL_LIMITS, type Parcel } from "../../../examples/parcel-office/parcel.ts";
+import { parcelOperations } from "../../../examples/parcel-office/parcel-operations.ts";
 import { OperationRegistry } from "../../index.ts";
-import { type Book, FIRST_BOOK, PARCEL_LIMITS, type Parcel } from "./parcel.ts";
-import { ParcelBook } from "./parcel-book.ts";
-import { parcelOperations } from "./parcel-operations.ts";
+import { openParcelBook } from "./embedded-config.ts";
 
 let folder: string;
 let path: string;
@@ -23,7 +23,7 @@ afterEach(async () => {
 
 function openOffice(file = path): OperationRegistry {
   const onWarning = (message: string): void => void warnings.push(message);
-  return new OperationRegistry(parcelOperations(new ParcelBook(file, { onWarning })));
+  return new OperationRegistry(parcelOperations(openParcelBook(file, { onWarning })));
 }
 
 async function bookParcel(office = openOffice()): Promise<Parcel> {

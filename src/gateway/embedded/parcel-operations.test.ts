@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Parcel, ParcelEvent } from "../../../examples/parcel-office/parcel.ts";
+import { parcelOperations } from "../../../examples/parcel-office/parcel-operations.ts";
 import { createClient, OperationRegistry, type ResponseEnvelope } from "../../index.ts";
-import type { Parcel, ParcelEvent } from "./parcel.ts";
-import { ParcelBook } from "./parcel-book.ts";
-import { parcelOperations } from "./parcel-operations.ts";
+import { openParcelBook } from "./embedded-config.ts";
 
 let folder: string;
 let office: OperationRegistry;
@@ -21,7 +21,7 @@ afterEach(async () => {
 
 /** Another one on the same file stands for another process. */
 function openOffice(): OperationRegistry {
-  return new OperationRegistry(parcelOperations(new ParcelBook(join(folder, "parcels.json"))), {
+  return new OperationRegistry(parcelOperations(openParcelBook(join(folder, "parcels.json"))), {
     outputPolicy: "strict",
   });
 }

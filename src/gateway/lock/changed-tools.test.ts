@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SecretMask } from "../../core/secrets/secret-mask.ts";
-import type { DefinitionChange } from "../../mcp/client/lock/definition-diff.ts";
+import type { DefinitionChange } from "../../mcp/client/lock/tool-lock.ts";
 import { CHANGED_TOOL_LIMITS, ChangedTools } from "./changed-tools.ts";
 
 const changed = (before: unknown, after: unknown): DefinitionChange => ({

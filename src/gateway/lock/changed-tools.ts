@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { safeLine } from "../../core/text/safe-text.ts";
-import type { DefinitionChange } from "../../mcp/client/lock/definition-diff.ts";
-import { type ToolDifference, toReadableDiff } from "./readable-diff.ts";
-import { visibleText } from "./visible-text.ts";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import { safeLine } from "../../core/text/clean-text.ts";
+import type { DefinitionChange } from "../../mcp/client/lock/tool-lock.ts";
+import { type ToolDifference, toReadableDiff, unambiguousText } from "./readable-diff.ts";
 
 /** A tool that is not as it was approved, and where it differs: fit to be shown. */
 export interface ChangedTool {
@@ -41,7 +41,7 @@ export class ChangedTools {
     const known = new Map<string, KnownDiff>();
     const written = refused.map((change, at): ChangedTool => {
       const { tool, kind } = change;
-      const shown = this.#mask(safeLine(visibleText(this.#mask(tool)), 200));
+      const shown = this.#mask(safeLine(unambiguousText(this.#mask(tool)), 200));
       if (at >= CHANGED_TOOL_LIMITS.tools) return { tool: shown, kind, diff: [] };
       const found = this.#diffOf(change);
       known.set(tool, found);
@@ -58,4 +58,15 @@ export class ChangedTools {
     const { differences, characters } = CHANGED_TOOL_LIMITS;
     return { key, diff: toReadableDiff(diff, this.#mask, { differences, characters }) };
   }
+}
+
+/** Whether calls of an operation are refused because its tool changed since it was approved. */
+export function isRefused(
+  report: { readonly changed?: readonly ChangedTool[] } | undefined,
+  operation: AnyOperation,
+): boolean {
+  const { id, name } = operation;
+  // A gateway whose ids are kept serves them under names without dots.
+  const names = [name, id, id.replaceAll(".", "_")];
+  return report?.changed?.some(({ tool, kind }) => kind === "changed" && names.includes(tool)) === true;
 }

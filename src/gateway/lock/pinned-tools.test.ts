@@ -39,7 +39,7 @@ async function locked(catalogue = false) {
   atEnd(() => server.close({ timeoutMs: 0 }));
   const approve = async () => {
     const lockFile = join(loaded.baseDir, "waybill.lock.json");
-    const source = await fromMcp({ url: there.url, namespace: "up", pin: { lockFile }, onWarning: () => {} });
+    const source = await fromMcp(there.url, { namespace: "up", pin: { lockFile }, onWarning: () => {} });
     await approveTools(source);
     await source.close();
     await relist();

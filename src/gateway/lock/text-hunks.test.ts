@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../test/cpu-ms.ts";
-import { findHunks } from "./text-hunks.ts";
+import { findHunks } from "./readable-diff.ts";
 
 const words = fc.array(fc.constantFrom("a", "b", "keys", " ", "\\u{200b}", "😀", "."), { maxLength: 60 });
 

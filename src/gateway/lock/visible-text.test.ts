@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { visibleJson, visibleText } from "./visible-text.ts";
+import { unambiguousText, visibleJson } from "./readable-diff.ts";
 
 describe("visible text", () => {
   it.each([
@@ -20,12 +20,12 @@ describe("visible text", () => {
     ["l\u0251st", "l\\u{251}st"],
     ["a\ufe0fb", "a\\u{fe0f}b"],
   ])("shows %j as %j", (text, shown) => {
-    expect(visibleText(text)).toBe(shown);
+    expect(unambiguousText(text)).toBe(shown);
   });
 
   it("leaves alone what people read", () => {
     const texts = ["Trägt Pakete aus, 3 km.", "Получает посылки", "荷物を追跡する", "Größe 😀 – ½"];
-    expect(texts.map(visibleText)).toEqual(texts);
+    expect(texts.map(unambiguousText)).toEqual(texts);
     expect(visibleJson('{"a":"b\\nc"}')).toBe('{"a":"b\\nc"}');
   });
 
@@ -35,7 +35,7 @@ describe("visible text", () => {
     });
     fc.assert(
       fc.property(text, text, (one, other) => {
-        expect(visibleText(one) === visibleText(other)).toBe(one === other);
+        expect(unambiguousText(one) === unambiguousText(other)).toBe(one === other);
       }),
     );
   });

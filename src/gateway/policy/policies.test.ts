@@ -10,7 +10,7 @@ import type { ExecuteOptions } from "../../core/registry/executor.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
 import { createHttpHandler } from "../../openapi/server/http-handler.ts";
 import type { GatewayLimits } from "../config/gateway-config.ts";
-import { type CallNotes, notesOf } from "./call-notes.ts";
+import { type CallNotes, callNotesOf } from "./call-notes.ts";
 import { createPolicies, type Policies } from "./policies.ts";
 import type { OperationPolicy, SourcePolicy } from "./policy.ts";
 
@@ -51,7 +51,7 @@ function setUp(
   const registry = new OperationRegistry(
     operations.map((operation) => policies.admit(operation)).filter((operation) => operation !== undefined),
   );
-  registry.use((call, next) => next().finally(() => notes.push(notesOf(call.context))));
+  registry.use((call, next) => next().finally(() => notes.push(callNotesOf(call.context))));
   registry.use(policies.hooks);
   return { registry, policies, notes };
 }
@@ -137,7 +137,7 @@ describe("timeouts and retries", () => {
     );
     return { operation, runs: () => runs };
   };
-  const retries = { attempts: 3, delayMs: 1 };
+  const retry = { attempts: 3, delayMs: 1 };
 
   it("try again what may pass, say how often, and only where nothing is done twice", async () => {
     const passing = new CallError("UNAVAILABLE");
@@ -149,25 +149,25 @@ describe("timeouts and retries", () => {
       [failing("mutation", passing, 99, { annotations: { idempotent: true } }), 3],
     ] as const;
     for (const [{ operation, runs }, expected] of rows) {
-      const { registry } = setUp([operation], { "a.*": { retries } });
+      const { registry } = setUp([operation], { "a.*": { retry } });
       await registry.execute(operation).catch(() => {});
       expect(runs()).toBe(expected);
     }
     const { operation } = failing("query", passing, 3);
-    const { registry, notes } = setUp([operation], { "a.*": { retries } });
+    const { registry, notes } = setUp([operation], { "a.*": { retry } });
     expect((await registry.execute(operation)).meta.waybill?.attempts).toBe(3);
     expect(notes).toEqual([{ attempts: 3 }]);
   });
 
   it("wait as long as the other side asks, unless that is too long or past the deadline", async () => {
     const later = failing("query", new CallError("RATE_LIMITED", "", { details: { retryAfterMs: 30 } }), 2);
-    const { registry } = setUp([later.operation], { "a.*": { retries } });
+    const { registry } = setUp([later.operation], { "a.*": { retry } });
     const started = performance.now();
     await registry.execute(later.operation);
     expect(performance.now() - started).toBeGreaterThanOrEqual(28);
     for (const policy of [
-      { retries: { ...retries, maxDelayMs: 3_599_999 } },
-      { retries: { ...retries, maxDelayMs: 3_600_000 }, timeoutMs: 60_000 },
+      { retry: { ...retry, maxDelayMs: 3_599_999 } },
+      { retry: { ...retry, maxDelayMs: 3_600_000 }, timeoutMs: 60_000 },
     ]) {
       const { operation, runs } = failing(
         "query",
@@ -187,7 +187,7 @@ describe("timeouts and retries", () => {
       setTimeout(() => leaving.abort(new DOMException("It is late.", "TimeoutError")), 5);
       throw new CallError("UNAVAILABLE");
     });
-    const { registry } = setUp([operation], { "a.*": { retries: { attempts: 9, delayMs: 10_000 } } });
+    const { registry } = setUp([operation], { "a.*": { retry: { attempts: 9, delayMs: 10_000 } } });
     const { signal } = leaving;
     expect(await rejection(registry.execute(operation, {}, { signal }))).toEqual(code("TIMEOUT"));
     expect(runs).toBe(1);
@@ -696,10 +696,10 @@ describe("as a whole", () => {
       return input;
     });
     const put = mutation("a.put", async () => delay(1, 1));
-    const retries = { attempts: 2, delayMs: 1 };
+    const retry = { attempts: 2, delayMs: 1 };
     const { registry } = setUp([work, put], {
       "a.*": { concurrency: 50, rate: { calls: 1_000, perMs: 20 }, timeoutMs: 5_000 },
-      "a.work": { retries, cacheMs: 5, singleFlight: true },
+      "a.work": { retry, cacheMs: 5, singleFlight: true },
     });
     const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
     const before = timers();

@@ -1,10 +1,10 @@
 import { parsePointer } from "../../core/json/json-pointer.ts";
-import { toJsonTextOrNone } from "../../core/json/json-text.ts";
+import { toJsonTextOrNone } from "../../core/json/json-value.ts";
 import { checkOptionsObject } from "../../core/options/check-options.ts";
 import { type ResultLink, type ResultSaid, SAID_LIMITS } from "../../core/result/said.ts";
-import { cutText } from "../../core/text/cut-text.ts";
+import { safeLine } from "../../core/text/clean-text.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
-import { safeLine } from "../../core/text/safe-text.ts";
+import { truncateText } from "../../core/text/truncate-text.ts";
 
 /**
  * What a config says about the results of operations it did not write. Texts may hold places: `{/pointer}` is the value at a JSON pointer
@@ -78,7 +78,7 @@ export function compileTemplate(
 function fillAll(fills: readonly Fill[], data: unknown): readonly string[] {
   const texts = fills.map((fill) => fill(data)).filter((text) => text !== undefined);
   // A source must not silence a template by long values.
-  return texts.map((text) => cutText(text, SAID_LIMITS.line));
+  return texts.map((text) => truncateText(text, SAID_LIMITS.line));
 }
 
 function compileText(what: string, given: unknown, write: (value: unknown) => string = toLine): Fill {

@@ -1,12 +1,11 @@
 import { didYouMean, nearestName } from "../../core/text/nearest-name.ts";
 import type { GatewayConfig } from "../config/gateway-config.ts";
-import type { LoadedConfig } from "../config/loaded-config.ts";
-import { sourceNames } from "../config/source-names.ts";
+import { type LoadedConfig, sourceNames } from "../config/loaded-config.ts";
 import type { Gateway } from "../gateway.ts";
 import { matchesPattern } from "../glob.ts";
 import type { Source } from "../sources/source.ts";
+import { ANY_NAME } from "./policies.ts";
 import type { SourcePolicy } from "./policy.ts";
-import { ANY_NAME } from "./policy-book.ts";
 
 /** Names that are compared with a pattern that fits none. */
 const MOST_COMPARED = 2_000;

@@ -2,7 +2,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
-import { GatewayAuth } from "./gateway-auth.ts";
+import type { Identity } from "../../core/access/identity.ts";
+import { callerKey, GatewayAuth } from "./gateway-auth.ts";
 
 const TOKEN = "correct-horse-battery";
 const OTHER = "another-token-of-others";
@@ -90,6 +91,40 @@ describe("GatewayAuth", () => {
     const isOther = auth.isUnchanged();
     auth.set(undefined);
     expect(isOther()).toBe(false);
+  });
+
+  it("tells callers of one name apart by who issued their tokens, and tells scopes to those who can get others", async () => {
+    const { publicKey, privateKey } = await generateKeyPair("ES256");
+    const keys = { keys: [{ ...(await exportJWK(publicKey)), alg: "ES256", use: "sig" }] };
+    const server = createServer((_, response) => response.end(JSON.stringify(keys)));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    try {
+      const jwksUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`;
+      const audience = "https://gate.example/mcp";
+      const issuers = ["https://a.example", "https://b.example"].map((issuer) => ({ issuer, jwksUrl }));
+      const auth = new GatewayAuth({ tokens: { ann: { token: TOKEN } }, jwt: { audience, issuers } });
+      const identify = async (token: string) => {
+        const admitted = await auth.identify(bearer(token));
+        if (!("identity" in admitted) || admitted.identity === undefined) throw new Error("refused");
+        return admitted.identity;
+      };
+      const signed = issuers.map(({ issuer }) =>
+        new SignJWT({ iss: issuer, sub: "ann", aud: audience })
+          .setProtectedHeader({ alg: "ES256" })
+          .setExpirationTime("1m")
+          .sign(privateKey),
+      );
+      const [first, second] = await Promise.all(signed.map(async (token) => identify(await token)));
+      const fixed = await identify(TOKEN);
+      const known = [first, second, fixed].map((identity) => callerKey(identity));
+      expect(new Set(known).size).toBe(3);
+      const wanted = (identity: Identity | undefined) =>
+        identity && auth.stepUp(bearer(TOKEN), identity, ["more"]);
+      expect(wanted(first)).toContain('error="insufficient_scope", scope="more"');
+      expect(wanted(fixed)).toBeUndefined();
+    } finally {
+      server.close();
+    }
   });
 
   it("RE-30 takes signed tokens beside fixed ones, and says where to get one", async () => {

@@ -1,16 +1,16 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
+import { HeldIdentity, type Identity, ownerOf } from "../../core/access/identity.ts";
 import type { FormatName } from "../../core/result/tool-result.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
-import { type BearerCheck, createBearerCheck, type Described } from "../../http/bearer.ts";
-import { digestOf as digestOfCaller } from "../../http/caller-digest.ts";
-import type { Refusal, RequestHead } from "../../http/refusal.ts";
-import { LEAST_TOKEN_CHARACTERS } from "../config/config-limits.ts";
+import type { StepUp } from "../../http/authentication.ts";
+import { type BearerCheck, createBearerCheck, type Described, isWebUrl } from "../../http/bearer.ts";
+import { callerDigest as digestOfCaller } from "../../http/caller.ts";
+import type { Refusal, RequestHead } from "../../http/exchange.ts";
+import { LEAST_TOKEN_CHARACTERS } from "../config/config-path.ts";
 import type { ServeAuthConfig } from "../config/gateway-config.ts";
-import { markCaller } from "./caller-key.ts";
 
 /** Who is asking, or why they are not heard. */
-export type Admitted = { readonly identity: Identity | undefined } | { readonly refusal: Refusal };
+type AdmittedCaller = { readonly identity: Identity | undefined } | { readonly refusal: Refusal };
 
 /** Holders of tokens by the names of those; what they may do is looked at for each request, and may change. */
 export type TokenHolders = ReadonlyMap<string, Identity>;
@@ -23,7 +23,15 @@ interface KnownToken {
   readonly format: FormatName | undefined;
 }
 
-/** What somebody was let in by. */
+/** What callers are told from one another by besides the config of it. */
+interface GatewayAuthOptions {
+  /** @default none */
+  readonly holders?: TokenHolders | undefined;
+  /** The address that clients know the gateway by. @default the host that a request names */
+  readonly publicUrl?: string | undefined;
+}
+
+/** What a caller was let in by. */
 interface Grant {
   readonly rights: string;
 }
@@ -49,9 +57,12 @@ export class GatewayAuth {
   /** Counts how often others are believed. */
   #revision = 0;
 
-  constructor(auth: ServeAuthConfig | undefined, holders: TokenHolders = new Map()) {
+  constructor(
+    auth: ServeAuthConfig | undefined,
+    { holders = new Map(), publicUrl }: GatewayAuthOptions = {},
+  ) {
     this.#holders = holders;
-    this.set(auth);
+    this.set(auth, publicUrl);
   }
 
   /** Whether every caller is asked who they are. */
@@ -66,7 +77,7 @@ export class GatewayAuth {
   }
 
   /** Believes others from now on; throws a `TypeError`, and stays as it is, where that makes no sense. */
-  set(auth: ServeAuthConfig | undefined): void {
+  set(auth: ServeAuthConfig | undefined, publicUrl?: string): void {
     const tokens = Object.entries(auth?.tokens ?? {}).map(([name, config]) => {
       const token = readToken(name, config);
       const holder = this.#holders.get(name);
@@ -79,9 +90,9 @@ export class GatewayAuth {
       markCaller(identity, "token");
       this.#grants.set(identity, grant);
     }
-    const written = JSON.stringify(auth?.jwt ?? null);
+    const written = JSON.stringify([auth?.jwt, publicUrl]);
     // The keys that were had from elsewhere are kept where nothing has changed.
-    if (written !== this.#written) this.#bearer = createJwtCheck(auth);
+    if (written !== this.#written) this.#bearer = createJwtCheck(auth, publicUrl);
     this.#written = written;
     this.#tokens = tokens;
     const digest = digestOf(JSON.stringify(auth ?? null));
@@ -93,7 +104,7 @@ export class GatewayAuth {
     );
   }
 
-  /** Tells whether somebody who was let in would still be, as the same and with the same rights. */
+  /** Tells whether a caller who was let in would still be, as the same and with the same rights. */
   isCurrent(identity: Identity | undefined): boolean {
     if (identity === undefined) return !this.isOn;
     const grant = this.#grants.get(identity);
@@ -113,7 +124,7 @@ export class GatewayAuth {
   }
 
   /** Finds out who makes a request; where nobody is asked, everybody is anonymous. */
-  async identify(request: RequestHead): Promise<Admitted> {
+  async identify(request: RequestHead): Promise<AdmittedCaller> {
     if (!this.isOn) return { identity: undefined };
     const authorization = request.header("authorization");
     const apiKey = request.header("x-api-key");
@@ -129,6 +140,7 @@ export class GatewayAuth {
       if (!("identity" in checked)) return checked;
       this.#grants.set(checked.identity, bearer);
       markCaller(checked.identity, `jwt:${issuerOf(checked.identity)}`);
+      if (given !== undefined) shown.set(checked.identity, given);
       return checked;
     }
     const isMissing = authorization === undefined && apiKey === undefined;
@@ -140,6 +152,14 @@ export class GatewayAuth {
       },
     };
   }
+
+  /** Writes the `WWW-Authenticate` of a 403 for lack of scopes; nothing for those who can get no other token. */
+  readonly stepUp: StepUp = (request, identity, scopes) => {
+    const bearer = this.#bearer;
+    return bearer !== undefined && this.#grants.get(identity) === bearer
+      ? bearer.stepUp(request, identity, scopes)
+      : undefined;
+  };
 
   /** Answers what clients ask to find out where to get a token; nothing where there is nothing to say. */
   describe(request: RequestHead): Described | undefined {
@@ -183,27 +203,78 @@ function digestOf(text: string): Buffer {
 
 /** Always of the same length, and without what separates it from a subject. */
 function issuerOf({ claims }: Identity): string {
-  return digestOf(JSON.stringify(claims?.["iss"] ?? null)).toString("base64url");
+  return issuerKey(claims?.["iss"] ?? null);
+}
+
+function issuerKey(issuer: unknown): string {
+  return digestOf(JSON.stringify(issuer)).toString("base64url");
+}
+
+/** The keys that callers of one name may have by a config: as the holder of a token, and by each issuer that it names. */
+export function ownerKeysOf(subject: string, auth: ServeAuthConfig | undefined): readonly string[] {
+  const issuers = new Set<string | null>([null]);
+  const walk = (value: unknown): void => {
+    if (Array.isArray(value)) for (const each of value) walk(each);
+    if (typeof value !== "object" || value === null) return;
+    for (const [name, member] of Object.entries(value)) {
+      if (name === "issuer")
+        for (const each of [member].flat()) if (typeof each === "string") issuers.add(each);
+      walk(member);
+    }
+  };
+  walk({ ...auth, tokens: undefined });
+  return [`token:${subject}`, ...Array.from(issuers, (issuer) => `jwt:${issuerKey(issuer)}:${subject}`)];
 }
 
 /** Clients are told where to get a token where both it and this gateway have an address. */
-function createJwtCheck(auth: ServeAuthConfig | undefined): BearerCheck | undefined {
+function createJwtCheck(
+  auth: ServeAuthConfig | undefined,
+  publicUrl: string | undefined,
+): BearerCheck | undefined {
   if (auth?.jwt === undefined) return undefined;
-  const { jwksUrl, audience, issuer, algorithms, requiredScopes } = auth.jwt;
-  const servers = [issuer ?? []].flat().filter((one) => parseUrl(one) !== undefined);
-  const [resource = ""] = [audience].flat();
-  const isDescribed = servers.length > 0 && parseUrl(resource) !== undefined && /^https?:/.test(resource);
+  const { jwksUrl, scopes, issuers, ...given } = auth.jwt;
+  const { audience, issuer, requiredScopes } = given;
+  const named = issuers?.map((each) => each.issuer) ?? [issuer ?? []].flat();
+  const authorizationServers = named.filter((one) => parseUrl(one) !== undefined);
+  const isDescribed = authorizationServers.length > 0 && [audience].flat().some(isWebUrl);
   return createBearerCheck(
     {
+      ...given,
       keys: jwksUrl,
-      audience,
-      issuer,
-      algorithms,
-      requiredScopes,
+      ...(issuers !== undefined && {
+        issuers: issuers.map(({ jwksUrl: keys, ...each }) => ({ ...each, keys })),
+      }),
+      publicUrl,
       ...(isDescribed && {
-        resourceMetadata: { resource, authorizationServers: servers, scopesSupported: requiredScopes },
+        resourceMetadata: { authorizationServers, scopesSupported: scopes ?? requiredScopes },
       }),
     },
     "serve.auth.jwt",
   );
+}
+
+const keys = new WeakMap<Identity, string>();
+/** Signed tokens by who showed them. */
+const shown = new WeakMap<Identity, string>();
+
+/** The signed token that a caller showed the gateway, for what is asked for in their name; nothing for holders of a token of the config. */
+export function bearerOf(identity: Identity | undefined): string | undefined {
+  return identity && shown.get(identity);
+}
+
+/** Remembers how a caller was recognised: two of one name need not be the same. */
+function markCaller(identity: Identity, by: string): void {
+  keys.set(identity, `${by}:${identity.subject}`);
+}
+
+/** How a caller was recognised: by a token of the config, or by one that an authorization server signed; nothing for others. */
+export function recognisedBy(identity: Identity): "token" | "jwt" | undefined {
+  const key = keys.get(identity);
+  if (key === undefined) return undefined;
+  return key.startsWith("token:") ? "token" : "jwt";
+}
+
+/** Tells a caller from all others, by who vouches for them where no server of the gateway knows them; nothing for one who is anonymous. */
+export function callerKey(identity: Identity | undefined): string | undefined {
+  return identity && (keys.get(identity) ?? `other:${ownerOf(identity)}`);
 }

@@ -1,38 +1,29 @@
 import type { IncomingMessage } from "node:http";
 import { type Identity, ownerOf } from "../../core/access/identity.ts";
 import { isCallError } from "../../core/errors/errors.ts";
+import { randomId } from "../../core/execution/call-context.ts";
 import type { Described } from "../../http/bearer.ts";
-import type { HttpAnswer, HttpRequest } from "../../http/exchange.ts";
-import { isExpired } from "../../http/expiry.ts";
+import { isExpired } from "../../http/caller.ts";
+import type { HttpAnswer, HttpRequest, Refusal } from "../../http/exchange.ts";
 import { createHostGuard, type HostGuard } from "../../http/host-guard.ts";
 import type { NodeRequest } from "../../http/node-exchange.ts";
-import { MCP_CORS } from "../../mcp/server/http-cors.ts";
-import { refuse, refuseFor } from "../../mcp/server/http-refusal.ts";
+import { refuse, refuseFor } from "../../mcp/server/http/mcp-endpoint.ts";
+import { MCP_CORS } from "../../mcp/server/http/serve-mcp-http.ts";
+import { refusalAnswer } from "../../openapi/server/admission.ts";
+import { findSwaggerUi } from "../../openapi/server/docs-page.ts";
+import type { StateReport } from "../state/gateway-state.ts";
 import type { GatewayAuth } from "./gateway-auth.ts";
 import type { GatewayParts } from "./gateway-parts.ts";
-import type { CallTelemetry } from "./observe/call-telemetry.ts";
-import type { Metrics } from "./observe/metrics.ts";
-import { PROMETHEUS_TYPE } from "./observe/prometheus-text.ts";
-import {
-  ASKED_TWICE,
-  jsonAnswer,
-  METRICS_SCOPE,
-  NO_METRICS,
-  NOTHING_HERE,
-  ONLY_READ,
-  ownRefusal,
-  TWO_HOSTS,
-  textAnswer,
-} from "./own-answers.ts";
-import type { ServeSettings } from "./serve-settings.ts";
-import { MCP_PATH, servedPaths } from "./served-paths.ts";
+import { type Metrics, PROMETHEUS_TYPE } from "./observe/metrics.ts";
+import type { CallTelemetry } from "./observe/observer.ts";
+import { MCP_PATH, type ServeSettings, servedPaths } from "./serve-settings.ts";
 
 /** Something else that is served, under a prefix of its own. */
 export interface GatewayRoute {
   /** What its paths begin with, such as `/inspect`: the path itself, and all below it. */
   readonly prefix: string;
   /**
-   * Tells which of its paths hold nothing but what is public, such as the files of a page: whoever can reach the gateway may read them
+   * Tells which of its paths hold nothing but what is public, such as the files of a page: every client that can reach the gateway may read them
    * without saying who they are. @default none
    */
   isOpen?(path: string): boolean;
@@ -49,14 +40,22 @@ export interface RouteCaller {
   readonly isCurrent: () => boolean;
 }
 
-/** What stands behind the addresses of a gateway. */
+/** What answers at the addresses of a gateway. */
 export interface GatewayFrontOptions {
   readonly parts: GatewayParts;
   readonly auth: GatewayAuth;
   readonly metrics: Metrics | undefined;
   readonly telemetry: CallTelemetry | undefined;
+  /** Brings a request to the replica that holds what it is about. */
+  readonly lead: (request: NodeRequest, answer: HttpAnswer) => Promise<HttpAnswer>;
+  /** How the state is doing that replicas share. */
+  readonly state: () => StateReport;
   /** Looked at with every request, so that they may come and go. */
   readonly routes: readonly GatewayRoute[];
+  /** Where callers log in to sources that are asked as each of them. */
+  readonly login: { readonly route: GatewayRoute; readonly isOn: boolean };
+  /** Where people decide about calls that wait for them. */
+  readonly approvals: { readonly route: GatewayRoute; readonly isOn: boolean };
   readonly onWarning: (message: string, cause?: unknown) => void;
 }
 
@@ -95,28 +94,53 @@ export class GatewayFront {
   readonly onRequest = (request: NodeRequest): void => {
     const { message, response } = request;
     if (this.#state === "closing") response.shouldKeepAlive = false;
-    if (hasSeveral(message, "host")) {
+    const { host, authorization } = message.headers;
+    if (host?.includes(",")) {
       void request.send(ownRefusal(TWO_HOSTS));
       return;
     }
     const isMcp = request.path === MCP_PATH;
-    if (this.#options.auth.isOn && hasSeveral(message, "authorization")) {
+    if (authorization?.includes(",") && this.#options.auth.isOn && hasSeveral(message, "authorization")) {
       void request.send(ownRefusal(ASKED_TWICE));
       return;
     }
-    const route = this.#options.routes.find(({ prefix }) => isBelow(request.path, prefix));
-    const answering =
-      route === undefined
-        ? (isMcp ? this.#answerMcp(request) : this.#answer(request, message)).then((answer) =>
-            request.send(answer),
-          )
-        : this.#answerRoute(route, request);
-    answering.catch((thrown) => {
+    void this.#respond(request, isMcp);
+  };
+
+  async #respond(request: NodeRequest, isMcp: boolean): Promise<void> {
+    const { message, response } = request;
+    try {
+      const route = this.#routeOf(request.path);
+      if (route !== undefined) return await this.#answerRoute(route, request);
+      const answer = await (isMcp ? this.#answerMcp(request) : this.#answer(request, message));
+      const sending = answer.heldBy === undefined ? request.send(answer) : this.#lead(request, answer);
+      if (sending !== undefined) await sending;
+    } catch (thrown) {
       // A reader that was too slow is no fault of this side.
       if (!isCallError(thrown)) this.#options.onWarning("An answer could not be sent.", thrown);
       response.destroy();
-    });
-  };
+    }
+  }
+
+  #routeOf(path: string): GatewayRoute | undefined {
+    const { routes, login, approvals } = this.#options;
+    const found = routes.find(({ prefix }) => isBelow(path, prefix));
+    if (found !== undefined) return found;
+    // Whether a page is served is worked out from the config: for its own paths alone.
+    const own = [login, approvals].find(({ route }) => isBelow(path, route.prefix));
+    return own?.isOn === true ? own.route : undefined;
+  }
+
+  /** Answers a request that another replica has brought here: of all that is served, MCP and the HTTP API hold what others ask for. */
+  async answerLed(request: HttpRequest): Promise<HttpAnswer> {
+    if (request.path === MCP_PATH) return await this.#answerMcp(request);
+    const { http } = this.#options.parts;
+    return http === undefined ? ownRefusal(NOTHING_HERE) : await http.handle(request);
+  }
+
+  async #lead(request: NodeRequest, answer: HttpAnswer): Promise<void> {
+    await request.send(await this.#options.lead(request, answer));
+  }
 
   async #answerMcp(request: HttpRequest): Promise<HttpAnswer> {
     const { auth, parts } = this.#options;
@@ -132,7 +156,11 @@ export class GatewayFront {
     if ("identity" in admitted) {
       const { identity } = admitted;
       if (mcp === undefined) return this.#mark(request, refuse(404, NOTHING_HERE.message));
-      return await mcp.handle(request, { identity, isCurrent: () => auth.isCurrent(identity) });
+      return await mcp.handle(request, {
+        identity,
+        isCurrent: () => auth.isCurrent(identity),
+        stepUp: auth.stepUp,
+      });
     }
     return this.#mark(request, refuseFor(admitted.refusal));
   }
@@ -148,22 +176,36 @@ export class GatewayFront {
       // Metrics name every operation and source, also those that a caller may not know of.
       const isRefused = (identity: Identity | undefined): boolean =>
         auth.isOn && identity?.scopes?.includes(METRICS_SCOPE) !== true;
+      const noMetrics = (identity: Identity | undefined): Refusal => {
+        const challenge = identity && auth.stepUp(request, identity, [METRICS_SCOPE]);
+        return challenge === undefined
+          ? NO_METRICS
+          : { ...NO_METRICS, headers: { "www-authenticate": challenge } };
+      };
       return this.#own(
         request,
         () => textAnswer(read.text(), PROMETHEUS_TYPE),
-        (identity) => (isRefused(identity) ? NO_METRICS : undefined),
+        (identity) => (isRefused(identity) ? noMetrics(identity) : undefined),
       );
     }
-    if (path === "/ready" && this.#state !== "ok") return Promise.resolve(this.#probe(request));
+    if (path === "/ready") return Promise.resolve(this.#probe(request));
     const described = auth.describe(request);
     if (described !== undefined) return Promise.resolve(this.#described(request, described));
     if (http !== undefined) {
-      return telemetry === undefined
-        ? http.handle(request)
-        : telemetry.answering(message.headers, () => http.handle(request));
+      const handle = (): Promise<HttpAnswer> => http.handle(request);
+      const answering = telemetry === undefined ? handle() : telemetry.answering(message.headers, handle);
+      return path === "/docs" ? answering.then((answer) => this.#leadToPage(answer)) : answering;
     }
     if (path === "/health" || path === "/ready") return Promise.resolve(this.#probe(request));
     return this.#own(request, () => ownRefusal(NOTHING_HERE));
+  }
+
+  /** Leads from the plain list of operations to the inspector, where that is served: it shows them too, and calls them. */
+  #leadToPage(answer: HttpAnswer): HttpAnswer {
+    const [page] = this.#options.routes;
+    if (page === undefined || answer.status !== 200 || findSwaggerUi() !== false) return answer;
+    const { "content-type": _, ...headers } = answer.headers as Readonly<Record<string, string>>;
+    return { status: 302, headers: { ...headers, location: `${page.prefix.slice(1)}/` }, body: undefined };
   }
 
   async #answerRoute(route: GatewayRoute, request: NodeRequest): Promise<void> {
@@ -181,11 +223,11 @@ export class GatewayFront {
     }
   }
 
-  /** Answers what can only be read, by whoever may use the gateway. */
+  /** Answers what can only be read, by callers who may use the gateway. */
   async #own(
     request: HttpRequest,
     answer: () => HttpAnswer,
-    refuse?: (identity: Identity | undefined) => typeof ONLY_READ | undefined,
+    refuse?: (identity: Identity | undefined) => Refusal | undefined,
   ): Promise<HttpAnswer> {
     const preflight = request.method === "OPTIONS" ? this.#guard.preflight(request) : undefined;
     if (preflight !== undefined) return preflight;
@@ -225,17 +267,19 @@ export class GatewayFront {
   #probe({ path, method }: HttpRequest): HttpAnswer {
     if (method !== "GET" && method !== "HEAD") return ownRefusal(ONLY_READ);
     const status = path === "/health" ? "ok" : this.#state;
-    return jsonAnswer({ status }, status === "ok" ? 200 : 503);
+    const state = path === "/ready" ? toProbedState(this.#options.state()) : {};
+    return jsonAnswer({ status, ...state }, status === "ok" ? 200 : 503);
   }
 
   #index(): Readonly<Record<string, unknown>> {
-    const { metrics, routes } = this.#options;
+    const { metrics, routes, login } = this.#options;
     const { serve, name } = this.#settings;
     const { metrics: metricsPath, ...paths } = servedPaths(serve);
     return {
       name,
       ...Object.fromEntries(routes.map(({ prefix }) => [prefix.slice(1), prefix])),
       ...paths,
+      ...(login.isOn && { login: login.route.prefix }),
       health: "/health",
       ready: "/ready",
       ...(metrics !== undefined && metricsPath !== undefined && { metrics: metricsPath }),
@@ -243,11 +287,22 @@ export class GatewayFront {
   }
 }
 
+/** What everybody may know of the state: that it is lost stops nothing but calls with a key, and taking all replicas out would stop the rest too. */
+function toProbedState({ store, status, lost }: StateReport): Readonly<Record<string, unknown>> {
+  if (store === "memory") return {};
+  if (status === "up") return { state: { store, status } };
+  const settings = Object.entries(lost).map(([setting, choice]) => [
+    setting,
+    choice === "refuse" ? "refused" : "alone",
+  ]);
+  return { state: { store, status, ...Object.fromEntries(settings) } };
+}
+
 function createGuard({ hosts, origins }: ServeSettings): HostGuard {
   return createHostGuard({ hosts, origins }, MCP_CORS);
 }
 
-/** Node itself keeps the first of several. */
+/** Tells whether a header came more than once, where its joined value alone does not. */
 function hasSeveral({ rawHeaders }: IncomingMessage, wanted: string): boolean {
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -256,6 +311,60 @@ function hasSeveral({ rawHeaders }: IncomingMessage, wanted: string): boolean {
   return count > 1;
 }
 
-function isBelow(path: string, prefix: string): boolean {
+/** Whether a path is a prefix, or lies below it. */
+export function isBelow(path: string, prefix: string): boolean {
   return path === prefix || path.startsWith(`${prefix}/`);
 }
+
+/** Answers with why a request is not heard. */
+function ownRefusal(refusal: Refusal): HttpAnswer {
+  return refusalAnswer(refusal, randomId());
+}
+
+/** Answers with JSON that is nobody else's to keep. */
+function jsonAnswer(value: unknown, status = 200): HttpAnswer {
+  return {
+    status,
+    headers: { "content-type": "application/json", "cache-control": "no-store" },
+    body: `${JSON.stringify(value)}\n`,
+  };
+}
+
+/** Answers with text. */
+function textAnswer(text: string, type: string): HttpAnswer {
+  return { status: 200, headers: { "content-type": type, "cache-control": "no-store" }, body: text };
+}
+
+/** The refusal of what is not served here. */
+const NOTHING_HERE: Refusal = {
+  status: 404,
+  message: "There is nothing here; GET / says what there is.",
+  headers: {},
+};
+
+/** The scope that shows metrics, where callers are asked who they are. */
+export const METRICS_SCOPE = "waybill:metrics";
+
+/** The refusal of metrics to a caller without their scope. */
+const NO_METRICS: Refusal = {
+  status: 403,
+  message: `Metrics need a token with the scope "${METRICS_SCOPE}".`,
+  headers: { "www-authenticate": `Bearer error="insufficient_scope", scope="${METRICS_SCOPE}"` },
+};
+
+/** The refusal of a request that says twice who is asking: a proxy in front may have looked at the other one. */
+const ASKED_TWICE: Refusal = {
+  status: 401,
+  message: "A request has one Authorization header.",
+  headers: { "www-authenticate": 'Bearer error="invalid_request"' },
+};
+
+/** The refusal of a request that names two hosts: a proxy in front may have looked at the other one. */
+const TWO_HOSTS: Refusal = { status: 400, message: "A request has one Host header.", headers: {} };
+
+/** The refusal of a method that only reads are for. */
+const ONLY_READ: Refusal = {
+  status: 405,
+  message: "This address can only be read.",
+  headers: { allow: "GET, HEAD" },
+};

@@ -1,27 +1,28 @@
 import type { Identity } from "../../core/access/identity.ts";
 import type { CallError } from "../../core/errors/errors.ts";
 import type { ResultStore } from "../../formats/index.ts";
-import type { McpServer } from "../../mcp/server/mcp-server.ts";
-import type { StoredRead } from "../../mcp/server/mcp-server-options.ts";
-import { toMcpServer } from "../../mcp/server/to-mcp-server.ts";
+import type { McpProvider } from "../../mcp/provider.ts";
+import type { McpServer, ServerShare } from "../../mcp/server/mcp-server.ts";
+import type { LiveMcpProviders, McpServerOptions, StoredRead } from "../../mcp/server/mcp-server-options.ts";
+import { toSharedMcpServer } from "../../mcp/server/to-mcp-server.ts";
 import type { ServeMcpConfig } from "../config/gateway-config.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
 import type { Gateway } from "../gateway.ts";
-import { hasOneNamespace, isSourceVisible, sourceFault } from "../missing-operation.ts";
-import { forCallers } from "../source-error.ts";
+import { forCallers, hasOneNamespace, isSourceVisible, sourceFault } from "../missing-operation.ts";
 import type { Source } from "../sources/source.ts";
-import type { GatewayFormats } from "./gateway-formats.ts";
-import { liveProviders } from "./live-providers.ts";
-import type { ServedGateway } from "./observe/entry.ts";
-import type { ReadRecord } from "./observe/read-record.ts";
+import type { ProviderGuard, SourceProvider } from "../sources/source-provider.ts";
+import type { GatewayFormats } from "./gateway-parts.ts";
+import type { ReadRecord, ServedGateway } from "./observe/observer.ts";
 
 /** What an MCP server of a gateway is made of. */
 export interface GatewayMcpOptions {
-  readonly gateway: Pick<Gateway, "executor" | "sources" | "sourceOf" | "onSources" | "policies">;
+  readonly gateway: Pick<Gateway, "executor" | "sources" | "sourceOf" | "onSources" | "policies" | "tasks">;
   /** What calls run on. */
   readonly executor: ServedGateway;
   readonly formats: GatewayFormats;
   readonly store: ResultStore;
+  /** What is shared with replicas. @default nothing is */
+  readonly share?: ServerShare | undefined;
   readonly onRead?: ((record: ReadRecord) => void) | undefined;
   readonly onWarning: (message: string, cause?: unknown) => void;
 }
@@ -39,9 +40,9 @@ export function createGatewayMcp(
   settings: ServeMcpConfig,
   options: GatewayMcpOptions,
 ): McpServer {
-  const { gateway, executor, formats, store, onRead, onWarning } = options;
+  const { gateway, executor, formats, store, share, onRead, onWarning } = options;
   const { dots = false, catalogue = false, instructions } = settings;
-  return toMcpServer(executor, {
+  const given: McpServerOptions = {
     name: config.name ?? "waybill",
     names: { dots },
     catalogue,
@@ -50,11 +51,13 @@ export function createGatewayMcp(
     formatOf: formats.ofClient,
     inlineCharactersOf: formats.inlineCharactersOf,
     store,
+    tasks: gateway.tasks,
     ...(onRead !== undefined && { onStoredRead: (read: StoredRead) => onRead(toRecord(read, gateway)) }),
     providers: liveProviders(gateway, onRead),
     explainMissing: (toolName, identity) => explainMissingTool(toolName, identity, gateway),
     onWarning,
-  });
+  };
+  return toSharedMcpServer(executor, given, share);
 }
 
 function toRecord(
@@ -91,4 +94,45 @@ function explainMissingTool(
 
 function isComing(source: Source): boolean {
   return !hasOneNamespace(source) && source.state.status === "connecting";
+}
+
+/** What the sources of a gateway offer besides tools, as they come and go, under their policies. */
+export function liveProviders(
+  gateway: Pick<Gateway, "sources" | "onSources" | "policies">,
+  onRead: ProviderGuard["onRead"] = () => {},
+): LiveMcpProviders {
+  const { policies } = gateway;
+  const guarded = new WeakMap<SourceProvider, SourceProvider>();
+  const guard = (provider: SourceProvider): SourceProvider => {
+    const known = guarded.get(provider) ?? provider.under({ policies, onRead });
+    guarded.set(provider, known);
+    return known;
+  };
+  const read = (): readonly McpProvider[] =>
+    gateway.sources.flatMap(({ name, provider }) =>
+      provider !== undefined && policies.ofSource(name).isEnabled ? [guard(provider)] : [],
+    );
+  const stateOf = (providers: readonly McpProvider[]): string =>
+    JSON.stringify(
+      providers.map(({ capabilities, namespace }) => [capabilities, policies.ofSource(namespace)]),
+    );
+  return {
+    get current() {
+      return read();
+    },
+    onChange(listener) {
+      let known = read();
+      let states = stateOf(known);
+      return gateway.onSources(() => {
+        const now = read();
+        const present = stateOf(now);
+        const isSame =
+          present === states && now.length === known.length && now.every((one, i) => one === known[i]);
+        known = now;
+        states = present;
+        // Sources tell of much that is nobody's business who reads resources.
+        if (!isSame) listener();
+      });
+    },
+  };
 }

@@ -4,13 +4,13 @@ import { legacyClient } from "../../../test/mcp-server-peers.ts";
 import { handGateway, handSource } from "../../../test/served-gateway.ts";
 import type { Identity } from "../../core/access/identity.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
-import { LocalProvider } from "../../mcp/server/local-provider.ts";
+import { LocalProvider } from "../../mcp/server/resources/provider-set.ts";
 import { toMcpServer } from "../../mcp/server/to-mcp-server.ts";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { createPolicies } from "../policy/policies.ts";
 import type { SourcePolicy } from "../policy/policy.ts";
-import { liveProviders } from "./live-providers.ts";
-import type { ReadRecord } from "./observe/read-record.ts";
+import { liveProviders } from "./gateway-mcp.ts";
+import type { ReadRecord } from "./observe/observer.ts";
 
 const open: { close(): unknown }[] = [];
 afterEach(async () => {

@@ -8,9 +8,8 @@ import { OperationRegistry } from "../../core/registry/registry.ts";
 import { serveMcpHttp, toMcpServer } from "../../mcp/index.ts";
 import { serveHttp } from "../../openapi/server/serve-http.ts";
 import { createGateway } from "../gateway.ts";
-import type { CallRecord } from "./observe/call-record.ts";
 import { Metrics } from "./observe/metrics.ts";
-import { createObserver } from "./observe/observer.ts";
+import { type CallRecord, createObserver } from "./observe/observer.ts";
 import { serveGateway } from "./serve-gateway.ts";
 
 const MODERN = {

@@ -1,10 +1,14 @@
-import type { CallHandler, CallObserver } from "../../call/index.ts";
+import { setTimeout as pause } from "node:timers/promises";
+import type { CallCounters, CallHandler, CallObserver } from "../../call/index.ts";
 import type { NatsBus } from "../../call/nats/index.ts";
+import { backoffMs } from "../../core/limits/backoff.ts";
 import type { BusConfig } from "../config/gateway-config.ts";
 import type { Gateway } from "../gateway.ts";
-import { connectBus, createBusVerifier } from "../sources/bus-connection.ts";
-import type { CallTelemetry } from "./observe/call-telemetry.ts";
-import { withEntry } from "./observe/entry.ts";
+import { StateReplays } from "../replicas/state-replays.ts";
+import { connectBus } from "../sources/bus-connection.ts";
+import { addCounters, createBusVerifier } from "../sources/bus-source.ts";
+import type { SharedState } from "../state/gateway-state.ts";
+import { type CallTelemetry, withEntry } from "./observe/observer.ts";
 
 /** How a gateway is served on a bus. */
 export interface ServeBusOptions {
@@ -19,6 +23,8 @@ export interface ServeBusOptions {
 /** A gateway on a bus, or on its way there. */
 export interface GatewayBus {
   readonly state: "connecting" | "up" | "closed";
+  /** What was dropped or refused of what came in; nothing while it is not up. */
+  readonly counters: CallCounters | undefined;
   /** Leaves the bus, calls under way first. */
   close(options?: { /** @default 10_000 */ readonly timeoutMs?: number | undefined }): Promise<void>;
 }
@@ -28,7 +34,7 @@ const LONGEST_DELAY_MS = 30_000;
 
 /** Serves the operations of a gateway on a bus; nothing where the config does not say so. A broker that is away is tried again. */
 export function serveBus(
-  gateway: Pick<Gateway, "executor">,
+  gateway: Pick<Gateway, "executor" | "state">,
   bus: BusConfig | undefined,
   options: ServeBusOptions = {},
 ): GatewayBus | undefined {
@@ -37,14 +43,14 @@ export function serveBus(
 }
 
 class ServedBus implements GatewayBus {
-  readonly #gateway: Pick<Gateway, "executor">;
+  readonly #gateway: Pick<Gateway, "executor" | "state">;
   readonly #config: BusConfig;
   readonly #options: ServeBusOptions;
   readonly #running: Promise<void>;
   readonly #stopping = new AbortController();
   #served: { readonly handler: CallHandler; readonly bus: NatsBus } | undefined;
 
-  constructor(gateway: Pick<Gateway, "executor">, config: BusConfig, options: ServeBusOptions) {
+  constructor(gateway: Pick<Gateway, "executor" | "state">, config: BusConfig, options: ServeBusOptions) {
     this.#gateway = gateway;
     this.#config = config;
     this.#options = options;
@@ -54,6 +60,11 @@ class ServedBus implements GatewayBus {
   get state(): GatewayBus["state"] {
     if (this.#stopping.signal.aborted) return "closed";
     return this.#served === undefined ? "connecting" : "up";
+  }
+
+  get counters(): CallCounters | undefined {
+    const served = this.#served;
+    return served && addCounters(served.handler.counters, served.bus.counters);
   }
 
   async close({ timeoutMs = 10_000 }: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
@@ -68,7 +79,7 @@ class ServedBus implements GatewayBus {
   /** Once connected, the connection comes back by itself. */
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
-    for (let delay = FIRST_DELAY_MS; !signal.aborted; delay = Math.min(delay * 2, LONGEST_DELAY_MS)) {
+    for (let attempt = 1; !signal.aborted; attempt++) {
       try {
         this.#served = await this.#connect();
         return;
@@ -77,8 +88,24 @@ class ServedBus implements GatewayBus {
         const why = cause instanceof Error ? cause.message : String(cause);
         this.#options.onWarning?.(`The bus is tried again: ${why}`, cause);
       }
-      await pause(delay * (0.5 + Math.random() / 2), signal);
+      const ms = backoffMs(attempt, FIRST_DELAY_MS, LONGEST_DELAY_MS);
+      await pause(ms, undefined, { signal, ref: false }).catch(() => {});
     }
+  }
+
+  /** What replicas remember together of calls with a token. */
+  #replays(): StateReplays {
+    const { executor, state } = this.#gateway;
+    let shared: SharedState | undefined;
+    void state.replicas().then((opened) => {
+      shared = opened;
+    });
+    return new StateReplays({
+      shared: () => shared,
+      isHarmless: (id) => executor.get(id)?.type !== "mutation",
+      onAlone: (cause) =>
+        this.#options.onWarning?.("A call over the bus is remembered by this replica alone.", cause),
+    });
   }
 
   async #connect(): Promise<{ readonly handler: CallHandler; readonly bus: NatsBus }> {
@@ -89,28 +116,12 @@ class ServedBus implements GatewayBus {
     if (onCall !== undefined) bus.onCall(onCall);
     try {
       const executor = withEntry(this.#gateway.executor, "bus", telemetry);
-      return { bus, handler: await serveCalls(executor, bus, { name: this.#config.serveAs, ...trusted }) };
+      const replays = trusted.authenticate === undefined ? undefined : this.#replays();
+      const options = { name: this.#config.serveAs, ...trusted, replays };
+      return { bus, handler: await serveCalls(executor, bus, options) };
     } catch (thrown) {
       await bus.close();
       throw thrown;
     }
   }
-}
-
-/** Waits without keeping the process alive. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve();
-      return;
-    }
-    const end = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    timer.unref();
-    signal.addEventListener("abort", end);
-  });
 }

@@ -2,8 +2,7 @@ import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { query, until } from "../../../test/make-operation.ts";
 import { handGateway, loadedConfig } from "../../../test/served-gateway.ts";
-import type { CallRecord } from "./observe/call-record.ts";
-import { createObserver } from "./observe/observer.ts";
+import { type CallRecord, createObserver } from "./observe/observer.ts";
 import { serveGatewayStdio } from "./serve-gateway-stdio.ts";
 
 describe("serveGatewayStdio", () => {

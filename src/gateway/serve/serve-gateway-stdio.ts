@@ -1,21 +1,13 @@
-import type { Identity } from "../../core/access/identity.ts";
-import { type NodeStream, type StdioConnection, serveStdio } from "../../mcp/server/serve-stdio.ts";
+import { type ServeStdioOptions, type StdioConnection, serveStdio } from "../../mcp/server/serve-stdio.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
 import type { Gateway } from "../gateway.ts";
 import { GatewayAuth } from "./gateway-auth.ts";
 import { GatewayParts } from "./gateway-parts.ts";
-import type { CallTelemetry } from "./observe/call-telemetry.ts";
-import type { ReadRecord } from "./observe/read-record.ts";
+import type { CallTelemetry, ReadRecord } from "./observe/observer.ts";
 import { readServeSettings } from "./serve-settings.ts";
 
 /** How a gateway is served over stdin and stdout. */
-export interface ServeGatewayStdioOptions {
-  /** @default process.stdin */
-  readonly stdin?: NodeStream | undefined;
-  /** @default process.stdout */
-  readonly stdout?: NodeStream | undefined;
-  /** Who the client is. @default an anonymous caller */
-  readonly identity?: Identity | undefined;
+export interface ServeGatewayStdioOptions extends Pick<ServeStdioOptions, "stdin" | "stdout" | "identity"> {
   /** Begins the spans of calls. @default nobody does */
   readonly telemetry?: CallTelemetry | undefined;
   /** Hears of every resource that was read and every prompt that was filled in. @default nobody does */
@@ -65,7 +57,7 @@ export function serveGatewayStdio(
   };
 }
 
-/** Whoever starts a gateway over stdio wants MCP, whatever is served over HTTP. */
+/** A gateway over stdio serves MCP, whatever the config says of HTTP. */
 function mcpOf({ config }: LoadedConfig) {
   const { mcp = true } = config.serve ?? {};
   return mcp === false ? true : mcp;

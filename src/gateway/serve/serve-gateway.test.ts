@@ -5,10 +5,11 @@ import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/valida
 import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as FirstTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterEach, describe, expect, it } from "vitest";
+import { freePort } from "../../../test/free-port.ts";
 import { query, sleep, until } from "../../../test/make-operation.ts";
 import { handGateway, handSource, loadedConfig } from "../../../test/served-gateway.ts";
 import { type CallToolResult, decodeToolResult, RESULT_META_KEY } from "../../formats/index.ts";
-import { LocalProvider } from "../../mcp/server/local-provider.ts";
+import { LocalProvider } from "../../mcp/server/resources/provider-set.ts";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { ConfigError } from "../config/loaded-config.ts";
 import { Metrics } from "./observe/metrics.ts";
@@ -664,12 +665,7 @@ describe("reloading what is served", () => {
     const old = server.url;
     const answer = wait(server);
     await running(answer);
-    const free = await new Promise<number>((resolve) => {
-      const probe = createServer().listen(0, "127.0.0.1", () => {
-        const { port } = probe.address() as { port: number };
-        probe.close(() => resolve(port));
-      });
-    });
+    const free = await freePort();
     await server.reload(loadedConfig({ serve: { port: free } }));
     expect(server.port).toBe(free);
     expect(await statusOf(`${server.url}/health`)).toBe(200);
@@ -681,6 +677,23 @@ describe("reloading what is served", () => {
         () => false,
       );
     while (await answers()) await sleep(5);
+  });
+
+  it("refuses a changed config that mounts the gateway itself, and stays as it was", async () => {
+    const port = await freePort();
+    const { server } = await start({ serve: { port } });
+    const mounting = (address: object) =>
+      server.reload(loadedConfig({ name: "new", serve: { port }, ...address }));
+    for (const host of ["127.0.0.1", "localhost", "[::1]"]) {
+      const me = { url: `http://${host}:${port}/mcp` };
+      await expect(mounting({ mcpServers: { me } })).rejects.toThrow("mcpServers.me.url is the address at");
+      const api = { document: `http://${host}:${port}/openapi.json` };
+      await expect(mounting({ openapi: { api } })).rejects.toThrow("openapi.api.document is the address at");
+    }
+    expect((await fetch(`${server.url}/health`)).status).toBe(200);
+    // Neither a source that is off nor one at another port is the gateway itself.
+    const off = { url: `http://127.0.0.1:${port}/mcp`, disabled: true };
+    await mounting({ mcpServers: { off, other: { url: `http://127.0.0.1:${port - 1}/mcp` } } });
   });
 
   it("RE-30 stays where it is when another port is taken, and says so; who may call changes all the same", async () => {

@@ -1,14 +1,25 @@
+import type { Identity } from "../../core/access/identity.ts";
+import { isExpired } from "../../http/caller.ts";
 import { type HttpListener, listenHttp } from "../../http/listen.ts";
 import type { ReplayedCall } from "../../openapi/server/http-handler-options.ts";
+import { ApprovalsRoute } from "../approvals/approvals-route.ts";
+import { LOGIN_PATH, LoginPage } from "../callers/login-page.ts";
 import { ConfigError, type LoadedConfig } from "../config/loaded-config.ts";
 import type { Gateway } from "../gateway.ts";
+import { isSourceVisible } from "../missing-operation.ts";
+import { ReplicaShare } from "../replicas/replica-share.ts";
 import { GatewayAuth, type TokenHolders } from "./gateway-auth.ts";
 import { GatewayFront, type GatewayRoute } from "./gateway-front.ts";
 import { GatewayParts, type PreparedParts } from "./gateway-parts.ts";
-import type { CallTelemetry } from "./observe/call-telemetry.ts";
 import type { Metrics } from "./observe/metrics.ts";
-import type { ReadRecord } from "./observe/read-record.ts";
-import { isAuthOn, readServeSettings, type ServePlace, type ServeSettings } from "./serve-settings.ts";
+import type { CallTelemetry, ReadRecord } from "./observe/observer.ts";
+import {
+  isAuthOn,
+  readServeSettings,
+  refuseItself,
+  type ServePlace,
+  type ServeSettings,
+} from "./serve-settings.ts";
 
 /** What a gateway is served with beyond its config. */
 export interface ServeGatewayOptions extends ServePlace {
@@ -78,8 +89,11 @@ class ListeningGateway implements GatewayServer {
   readonly #options: RoutedGatewayOptions;
   readonly #warn: (message: string, cause?: unknown) => void;
   readonly #auth: GatewayAuth;
+  readonly #share: ReplicaShare;
   readonly #parts: GatewayParts;
   readonly #front: GatewayFront;
+  readonly #login: LoginPage;
+  readonly #gateway: Gateway;
   /** What is being drained. */
   readonly #leaving = new Set<Promise<unknown>>();
   #settings: ServeSettings;
@@ -96,18 +110,62 @@ class ListeningGateway implements GatewayServer {
     this.#loaded = loaded;
     this.#warn = onWarning;
     this.#settings = readServeSettings(loaded, options);
+    refuseItself(loaded, this.#settings);
     this.#believed = this.#settings.auth;
-    this.#auth = asConfig(() => new GatewayAuth(this.#settings.auth, options.holders));
+    this.#auth = asConfig(
+      () =>
+        new GatewayAuth(this.#settings.auth, {
+          holders: options.holders,
+          publicUrl: this.#settings.serve.publicUrl,
+        }),
+    );
     const auth = this.#auth;
     const hears = { telemetry, onRead, onReplay, onWarning };
-    const parts = new GatewayParts(this.#settings, { gateway, auth, ...hears });
+    const share = new ReplicaShare({
+      state: gateway.state,
+      sessions: this.#settings.serve.sessions,
+      handle: (request) => this.#front.answerLed(request),
+      onWarning,
+    });
+    this.#share = share;
+    const parts = new GatewayParts(this.#settings, { gateway, auth, share, ...hears });
     this.#parts = parts;
+    this.#gateway = gateway;
+    this.#login = new LoginPage({
+      logins: gateway.logins,
+      loaded: () => this.#loaded,
+      identify: (token) => this.#identify(token),
+      isVisible: (name, identity) => {
+        const source = gateway.sources.find((one) => one.name === name);
+        return source !== undefined && isSourceVisible(gateway, source, identity);
+      },
+      onWarning,
+    });
+    const login = this.#login;
+    const { route } = new ApprovalsRoute({
+      approvals: gateway.approvals,
+      isAuthOn: () => auth.isOn,
+      identify: (token) => this.#identify(token),
+      isCurrent: (identity) => auth.isCurrent(identity) && !isExpired(identity),
+      name: () => this.#settings.name,
+      publicUrl: () => this.#settings.serve.publicUrl,
+      onWarning,
+    });
+    const approvals = {
+      route,
+      get isOn() {
+        return gateway.approvals.hasPage;
+      },
+    };
+    const state = () => gateway.state.report();
+    const shown = { metrics, telemetry, state, lead: share.lead.bind(share) };
+    gateway.state.start();
     this.#front = asConfig(
-      () => new GatewayFront(this.#settings, { parts, auth, metrics, telemetry, routes, onWarning }),
+      () => new GatewayFront(this.#settings, { ...shown, parts, auth, routes, login, approvals, onWarning }),
     );
-    // A source that takes for ever keeps nobody from using the others.
+    // A source that takes for ever keeps nobody from using the others, and a state that cannot be reached nobody from calls without a key.
     const patience = setTimeout(() => this.#front.open(), READY_MS).unref();
-    void gateway.ready.then(() => {
+    void Promise.all([gateway.ready, gateway.state.opened]).then(() => {
       clearTimeout(patience);
       this.#front.open();
     });
@@ -123,14 +181,18 @@ class ListeningGateway implements GatewayServer {
 
   /** Listens for the first time. */
   async start(loaded: LoadedConfig): Promise<void> {
+    await this.#share.start();
     await this.#parts.use(
       asConfig(() => this.#parts.prepare(loaded, this.#settings)),
       0,
     );
     try {
       this.#listener = await this.#listen(this.#settings);
+      this.#gateway.logins.listensAt(this.#listener.origin);
+      this.#gateway.approvals.servedAt(this.#listener.origin);
     } catch (thrown) {
       await this.#parts.close(0);
+      await this.#share.close();
       throw thrown;
     }
   }
@@ -150,6 +212,14 @@ class ListeningGateway implements GatewayServer {
     return this.#closing;
   }
 
+  /** Whose a token of the gateway is, as if it came with a request. */
+  async #identify(token: string): Promise<Identity | undefined> {
+    const header = (name: string): string | undefined =>
+      name === "authorization" ? `Bearer ${token}` : undefined;
+    const admitted = await this.#auth.identify({ method: "GET", path: LOGIN_PATH, origin: this.url, header });
+    return "identity" in admitted ? admitted.identity : undefined;
+  }
+
   announceClose(): void {
     this.#front.close();
   }
@@ -157,29 +227,32 @@ class ListeningGateway implements GatewayServer {
   async #reload(loaded: LoadedConfig): Promise<void> {
     if (this.#closing !== undefined) return;
     const settings = readServeSettings(loaded, this.#options);
+    refuseItself(loaded, settings);
     // Whether they make sense is found out before anything changes.
-    asConfig(() => new GatewayAuth(settings.auth));
-    // Whoever may call no more is refused even where the rest cannot be done; nobody is let in unasked before it is.
-    if (isAuthOn(settings.auth)) this.#believe(settings.auth);
+    asConfig(() => new GatewayAuth(settings.auth, settings.serve));
+    // Callers who lost access are refused even where the rest cannot be done; nobody is let in unasked before it is.
+    if (isAuthOn(settings.auth)) this.#believe(settings);
     const { prepared, listener } = await this.#prepare(loaded, settings).catch((thrown: unknown) => {
       this.#keep();
       throw thrown;
     });
-    this.#believe(settings.auth);
+    this.#believe(settings);
     this.#parts.formats.set(settings.serve);
     this.#front.set(settings);
+    this.#share.set(settings.serve.sessions);
     this.#settings = settings;
     this.#loaded = loaded;
     this.#leave(this.#parts.use(prepared, settings.drainMs));
     if (listener === undefined) return;
     const left = this.#listener;
     this.#listener = listener;
+    this.#gateway.logins.listensAt(listener.origin);
     if (left !== undefined) this.#leave(left.close({ timeoutMs: settings.drainMs }));
   }
 
   /** Tells callers from one another by other settings, and ends what those have open who are not let in any more. */
-  #believe(auth: ServeSettings["auth"]): void {
-    this.#auth.set(auth);
+  #believe({ auth, serve }: ServeSettings): void {
+    this.#auth.set(auth, serve.publicUrl);
     this.#believed = auth;
     this.#parts.recheck();
   }
@@ -239,9 +312,11 @@ class ListeningGateway implements GatewayServer {
 
   async #close(timeoutMs: number): Promise<void> {
     this.#front.close();
+    this.#login.close();
     await this.#reloading;
     await this.#listener?.close({ timeoutMs });
     await this.#parts.close(0);
+    await this.#share.close();
     await Promise.all(this.#leaving);
   }
 }

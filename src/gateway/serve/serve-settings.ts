@@ -1,3 +1,4 @@
+import { parseUrl } from "../../core/text/parse-url.ts";
 import { checkListenOptions } from "../../http/listen.ts";
 import type { GatewayLimits, ServeAuthConfig, ServeConfig } from "../config/gateway-config.ts";
 import { ConfigError, type LoadedConfig } from "../config/loaded-config.ts";
@@ -64,6 +65,25 @@ export function readServeSettings({ config }: LoadedConfig, place: ServePlace = 
   };
 }
 
+/** Throws a `ConfigError` where a source is the gateway itself: each look at its tools would find more of them. */
+export function refuseItself({ config }: LoadedConfig, { host, port }: ServeSettings): void {
+  const { mcpServers = {}, openapi = {} } = config;
+  const addresses = [
+    ...Object.entries(mcpServers).map(([name, one]) => ({ ...one, place: `mcpServers.${name}.url` })),
+    ...Object.entries(openapi).map(([name, one]) => {
+      return { url: one.document, disabled: one.disabled, place: `openapi.${name}.document` };
+    }),
+  ];
+  const own = WILDCARDS.has(host) || isLoopback(host, port) ? ["127.0.0.1", "localhost", "[::1]"] : [host];
+  for (const { place, url, disabled } of addresses) {
+    const { protocol = "", hostname = "", port: given } = parseUrl(url ?? "") ?? {};
+    const other = Number(given || { "http:": 80, "https:": 443 }[protocol]);
+    if (disabled === true || port === 0 || other !== port || !own.includes(hostname)) continue;
+    const words = `${place} is the address at which this gateway listens: it would mount itself.`;
+    throw new ConfigError([`${words} Remove the source, or set another serve.port.`]);
+  }
+}
+
 /** Tells whether callers are asked who they are. */
 export function isAuthOn(auth: ServeAuthConfig | undefined): boolean {
   return Object.keys(auth?.tokens ?? {}).length > 0 || auth?.jwt !== undefined;
@@ -78,4 +98,27 @@ function isLoopback(host: string, port: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Where a gateway serves what, below its address; absent where it does not. */
+interface ServedPaths {
+  readonly mcp?: string;
+  readonly api?: string;
+  readonly document?: string;
+  readonly docs?: string;
+  readonly metrics?: string;
+}
+
+/** Where MCP is served. */
+export const MCP_PATH = "/mcp";
+
+/** Says what a config wants served, and where. */
+export function servedPaths({ mcp = true, http = true, metrics = true }: ServeConfig = {}): ServedPaths {
+  const hasDocs = http === true || (http !== false && http.docs !== false);
+  return {
+    ...(mcp !== false && { mcp: MCP_PATH }),
+    ...(http !== false && { api: "/api", document: "/openapi.json" }),
+    ...(hasDocs && { docs: "/docs" }),
+    ...(metrics && { metrics: "/metrics" }),
+  };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ServeConfig } from "../config/gateway-config.ts";
-import { servedPaths } from "./served-paths.ts";
+import { servedPaths } from "./serve-settings.ts";
 
 const ALL = { mcp: "/mcp", api: "/api", document: "/openapi.json", docs: "/docs", metrics: "/metrics" };
 

@@ -1,16 +1,14 @@
-import type { CallHandlerOptions } from "../../call/call-handler.ts";
-import type { CredentialSource } from "../../call/call-options.ts";
+import type { NatsConnection, NodeConnectionOptions, TlsOptions } from "@nats-io/transport-node";
 import type { NatsBus } from "../../call/nats/nats-bus.ts";
 import { CallError } from "../../core/errors/errors.ts";
+import { type FailureCause, failureIn } from "../../core/errors/failure.ts";
 import type { BusConfig } from "../config/gateway-config.ts";
-import { describeAddress } from "./shown-target.ts";
-import { unlessAborted } from "./unless-aborted.ts";
+import { toDownCause } from "./down-cause.ts";
+import { describeAddress } from "./shown-text.ts";
+import { unlessAborted } from "./source.ts";
 
 /** Milliseconds that one attempt to reach a broker may take. */
 const CONNECT_MS = 5_000;
-
-/** Who vouches for identities that were signed with `bus.secret`. */
-const BUS_ISSUER = "waybill";
 
 /** The addresses of a bus, without secrets in them. */
 export function describeBus({ nats }: BusConfig): string {
@@ -21,45 +19,75 @@ export function describeBus({ nats }: BusConfig): string {
 export async function connectBus(bus: BusConfig, signal: AbortSignal): Promise<NatsBus> {
   const { connectNatsBus } = await import("../../call/nats/nats-bus.ts");
   signal.throwIfAborted();
-  const { nats, user, password, token } = bus;
-  const connecting = connectNatsBus({
+  return explained(bus, signal, connectNatsBus(await toConnectionOptions(bus)));
+}
+
+/** The same without a bus on it. */
+export async function connectBroker(bus: BusConfig, signal: AbortSignal): Promise<NatsConnection> {
+  const { connect } = await import("../../call/nats/nats-packages.ts");
+  signal.throwIfAborted();
+  const options = { maxReconnectAttempts: -1, ...(await toConnectionOptions(bus)) };
+  return explained(bus, signal, connect(options));
+}
+
+async function explained<T extends { close(): Promise<unknown> }>(
+  bus: BusConfig,
+  signal: AbortSignal,
+  connecting: Promise<T>,
+): Promise<T> {
+  const told = connecting.catch((cause: unknown) => {
+    const failure = failureOf(cause);
+    const message = `${describeBus(bus)} cannot be reached: ${describeFailure(cause, failure)}.`;
+    throw new CallError("UNAVAILABLE", message, { cause, failure });
+  });
+  return await unlessAborted(told, signal, async (late) => void (await late.close()));
+}
+
+async function toConnectionOptions(bus: BusConfig): Promise<NodeConnectionOptions> {
+  const { nats, user, password, token, credentials, nkey, inboxPrefix, tls } = bus;
+  const { credsAuthenticator, nkeyAuthenticator } = await import("../../call/nats/nats-packages.ts");
+  const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+  const proof =
+    credentials !== undefined
+      ? // Its last line must end, which references to files leave out.
+        credsAuthenticator(bytes(`${credentials}\n`))
+      : nkey !== undefined && nkeyAuthenticator(bytes(nkey.trim()));
+  return {
     servers: [nats].flat() as string[],
     timeout: CONNECT_MS,
     ...(user !== undefined && { user }),
     ...(password !== undefined && { pass: password }),
     ...(token !== undefined && { token }),
-  }).catch((cause: unknown) => {
-    throw new Error(`${describeBus(bus)} cannot be reached: ${describeFailure(cause)}.`, { cause });
-  });
-  return await unlessAborted(connecting, signal, (late) => late.close());
+    ...(proof !== false && { authenticator: proof }),
+    ...(inboxPrefix !== undefined && { inboxPrefix }),
+    ...(tls !== undefined && { tls: tls as TlsOptions }),
+  };
 }
 
-function describeFailure(cause: unknown): string {
-  const said = cause instanceof Error ? cause.message : String(cause);
-  if (/refused/i.test(said)) return "nothing listens there; check that the broker runs, and its address";
-  if (/authorization|authentication/i.test(said))
-    return "it refused the credentials; set user and password, or token";
-  if (/timeout/i.test(said)) return `it did not answer within ${CONNECT_MS / 1_000} s`;
-  return said.replace(/\.$/, "");
-}
-
-/** What signs who is asking; without a secret nobody's word is taken on, and nobody is made anonymous by the way. */
-export async function createBusSigner({ secret }: BusConfig): Promise<CredentialSource> {
-  if (secret === undefined) return refuseUnproven;
-  const { createTokenSigner } = await import("../../call/credentials/token-signer.ts");
-  return createTokenSigner({ key: Buffer.from(secret), issuer: BUS_ISSUER });
-}
-
-/** What reads who is asking; without a secret everybody on the bus is anonymous. */
-export async function createBusVerifier({
-  secret,
-}: BusConfig): Promise<Pick<CallHandlerOptions, "authenticate">> {
-  if (secret === undefined) return {};
-  const { createTokenVerifier } = await import("../../call/credentials/token-verifier.ts");
-  return { authenticate: createTokenVerifier({ keys: Buffer.from(secret), issuer: BUS_ISSUER }) };
-}
-
-const refuseUnproven: CredentialSource = (_, operationId) => {
-  const message = `The call of "${operationId}" is somebody's, and the bus is not told whose: set bus.secret, here and in whoever serves it.`;
-  throw new CallError("UNAUTHENTICATED", message, { stack: false });
+/** What the client of NATS calls its errors, and what they mean. */
+const NAMES: Readonly<Record<string, FailureCause>> = {
+  AuthorizationError: { reason: "credentials" },
+  TimeoutError: { reason: "time" },
 };
+
+function failureOf(cause: unknown): FailureCause | undefined {
+  const name = cause instanceof Error ? cause.name : "";
+  if (Object.hasOwn(NAMES, name)) return NAMES[name];
+  const found = failureIn(cause);
+  return toDownCause(cause)?.kind === "certificate" ? { reason: "certificate" } : found;
+}
+
+function describeFailure(cause: unknown, failure: FailureCause | undefined): string {
+  switch (failure?.reason) {
+    case "network":
+      return "nothing listens there; check that the broker runs, and its address";
+    case "credentials":
+      return "it refused the credentials; set user and password, token, credentials or nkey";
+    case "certificate":
+      return "its certificate is not trusted; set tls.ca to the certificate of who issued it";
+    case "time":
+      return `it did not answer within ${CONNECT_MS / 1_000} s`;
+    default:
+      return (cause instanceof Error ? cause.message : String(cause)).replace(/\.$/, "");
+  }
+}

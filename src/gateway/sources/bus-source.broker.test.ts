@@ -4,7 +4,7 @@ import { query, rejection } from "../../../test/make-operation.ts";
 import { natsSuite, startNats } from "../../../test/nats-server.ts";
 import { handGateway } from "../../../test/served-gateway.ts";
 import { serveCalls } from "../../call/call-handler.ts";
-import type { CallObservation } from "../../call/call-observer.ts";
+import { type CallObservation, createCounters } from "../../call/call-observer.ts";
 import { connectNatsBus } from "../../call/nats/nats-bus.ts";
 import type { Identity } from "../../core/access/identity.ts";
 import { CallError } from "../../core/errors/errors.ts";
@@ -12,6 +12,7 @@ import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
 import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import { serveBus } from "../serve/serve-bus.ts";
+import { budgetNotes } from "./bus-source.ts";
 
 async function serve(url: string, name: string, ...operations: AnyOperation[]) {
   const bus = await connectNatsBus({ servers: url, reconnectTimeWait: 20, reconnectJitter: 0 });
@@ -55,6 +56,42 @@ natsSuite("operations on a bus as a source", () => {
     await vi.waitFor(() => expect(source.operations.map(({ id }) => id)).toEqual(["a.late", "a.x"]), 20_000);
     expect((await here.execute("a.late")).data).toBe("late");
     expect(source.report()).toMatchObject({ name: "bus", kind: "bus", target: broker.url, unusable: [] });
+  });
+
+  it("RE-29 notes which circuit is open, and that members are left out", async () => {
+    const broker = await startNats();
+    atEnd(() => broker.stop());
+    const sick = query("a.sick", () => Promise.reject(new CallError("UNAVAILABLE", "Sick.")));
+    const full = query("a.full", () => Promise.reject(new CallError("RESOURCE_EXHAUSTED", "Full.")));
+    await serve(broker.url, "other", sick, full);
+    const { source } = makeSource(loadedConfig({ bus: { nats: broker.url, mount: true } }));
+    await source.start();
+    await vi.waitFor(() => expect(source.operations).toHaveLength(2), 20_000);
+    const here = new OperationRegistry();
+    here.registerAll(source);
+    const notesOf = (id: string) =>
+      source.report().notes.flatMap(({ name, note }) => (name === id ? [note] : []));
+    expect(source.report().notes).toEqual([]);
+    await rejection(here.execute("a.full"));
+    expect(notesOf("a.full")).toEqual(["A member that failed, or had no room, is left out for a while."]);
+    await vi.waitFor(async () => {
+      await Promise.all(Array.from({ length: 20 }, () => rejection(here.execute("a.sick"))));
+      expect(notesOf("a.sick")).toContain(
+        "Nothing but UNAVAILABLE was answered; calls are refused until one that tries it succeeds.",
+      );
+    }, 30_000);
+    expect(source.report().bus).toMatchObject({ openCircuits: 1 });
+  });
+
+  it("RE-29 notes calls that were not tried again for want of budget, and nothing while all were", () => {
+    const counters = createCounters();
+    expect(budgetNotes(counters)).toEqual([]);
+    expect(budgetNotes({ ...counters, overBudget: 2 })).toEqual([
+      {
+        name: "retries",
+        note: "2 calls were not tried again, since the retry budget was spent: members fail too often.",
+      },
+    ]);
   });
 
   it.each([
@@ -200,7 +237,9 @@ natsSuite("operations on a bus as a source", () => {
     const bus = { nats: broker.url, user: "me", password: "wrong-password", mount: true };
     const { source } = makeSource(loadedConfig({ bus }, { secrets }));
     await source.start();
-    expect(reasonOf(source)).toMatch(/refused the credentials; set user and password, or token\.$/);
+    expect(reasonOf(source)).toMatch(
+      /refused the credentials; set user and password, token, credentials or nkey\.$/,
+    );
     await source.close();
     const right = makeSource(loadedConfig({ bus: { ...bus, password: "right" } }));
     await right.source.start();

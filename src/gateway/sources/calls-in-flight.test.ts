@@ -3,7 +3,7 @@ import { collect, deferred, query, rejection, stream, until } from "../../../tes
 import { CallError } from "../../core/errors/errors.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
-import { CallsInFlight } from "./calls-in-flight.ts";
+import { CallsInFlight } from "./retried-source.ts";
 
 const open = () => new CallsInFlight(() => undefined);
 

@@ -1,16 +1,20 @@
 import { statSync } from "node:fs";
 import type { McpServerConfig } from "../config/gateway-config.ts";
-import type { LoadedConfig } from "../config/loaded-config.ts";
-import { sourceNames } from "../config/source-names.ts";
+import { type LoadedConfig, sourceNames } from "../config/loaded-config.ts";
+import { createOpenApiSource } from "./api-source.ts";
 import { createBusSource } from "./bus-source.ts";
-import { IdleSource } from "./idle-source.ts";
 import { createLocalSource } from "./local-source.ts";
-import { createMcpSource, lockPath } from "./mcp-source.ts";
-import { createOpenApiSource } from "./openapi-source.ts";
-import { describeAddress, describeServer } from "./shown-target.ts";
-import { toReason } from "./shown-text.ts";
-import type { Source, SourceKind } from "./source.ts";
-import { type SourcesOptions, type Surroundings, toSurroundings } from "./surroundings.ts";
+import { createMcpSource, lockPath } from "./mcp-server-source.ts";
+import { describeAddress, describeServer, toReason } from "./shown-text.ts";
+import {
+  type Source,
+  type SourceContext,
+  type SourceKind,
+  type SourceReport,
+  type SourceState,
+  type SourcesOptions,
+  toSourceContext,
+} from "./source.ts";
 
 export type { SourcesOptions };
 
@@ -23,7 +27,7 @@ export interface CreatedSource {
 
 /** Makes the sources of a config in its order: MCP servers, HTTP APIs, operations of modules, the bus. None is started. */
 export function createSources(loaded: LoadedConfig, options: SourcesOptions = {}): readonly CreatedSource[] {
-  const around = toSurroundings(loaded, options);
+  const around = toSourceContext(loaded, options);
   const names = sourceNames(loaded.config);
   const taken = new Set(names.values());
   const { mcpServers = {}, openapi = {}, operations = [], bus } = loaded.config;
@@ -51,7 +55,7 @@ export function createSources(loaded: LoadedConfig, options: SourcesOptions = {}
   return created;
 }
 
-function mcpSource(key: string, name: string, server: McpServerConfig, around: Surroundings): CreatedSource {
+function mcpSource(key: string, name: string, server: McpServerConfig, around: SourceContext): CreatedSource {
   const { loaded } = around;
   const place = `mcpServers.${key}`;
   const idle = idleSource("mcp", place, name, describeServer(server), server, around);
@@ -70,7 +74,7 @@ function idleSource(
   name: string,
   target: string,
   { disabled }: { readonly disabled?: boolean | undefined },
-  { loaded, shown }: Surroundings,
+  { loaded, shown }: SourceContext,
 ): Source | undefined {
   if (disabled === true) return new IdleSource({ name, kind, target: shown(target) });
   if (!Object.hasOwn(loaded.faults, place)) return undefined;
@@ -92,5 +96,68 @@ function freeName(wanted: string, taken: ReadonlySet<string>): string {
   for (let number = 1; ; number++) {
     const name = number === 1 ? wanted : `${wanted}_${number}`;
     if (!taken.has(name)) return name;
+  }
+}
+
+/** What an idle source is known by. */
+export interface IdlePlan {
+  readonly name: string;
+  readonly kind: SourceKind;
+  readonly target: string;
+  /** Why it cannot work as it is configured, fit to be shown; absent for one that is turned off. */
+  readonly fault?: string | undefined;
+}
+
+const CLOSED: SourceState = Object.freeze({ status: "closed" });
+
+/** A source that is turned off, or that nothing but another config can mend: there is nothing to start. */
+class IdleSource implements Source {
+  readonly name: string;
+  readonly kind: SourceKind;
+  readonly operations: readonly never[] = Object.freeze([]);
+  readonly #target: string;
+  readonly #listeners = new Set<(state: SourceState) => void>();
+  #state: SourceState;
+
+  constructor({ name, kind, target, fault }: IdlePlan) {
+    this.name = name;
+    this.kind = kind;
+    this.#target = target;
+    this.#state = Object.freeze(
+      fault === undefined
+        ? { status: "disabled" }
+        : { status: "down", since: Date.now(), reason: fault, cause: "it cannot work as it is configured." },
+    );
+  }
+
+  get state(): SourceState {
+    return this.#state;
+  }
+
+  async start(): Promise<void> {}
+
+  async retry(): Promise<void> {}
+
+  report(): SourceReport {
+    const { name, kind } = this;
+    const counts = { operations: 0, offered: 0, unusable: [], notes: [] };
+    return { name, kind, target: this.#target, state: this.#state, ...counts };
+  }
+
+  onChange(): () => void {
+    return () => {};
+  }
+
+  onState(listener: (state: SourceState) => void): () => void {
+    const own = (state: SourceState): void => listener(state);
+    this.#listeners.add(own);
+    return () => void this.#listeners.delete(own);
+  }
+
+  async close(): Promise<void> {
+    if (this.#state === CLOSED) return;
+    this.#state = CLOSED;
+    for (const listener of [...this.#listeners]) listener(CLOSED);
+    this.#listeners.clear();
   }
 }

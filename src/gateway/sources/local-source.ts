@@ -1,22 +1,28 @@
 import { relative } from "node:path";
-import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
+import { toOperation } from "../../core/operation/operation.ts";
+import type { AnyOperation, OperationSpec } from "../../core/operation/operation-types.ts";
+import { OperationRegistry } from "../../core/registry/registry.ts";
+import { findDistrust } from "../config/config-files.ts";
 import { createPathMatcher, findFiles } from "../glob.ts";
-import { LocalModule } from "./local-module.ts";
+import { loadModule } from "../load-module.ts";
 import { RetriedSource } from "./retried-source.ts";
-import type { Source } from "./source.ts";
-import { SourceFault } from "./source-fault.ts";
-import type { Backing, BackingFacts, BackingWatcher } from "./source-plan.ts";
-import type { Surroundings } from "./surroundings.ts";
-import { unlessAborted } from "./unless-aborted.ts";
+import {
+  type Backing,
+  type BackingFacts,
+  type BackingWatcher,
+  NO_FILE_NOTE,
+  type Source,
+  type SourceContext,
+  SourceFault,
+  unlessAborted,
+} from "./source.ts";
 
 /** Milliseconds that calls of modules have to end once others have taken their place. */
 const DRAIN_MS = 30_000;
 
-/** What is noted of a pattern of modules that leads to none. */
-export const NO_FILE_NOTE = "No file is found by it.";
-
 /** Makes a source of the operations of this process, and of modules by patterns; `retry()` loads the modules anew. */
-export function createLocalSource(name: string, patterns: readonly string[], around: Surroundings): Source {
+export function createLocalSource(name: string, patterns: readonly string[], around: SourceContext): Source {
   const { loaded, reconnect } = around;
   const { localOperations = [] } = loaded;
   const target = patterns.length === 0 ? "this process" : patterns.join(", ");
@@ -44,7 +50,7 @@ interface LocalPlan {
   readonly patterns: readonly string[];
   /** Those that come from no module. */
   readonly operations: readonly AnyOperation[];
-  readonly around: Surroundings;
+  readonly around: SourceContext;
   readonly watcher: BackingWatcher;
   warn(message: string, cause?: unknown): void;
 }
@@ -203,4 +209,102 @@ function describeThrown(thrown: unknown): string {
   const line =
     thrown instanceof SyntaxError ? /^[^\n]*?:(\d+)(?::\d+)?\n/.exec(thrown.stack ?? "")?.[1] : undefined;
   return line === undefined ? thrown.message : `Line ${line}: ${thrown.message}`;
+}
+
+/** Something that holds operations, as `fromMcp` and `fromOpenApi` give it. */
+interface ExportedSource {
+  readonly operations: Iterable<unknown>;
+  onChange?(listener: () => void): unknown;
+  close?(): unknown;
+}
+
+/** What cannot be used of a module, and why. */
+export interface UnusableExport {
+  /** The name of the export. */
+  readonly name: string;
+  readonly reason: string;
+}
+
+/** A module of operations that was loaded. */
+class LocalModule {
+  readonly file: string;
+  readonly #exports: Readonly<Record<string, unknown>>;
+  readonly #sources: ReadonlySet<ExportedSource>;
+  /** Made once, so that the same operation stays the same. */
+  readonly #made = new WeakMap<object, AnyOperation>();
+
+  private constructor(file: string, exports: Readonly<Record<string, unknown>>) {
+    this.file = file;
+    this.#exports = exports;
+    this.#sources = new Set(Object.values(exports).filter(isSource));
+  }
+
+  /** Rejects with what the module threw, or with why it must not run. */
+  static async load(file: string): Promise<LocalModule> {
+    const distrust = await findDistrust(file);
+    if (distrust !== undefined) throw new Error(`It ${distrust}.`);
+    return new LocalModule(file, await loadModule(file));
+  }
+
+  /** What it exports now: operations, lists of them, and what sources it exports hold. */
+  read(): { readonly operations: readonly AnyOperation[]; readonly unusable: readonly UnusableExport[] } {
+    const operations = new Set<AnyOperation>();
+    const unusable: UnusableExport[] = [];
+    for (const [name, value] of Object.entries(this.#exports)) {
+      for (const spec of specsIn(value)) {
+        try {
+          operations.add(this.#toOperation(spec));
+        } catch (thrown) {
+          unusable.push({ name, reason: thrown instanceof Error ? thrown.message : String(thrown) });
+        }
+      }
+    }
+    return { operations: [...operations], unusable };
+  }
+
+  /** Hears that sources it exports hold other operations. */
+  onChange(listener: () => void): void {
+    for (const source of this.#sources) {
+      if (typeof source.onChange === "function") source.onChange(() => listener());
+    }
+  }
+
+  /** Calls the `close` it exports, or else those of the sources it exports. */
+  async close(): Promise<void> {
+    const { close } = this.#exports;
+    if (typeof close === "function") return void (await close());
+    for (const source of this.#sources) {
+      if (typeof source.close === "function") await source.close();
+    }
+  }
+
+  /** Refuses what no registry would take. */
+  #toOperation(spec: OperationSpec): AnyOperation {
+    const known = this.#made.get(spec);
+    if (known !== undefined) return known;
+    const operation = toOperation(spec);
+    new OperationRegistry([operation], { codegen: false });
+    this.#made.set(spec, operation);
+    return operation;
+  }
+}
+
+function isSource(value: unknown): value is ExportedSource {
+  if (typeof value !== "object" || value === null || isSpec(value)) return false;
+  const { operations } = value as { readonly operations?: unknown };
+  return typeof operations === "object" && operations !== null && Symbol.iterator in operations;
+}
+
+function isSpec(value: unknown): value is OperationSpec {
+  if (typeof value !== "object" || value === null) return false;
+  const { namespace, name, handler } = value as Record<string, unknown>;
+  return typeof namespace === "string" && typeof name === "string" && typeof handler === "function";
+}
+
+function specsIn(value: unknown): readonly OperationSpec[] {
+  if (isSpec(value)) return [value];
+  if (Array.isArray(value)) return value.filter(isSpec);
+  if (isSource(value)) return [...value.operations].filter(isSpec);
+  // CommonJS, whose exports are one object.
+  return isPlainObject(value) && Object.values(value).some(isSpec) ? Object.values(value).filter(isSpec) : [];
 }

@@ -1,30 +1,37 @@
 import { CallError, changedError, isCallError } from "../../core/errors/errors.ts";
 import { saidIn, withoutSaid } from "../../core/errors/source-words.ts";
+import { LONGEST_DELAY } from "../../core/execution/cancellation.ts";
+import { Backoff } from "../../core/limits/backoff.ts";
+import type { OperationContext } from "../../core/operation/operation-context.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ChangeListener } from "../../core/registry/executor.ts";
-import { maskError } from "../../core/secrets/mask-value.ts";
-import { Backoff } from "../../mcp/client/backoff.ts";
-import { sourceError } from "../source-error.ts";
-import { CallsInFlight } from "./calls-in-flight.ts";
+import { Listeners } from "../../core/registry/listeners.ts";
+import { maskError } from "../../core/secrets/secret-mask.ts";
+import { sourceError } from "../missing-operation.ts";
+import { type DownCause, toCause, toDownCause } from "./down-cause.ts";
 import { rewordError, toReason } from "./shown-text.ts";
 import {
+  type Backing,
+  type BackingFacts,
+  type BackingWatcher,
+  type FailedCalls,
   operationChanges,
   type Source,
+  SourceFault,
   type SourceKind,
+  type SourcePlan,
   type SourceReport,
   type SourceState,
 } from "./source.ts";
-import { SourceFault } from "./source-fault.ts";
-import type { Backing, BackingFacts, BackingWatcher, SourcePlan } from "./source-plan.ts";
+import { wantsLogin } from "./source-login.ts";
 import type { SourceProvider } from "./source-provider.ts";
-import { toCause } from "./told-cause.ts";
 
 const NO_FACTS: BackingFacts = Object.freeze({ unusable: [], notes: [] });
 const CLOSED: SourceState = Object.freeze({ status: "closed" });
 /** Milliseconds that calls over a connection have to end when another one takes its place. */
 const RECONNECT_DRAIN_MS = 10_000;
 
-/** What stood behind a source until something newer took its place, while its calls end. */
+/** A backing that a newer one has replaced, while its calls end. */
 interface Leaving {
   readonly calls: CallsInFlight;
   readonly done: Promise<void>;
@@ -39,7 +46,7 @@ export class RetriedSource implements Source {
   readonly kind: SourceKind;
   readonly provider?: SourceProvider;
   readonly #plan: SourcePlan;
-  /** Calls of what stands behind it now. */
+  /** Calls of the current backing. */
   #calls = this.#createCalls();
   readonly #leaving = new Set<Leaving>();
   readonly #backoff: Backoff;
@@ -69,6 +76,10 @@ export class RetriedSource implements Source {
 
   get state(): SourceState {
     return this.#state;
+  }
+
+  get failedCalls(): FailedCalls | undefined {
+    return this.#backing?.failedCalls;
   }
 
   get operations(): readonly AnyOperation[] {
@@ -105,14 +116,17 @@ export class RetriedSource implements Source {
     const { name, kind, target } = this.#plan;
     this.#facts = this.#backing?.facts() ?? this.#facts;
     const { notes, ...facts } = this.#facts;
+    const wantsLogin = this.#state.status === "down" && this.#state.wants === "login";
     return {
       name,
       kind,
       target,
       state: this.#state,
       operations: this.#known.size,
+      offered: this.#known.size,
       ...facts,
       notes: this.#stale === undefined ? notes : [...notes, { name, note: this.#stale }],
+      ...(wantsLogin && { login: "wanted" }),
       ...(this.#startMs !== undefined && { startMs: this.#startMs }),
     };
   }
@@ -147,25 +161,25 @@ export class RetriedSource implements Source {
     return new CallsInFlight(
       () => this.#refusal(),
       // What one source says may hold a secret of another.
-      (thrown) => this.#toldError(maskError(thrown, this.#plan.secrets)),
+      (thrown, context) => this.#toldError(maskError(thrown, this.#plan.secrets), context),
     );
   }
 
-  #toldError(thrown: unknown): unknown {
-    const { wording = [], said } = this.#plan;
-    const told = rewordError(thrown, wording);
+  #toldError(thrown: unknown, context: OperationContext): unknown {
+    const { wording = {}, said, review = (given: unknown) => given } = this.#plan;
+    const told = rewordError(review(thrown, context), wording);
     if (said !== false || !isCallError(told) || saidIn(told.details) === undefined) return told;
     return changedError(told, { details: withoutSaid(told.details) });
   }
 
-  /** Why no call can be made: what stands behind the operations is being made, or gone for good. */
+  /** Why no call can be made: the backing of the operations is being connected, or has gone for good. */
   #refusal(): CallError | undefined {
     if (this.#backing !== undefined && !this.#closing.signal.aborted) return undefined;
     const why = this.#closing.signal.aborted ? "it is closed." : "it starts.";
     return sourceError(this, "cannot be called", why);
   }
 
-  /** Tries to make what stands behind it, once what stood there is gone. */
+  /** Reconnects after the previous connection has closed. */
   #try(before?: Backing): Promise<void> {
     clearTimeout(this.#timer);
     this.#attempt ??= this.#open(before).finally(() => {
@@ -183,7 +197,7 @@ export class RetriedSource implements Source {
     }
   }
 
-  /** Makes what stands behind it, and puts it in use, after `onMade`. */
+  /** Connects, and puts the new backing in use, after `onMade`. */
   async #make(onMade: () => void = () => {}): Promise<void> {
     const { signal } = this.#closing;
     const startedAt = performance.now();
@@ -241,7 +255,7 @@ export class RetriedSource implements Source {
     }
   }
 
-  /** Ends what stood there once its calls have ended, or their time is up. */
+  /** Closes a replaced backing once its calls have ended, or their time is up. */
   #leave(calls: CallsInFlight, before: Backing): void {
     const done = calls
       .idle(RECONNECT_DRAIN_MS)
@@ -306,7 +320,7 @@ export class RetriedSource implements Source {
     }
     const delay = this.#backoff.next(0);
     this.#timer = setTimeout(() => void this.#try(), delay);
-    // Whoever serves keeps the process alive; one that only waits for this may end.
+    // A server keeps the process alive by itself; one that only waits for this may end.
     this.#timer.unref();
     this.#setDown(thrown, Date.now() + delay);
   }
@@ -317,12 +331,16 @@ export class RetriedSource implements Source {
 
   #setDown(thrown: unknown, retryAt: number | undefined): void {
     const before = this.#state;
+    const why: DownCause | undefined =
+      thrown instanceof SourceFault ? { kind: "config" } : toDownCause(thrown);
     this.#setState({
       status: "down",
       since: before.status === "down" ? before.since : Date.now(),
       reason: toReason(thrown, this.#plan.secrets, this.#plan.wording),
-      cause: toCause(thrown),
+      cause: toCause(why),
+      ...(why !== undefined && { why }),
       ...(retryAt !== undefined && { retryAt }),
+      ...(wantsLogin(thrown) && { wants: "login" }),
     });
   }
 
@@ -337,34 +355,175 @@ export class RetriedSource implements Source {
   }
 }
 
-/** Those who hear of something; one that throws keeps nobody else from it. */
-class Listeners<T> {
-  readonly #listeners = new Set<(told: T) => void>();
-  readonly #onFault: (cause: unknown) => void;
+type Handler = AnyOperation["handler"];
 
-  /** `onFault` must not throw. */
-  constructor(onFault: (cause: unknown) => void) {
-    this.#onFault = onFault;
+/** Counts the calls of a source's operations that are under way; a subscription counts until it ends. */
+export class CallsInFlight {
+  readonly #refusal: () => CallError | undefined;
+  readonly #reword: (thrown: unknown, context: OperationContext) => unknown;
+  /** The same operation is always given the same copy. */
+  readonly #counted = new WeakMap<AnyOperation, AnyOperation>();
+  readonly #waiting = new Set<() => void>();
+  #running = 0;
+  #heir: ((id: string) => AnyOperation | undefined) | undefined;
+
+  /** `refusal` says why nothing can be called right now; `reword` gives what a call failed with as it is told. */
+  constructor(
+    refusal: () => CallError | undefined,
+    reword: (thrown: unknown, context: OperationContext) => unknown = (thrown) => thrown,
+  ) {
+    this.#refusal = refusal;
+    this.#reword = reword;
   }
 
-  /** Adds a listener as one of its own, so that one added twice hears twice and leaves once. */
-  add(listener: (told: T) => void): () => void {
-    const own = (told: T): void => listener(told);
-    this.#listeners.add(own);
-    return () => void this.#listeners.delete(own);
+  get running(): number {
+    return this.#running;
   }
 
-  tell(told: T): void {
-    for (const listener of [...this.#listeners]) {
+  /** A copy whose calls are counted; schemas that are worked out when first asked for stay so. */
+  count(operation: AnyOperation): AnyOperation {
+    const known = this.#counted.get(operation);
+    if (known !== undefined) return known;
+    const handler = operation.type === "subscription" ? this.#streaming(operation) : this.#calling(operation);
+    const counted = Object.defineProperties(
+      {},
+      { ...Object.getOwnPropertyDescriptors(operation), handler: { value: handler, enumerable: true } },
+    );
+    Object.freeze(counted);
+    this.#counted.set(operation, counted as AnyOperation);
+    return counted as AnyOperation;
+  }
+
+  /** Sends calls that begin from now on, such as those that waited for their turn, to what has taken the place of their operation. */
+  handOver(find: (id: string) => AnyOperation | undefined): void {
+    this.#heir = find;
+  }
+
+  /** Resolves once nothing runs, or when the time is up. */
+  idle(timeoutMs: number): Promise<void> {
+    if (this.#running === 0 || timeoutMs <= 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(done, Math.min(timeoutMs, LONGEST_DELAY));
+      this.#waiting.add(done);
+    });
+  }
+
+  /** Releases those who wait, though calls may still run. */
+  release(): void {
+    for (const done of [...this.#waiting]) done();
+  }
+
+  #calling(operation: AnyOperation): Handler {
+    return async (input, context) => {
+      const heir = this.#heirOf(operation);
+      if (heir !== undefined) return await heir.handler(input, context);
+      this.#begin();
       try {
-        listener(told);
-      } catch (cause) {
-        this.#onFault(cause);
+        return await operation.handler(input, context);
+      } catch (thrown) {
+        throw this.#reword(thrown, context);
+      } finally {
+        this.#end();
       }
-    }
+    };
   }
 
-  clear(): void {
-    this.#listeners.clear();
+  #streaming(operation: AnyOperation): Handler {
+    return async (input, context) => {
+      const heir = this.#heirOf(operation);
+      if (heir !== undefined) return await heir.handler(input, context);
+      const leave = this.#enter();
+      try {
+        const values: unknown = await operation.handler(input, context);
+        const stream = new CountedStream(values as AsyncIterable<unknown>, leave, (thrown) =>
+          this.#reword(thrown, context),
+        );
+        // A caller who has left already may never begin to read.
+        context.signal.addEventListener("abort", () => stream.abandon(), { once: true });
+        if (context.signal.aborted) stream.abandon();
+        return stream;
+      } catch (thrown) {
+        leave();
+        throw this.#reword(thrown, context);
+      }
+    };
+  }
+
+  /** One of another type would give what nobody asked for. */
+  #heirOf({ id, type }: AnyOperation): AnyOperation | undefined {
+    const heir = this.#heir?.(id);
+    return heir?.type === type ? heir : undefined;
+  }
+
+  /** Counts a call in; returns how to count it out once, however often that is called. */
+  #enter(): () => void {
+    this.#begin();
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.#end();
+    };
+  }
+
+  #begin(): void {
+    const refusal = this.#refusal();
+    if (refusal !== undefined) throw refusal;
+    this.#running += 1;
+  }
+
+  #end(): void {
+    this.#running -= 1;
+    if (this.#running === 0) this.release();
+  }
+}
+
+/** A stream that tells once when it is over. */
+class CountedStream implements AsyncIterable<unknown> {
+  readonly #values: AsyncIterable<unknown>;
+  readonly #leave: () => void;
+  readonly #reword: (thrown: unknown) => unknown;
+  #isRead = false;
+
+  constructor(values: AsyncIterable<unknown>, leave: () => void, reword: (thrown: unknown) => unknown) {
+    this.#values = values;
+    this.#leave = leave;
+    this.#reword = reword;
+  }
+
+  /** Ends what nobody has begun to read. */
+  abandon(): void {
+    if (!this.#isRead) this.#leave();
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<unknown> {
+    this.#isRead = true;
+    const [leave, reword] = [this.#leave, this.#reword];
+    const iterator = this.#values[Symbol.asyncIterator]();
+    const step = async (take: () => Promise<IteratorResult<unknown>>): Promise<IteratorResult<unknown>> => {
+      try {
+        const taken = await take();
+        if (taken.done === true) leave();
+        return taken;
+      } catch (thrown) {
+        leave();
+        throw reword(thrown);
+      }
+    };
+    return {
+      next: () => step(() => iterator.next()),
+      return: async (value?: unknown) => {
+        try {
+          return (await iterator.return?.(value)) ?? { done: true, value };
+        } finally {
+          leave();
+        }
+      },
+    };
   }
 }

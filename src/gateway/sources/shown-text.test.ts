@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CallError } from "../../core/errors/errors.ts";
+import type { FailureCause } from "../../core/errors/failure.ts";
 import { SecretMask } from "../../core/secrets/secret-mask.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
-import { describeAddress, describeServer } from "./shown-target.ts";
-import { toReason, toShownLine } from "./shown-text.ts";
+import { describeAddress, describeServer, toReason, toShownLine } from "./shown-text.ts";
 
 const secrets = new SecretMask();
 secrets.add("s3cr3t-t0ken-value");
@@ -33,14 +33,20 @@ describe("a text that is shown", () => {
   });
 
   it("is a sentence that names what to do in the words of a config", () => {
-    const reason = (message: string) => toReason(new CallError("UNAVAILABLE", message), secrets);
+    const reason = (message: string, failure?: FailureCause) =>
+      toReason(new CallError("UNAVAILABLE", message, { failure }), secrets);
     expect(reason("It broke")).toBe("It broke.");
     expect(reason("It broke.")).toBe("It broke.");
-    expect(
-      reason("it answered with HTTP status 401; give it a bearer or auth, or check the headers."),
-    ).toContain("set bearer, oauth or headers for it");
-    expect(reason("the connection failed (DEPTH_ZERO_SELF_SIGNED_CERT).")).toContain("NODE_EXTRA_CA_CERTS");
-    expect(reason("X did not finish the handshake in time.")).toContain("connectTimeoutMs");
+    const advice = "give it auth, or check the headers";
+    const refused = { reason: "credentials", value: 401, advice } as const;
+    expect(reason(`it answered with HTTP status 401; ${advice}.`, refused)).toBe(
+      "it answered with HTTP status 401; set bearer, oauth or headers for it.",
+    );
+    const certificate = { reason: "network", value: "DEPTH_ZERO_SELF_SIGNED_CERT" } as const;
+    expect(reason("the connection failed.", certificate)).toContain("NODE_EXTRA_CA_CERTS");
+    const late = { reason: "handshake-time", advice: "did not finish the handshake in time" } as const;
+    expect(reason("X did not finish the handshake in time.", late)).toContain("connectTimeoutMs");
+    expect(reason("X did not finish the handshake in time.")).not.toContain("connectTimeoutMs");
     expect(toReason(new AggregateError([new Error("refused")], ""), secrets)).toBe("refused.");
     expect(toReason("plain", secrets)).toBe("plain.");
   });

@@ -14,9 +14,9 @@ import type {
   McpResourceContents,
   McpResourceTemplate,
 } from "../../mcp/provider.ts";
+import { forCallers } from "../missing-operation.ts";
 import type { Policies } from "../policy/policies.ts";
-import type { ReadRecord } from "../serve/observe/read-record.ts";
-import { forCallers } from "../source-error.ts";
+import type { ReadRecord } from "../serve/observe/observer.ts";
 
 const NOTHING: McpProviderCapabilities = Object.freeze({
   resources: false,
@@ -28,14 +28,15 @@ const NOTHING: McpProviderCapabilities = Object.freeze({
 const MOST_NAME_CHARACTERS = 200;
 
 /**
- * The server that stands behind a source now, for what it offers besides tools. While it is away there is nothing in it; what was
+ * The server that a source is connected to now, for what it offers besides tools. While it is away there is nothing in it; what was
  * subscribed to, and the log level, hold for the next one too.
  */
 export class ProviderSlot {
   readonly namespace: string;
   readonly #error: () => CallError;
   readonly #listeners = new Set<(event: McpProviderEvent) => void>();
-  readonly #subscribed = new Set<string>();
+  /** How often each resource is subscribed to: by each server of the gateway, and by pages. */
+  readonly #subscribed = new Map<string, number>();
   #level: McpLogLevel | undefined;
   #present: McpProvider | undefined;
   #stop: () => void = () => {};
@@ -74,7 +75,7 @@ export class ProviderSlot {
     if (this.#isUp) this.#tellChanged(provider.capabilities);
     if (this.#level !== undefined && logging) provider.setLogLevel(this.#level).catch(() => {});
     if (!resourceSubscriptions) return;
-    for (const uri of this.#subscribed) provider.subscribeResource(uri).catch(() => {});
+    for (const uri of this.#subscribed.keys()) provider.subscribeResource(uri).catch(() => {});
   }
 
   /** Takes a server out, unless another one has taken its place. */
@@ -93,12 +94,17 @@ export class ProviderSlot {
   async subscribe(uri: string, options?: McpProviderOptions): Promise<void> {
     const asked = this.needed;
     await asked.subscribeResource(uri, options);
-    this.#subscribed.add(uri);
+    this.#subscribed.set(uri, (this.#subscribed.get(uri) ?? 0) + 1);
     // Another one may have taken its place meanwhile, before this was known.
     if (this.now !== undefined && this.now !== asked) await this.now.subscribeResource(uri, options);
   }
 
   async unsubscribe(uri: string, options?: McpProviderOptions): Promise<void> {
+    const left = (this.#subscribed.get(uri) ?? 1) - 1;
+    if (left > 0) {
+      this.#subscribed.set(uri, left);
+      return;
+    }
     this.#subscribed.delete(uri);
     await this.now?.unsubscribeResource(uri, options);
   }
@@ -124,7 +130,7 @@ export class ProviderSlot {
       try {
         listener(event);
       } catch {
-        // Whoever listens sees to its own mistakes; others shall hear.
+        // A listener that throws keeps no other from hearing.
       }
     }
   }
@@ -166,6 +172,10 @@ export class SourceProvider implements McpProvider {
     return this.#slot.capabilities;
   }
 
+  get listsByCaller(): boolean {
+    return this.#slot.now?.listsByCaller === true;
+  }
+
   isFor(identity: Identity | undefined): boolean {
     if (this.#guard === undefined) return true;
     const { isEnabled, scopes } = this.#guard.policies.ofSource(this.namespace);
@@ -200,7 +210,7 @@ export class SourceProvider implements McpProvider {
     return this.#run(uri, options, (told) => this.#slot.subscribe(uri, told));
   }
 
-  /** Whoever may not use it any more may still leave. */
+  /** A caller who may not use it any more may still unsubscribe. */
   unsubscribeResource(uri: string, options?: McpProviderOptions): Promise<void> {
     return this.#slot.unsubscribe(uri, options);
   }

@@ -4,7 +4,7 @@ import { defineConfig, type Plugin } from "vite";
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-// What is built is what is shipped, whoever builds it: a test runner says otherwise.
+// What is built is what is shipped, even where a test runner builds it and says otherwise.
 process.env["NODE_ENV"] = "production";
 
 /** Numbers and texts that a module names for itself are put where they are used: the bundler does so with exported ones alone. */
@@ -20,8 +20,8 @@ const inlinedConstants: Plugin = {
   },
 };
 
-/** From what all views use to what few do. */
-const FOLDERS = [".", "parts", "connection", "form", "operations", "result", "calls", "sources", "decode"];
+/** From what all views use to what few do; views that are loaded later have files of their own. */
+const FOLDERS = [".", "parts", "connection", "form", "operations", "result"];
 
 /** Modules that compute stand together, before those that draw: like beside like, the page is shorter once it is compressed. */
 const sortedModules: Plugin = {

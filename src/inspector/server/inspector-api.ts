@@ -1,36 +1,69 @@
 import type { ServerResponse } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import { CallError } from "../../core/errors/errors.ts";
+import { toSchemaIssues } from "../../core/execution/execution.ts";
+import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import { PACKAGE_VERSION } from "../../core/package-version.ts";
+import { type OperationSchema, toOperationSchema } from "../../core/schema/any-schema.ts";
+import { OperationSearch } from "../../core/search/operation-search.ts";
 import { SecretMask } from "../../core/secrets/secret-mask.ts";
-import { callerKey } from "../../gateway/serve/caller-key.ts";
+import type { Approver } from "../../gateway/approvals/approvals.ts";
+import { clientBlocks } from "../../gateway/client-block.ts";
+import type { LoadedConfig } from "../../gateway/config/loaded-config.ts";
+import { callerKey } from "../../gateway/serve/gateway-auth.ts";
+import { servedPaths } from "../../gateway/serve/serve-settings.ts";
+import { HEAVY_TOKENS, roundTokens, toolWeight } from "../../gateway/tool-weight.ts";
 import type { NodeRequest } from "../../http/node-exchange.ts";
-import type { AnswerAsk, CallView, RetryAnswer, RetryAsk, SourcesAnswer } from "../protocol.ts";
-import type { LookAsk } from "./answer-look.ts";
-import { CallLog } from "./call-log.ts";
-import { BusTally } from "./call-stats.ts";
-import { badRequest, noLongerLetIn } from "./failure-of.ts";
-import { findVisible } from "./find-visible.ts";
-import { helloOf } from "./hello-of.ts";
+import type {
+  AnswerRequest,
+  CallView,
+  DecideRequest,
+  FindAnswer,
+  FindRequest,
+  Hello,
+  IssueView,
+  ReplicasAnswer,
+  RetryAnswer,
+  RetryRequest,
+  SearchAnswer,
+  SourceLogAnswer,
+  SourcesAnswer,
+  StartAnswer,
+} from "../protocol.ts";
+import { badRequest, noLongerLetIn } from "./answers.ts";
+import { CallLog } from "./calls/call-log.ts";
+import { BusTally, findCalls, viewOfCall } from "./calls/call-views.ts";
+import { LiveFeeds } from "./calls/live-feeds.ts";
+import { SourceLogs } from "./calls/source-logs.ts";
+import { maskJson } from "./calls/written-json.ts";
+import type { DecodeJob } from "./decode/decode-results.ts";
+import { DecodeQueue, DecodeWorker } from "./decode/decode-worker.ts";
+import type { InspectorOptions } from "./inspector.ts";
 import {
+  DECODED_BODY_BYTES,
+  KEPT_CALLS,
+  KEPT_CHARACTERS,
+  KEPT_CHARACTERS_EACH,
   LARGE_BODY_BYTES,
-  LOOKED_BODY_BYTES,
+  MOST_FIND_CHARACTERS,
   MOST_INPUT_VALUES,
   SMALL_BODY_BYTES,
 } from "./inspector-limits.ts";
-import type { InspectorOptions } from "./inspector-options.ts";
-import { LiveFeeds } from "./live-feeds.ts";
-import { LookQueue } from "./look-queue.ts";
-import { LookThread } from "./look-thread.ts";
-import { maskJson } from "./mask-json.ts";
-import { OpenQuestions } from "./open-questions.ts";
-import { OperationRows } from "./operation-rows.ts";
-import { type Posted, parsePosted, readAsk, readRunAsk, textIn } from "./read-ask.ts";
-import { OperationRuns } from "./run-operation.ts";
-import { validateInput } from "./validate-input.ts";
-import { viewOfCall } from "./view-of-call.ts";
-import { viewOfOperation } from "./view-of-operation.ts";
-import { viewsOfSources } from "./view-of-source.ts";
-import type { Viewer } from "./viewer.ts";
+import {
+  completionIn,
+  originOf,
+  type Posted,
+  parsePosted,
+  promptIn,
+  readBody,
+  readRunRequest,
+  resourceIn,
+  textIn,
+} from "./read-posted.ts";
+import { OpenQuestions, OperationRuns } from "./runs/run-operation.ts";
+import { SourceOffers } from "./source-offers.ts";
+import { findVisible, type Viewer } from "./viewer.ts";
+import { OperationRows, viewOfOperation, viewsOfSources } from "./views.ts";
 
 /** A request of a page. */
 export interface PageRequest {
@@ -52,6 +85,9 @@ interface Post {
 }
 type PostedAnswer = (posted: Posted, request: PageRequest) => PageAnswer | Promise<PageAnswer>;
 
+/** Sources that the first view weighs, the heaviest ones. */
+const MOST_WEIGHED = 5;
+
 /** All that a page may ask, by path. */
 export class InspectorApi {
   readonly #options: InspectorOptions;
@@ -59,12 +95,17 @@ export class InspectorApi {
   readonly #bus = new BusTally();
   readonly #stopObserving: () => void;
   readonly #rows: OperationRows;
+  readonly #search = new OperationSearch();
   readonly #feeds: LiveFeeds;
   readonly #questions = new OpenQuestions();
   readonly #runs: OperationRuns;
-  readonly #looks = new LookQueue();
-  readonly #inputs = new LookQueue();
-  readonly #thread = new LookThread();
+  readonly #decodes = new DecodeQueue();
+  readonly #inputs = new DecodeQueue();
+  readonly #finds = new DecodeQueue();
+  readonly #logs = new SourceLogs();
+  readonly #offers: SourceOffers;
+  readonly #stopWatching: () => void;
+  readonly #thread = new DecodeWorker();
   readonly #retries = new Map<string, Promise<void>>();
   readonly #gets: ReadonlyMap<string, Get>;
   readonly #posts: ReadonlyMap<string, Post>;
@@ -84,6 +125,8 @@ export class InspectorApi {
       },
     });
     this.#options = options;
+    this.#offers = new SourceOffers(gateway, options.onRead);
+    this.#stopWatching = gateway.watchTraffic((wire) => this.#logs.take(wire));
     this.#log = log;
     this.#stopObserving = observer.listen({ bus: (call) => this.#bus.take(call) });
     this.#feeds = new LiveFeeds({
@@ -116,7 +159,7 @@ export class InspectorApi {
     const isRead = asked.method === "GET" || asked.method === "HEAD";
     if (get !== undefined && isRead) return await get(request, new URLSearchParams(asked.query));
     if (post === undefined || asked.method !== "POST") throw wrongMethod(post === undefined);
-    const posted = await readAsk(asked, post.mostBytes());
+    const posted = await readBody(asked, post.mostBytes());
     // It may have been closed while the request was still arriving.
     if (this.#isClosed) throw nothingHere();
     if (!request.viewer.isCurrent()) throw noLongerLetIn();
@@ -127,13 +170,16 @@ export class InspectorApi {
   async close(timeoutMs: number): Promise<void> {
     this.#isClosed = true;
     this.#feeds.close();
+    this.#offers.close();
     this.#rows.close();
     this.#questions.close();
     try {
       await this.#runs.close(timeoutMs);
     } finally {
       this.#stopObserving();
+      this.#stopWatching();
       this.#log.close();
+      this.#logs.close();
       await this.#thread.close();
     }
   }
@@ -157,10 +203,28 @@ export class InspectorApi {
   #createGets(): ReadonlyMap<string, Get> {
     const { gateway, loaded, command } = this.#options;
     return new Map<string, Get>([
-      ["hello", ({ viewer }) => ({ value: helloOf(loaded(), command, viewer) })],
+      [
+        "hello",
+        ({ viewer }) => ({
+          value: { ...helloOf(loaded(), command, viewer), hasApprovals: gateway.approvals.isUsed },
+        }),
+      ],
+      [
+        "start",
+        async ({ viewer }, query) => ({ value: await this.#start(query.get("origin") ?? "", viewer) }),
+      ],
       ["live", (request) => this.#follow(request)],
       ["sources", ({ viewer }) => ({ value: this.#sources(viewer) })],
+      ["log", ({ viewer }, query) => ({ value: this.#logOf(query, viewer) })],
+      [
+        "offers",
+        async ({ viewer, request }) => ({ value: await this.#offers.list(viewer, request.response) }),
+      ],
       ["operations", ({ viewer }) => ({ json: this.#rows.jsonFor(viewer.identity) })],
+      [
+        "search",
+        async ({ viewer }, query) => ({ value: await this.#find(query.get("query") ?? "", viewer) }),
+      ],
       [
         "operation",
         ({ viewer }, query) => {
@@ -168,6 +232,11 @@ export class InspectorApi {
           return { value: viewOfOperation(operation, gateway, loaded()) };
         },
       ],
+      [
+        "approvals",
+        async ({ viewer }) => ({ value: { approvals: await gateway.approvals.list(approverOf(viewer)) } }),
+      ],
+      ["replicas", async ({ viewer }) => ({ value: await this.#replicas(viewer) })],
       ["call", ({ viewer }, query) => ({ value: this.#findCall(query.get("seq") ?? "", viewer) })],
     ]);
   }
@@ -182,21 +251,56 @@ export class InspectorApi {
       mostBytes: () => SMALL_BODY_BYTES,
       answer: (posted, request) => answer(parsePosted(posted), request),
     });
-    const looked = (look: LookAsk["look"]): Post => ({
-      mostBytes: () => LOOKED_BODY_BYTES,
-      answer: (posted, { request }) => this.#look({ look, posted }, request.response),
+    const decoded = (kind: DecodeJob["kind"]): Post => ({
+      mostBytes: () => DECODED_BODY_BYTES,
+      answer: (posted, { request }) => this.#decode({ kind, posted }, request.response),
     });
     return new Map<string, Post>([
       [
         "sources/retry",
-        small((posted, { viewer }) => this.#retry(textIn<RetryAsk>(posted, "source"), viewer)),
+        small((posted, { viewer }) => this.#retry(textIn<RetryRequest>(posted, "source"), viewer)),
       ],
       ["validate", large((posted, { viewer }) => this.#validate(posted, viewer))],
       ["run", large((posted, request) => this.#run(posted, request))],
       ["answer", small((posted, { viewer }) => this.#answerQuestion(posted, viewer))],
-      ["formats", looked("formats")],
-      ["decode", looked("decode")],
+      [
+        "offers/read",
+        small((posted, { viewer, request }) =>
+          this.#offers.read(resourceIn(posted), viewer, request.response),
+        ),
+      ],
+      [
+        "offers/prompt",
+        small((posted, { viewer, request }) =>
+          this.#offers.prompt(promptIn(posted), viewer, request.response),
+        ),
+      ],
+      [
+        "offers/complete",
+        small((posted, { viewer, request }) =>
+          this.#offers.complete(completionIn(posted), viewer, request.response),
+        ),
+      ],
+      [
+        "offers/follow",
+        small(async (posted, { viewer, request }) => {
+          await this.#offers.follow(resourceIn(posted), viewer, request.response);
+          return undefined;
+        }),
+      ],
+      [
+        "calls/find",
+        small((posted, request) => this.#findCalls(textIn<FindRequest>(posted, "text"), request)),
+      ],
+      ["approvals/decide", small((posted, { viewer }) => this.#decide(posted, viewer))],
+      ["formats", decoded("formats")],
+      ["decode", decoded("decode")],
     ]);
+  }
+
+  async #find(query: string, { identity }: Viewer): Promise<SearchAnswer> {
+    const found = await this.#search.find(this.#options.gateway.executor.list({ identity }), query);
+    return { operations: found.map(({ id }) => id) };
   }
 
   /** Traffic on the bus is everybody's, so that only operators are told. */
@@ -206,6 +310,14 @@ export class InspectorApi {
     return bus.length === 0 ? { sources } : { sources, bus };
   }
 
+  async #replicas({ isOperator }: Viewer): Promise<ReplicasAnswer> {
+    if (!isOperator)
+      throw new CallError("ACCESS_DENIED", "Replicas are shown to operators.", { stack: false });
+    const { replicas, gateway } = this.#options;
+    if (replicas === undefined) return { replicas: [] };
+    return { own: gateway.state.replica, replicas: await replicas() };
+  }
+
   #follow({ request, viewer }: PageRequest): PageAnswer {
     if (request.method === "HEAD") return { value: {} };
     this.#feeds.open(request.response, viewer);
@@ -213,9 +325,45 @@ export class InspectorApi {
   }
 
   #findCall(seq: string, viewer: Viewer): CallView {
-    const view = /^\d{1,15}$/.test(seq) ? viewOfCall(this.#log, Number(seq), viewer) : undefined;
+    const view = /^\d{1,15}$/.test(seq) ? viewOfCall(this.#log, Number(seq), viewer, this.#logs) : undefined;
     if (view !== undefined) return view;
     throw new CallError("NOT_FOUND", "This call is not remembered.", { stack: false });
+  }
+
+  async #start(origin: string, viewer: Viewer): Promise<StartAnswer> {
+    const { config } = this.#options.loaded();
+    const path = servedPaths(config.serve).mcp;
+    const { name = "waybill" } = config;
+    const clients =
+      path === undefined
+        ? []
+        : clientBlocks({ name, url: originOf(origin) + path, isAuthOn: viewer.isAuthOn });
+    // What others may call is nothing to those who may not see it.
+    if (!viewer.isOperator) return { clients };
+    const weight = await toolWeight(this.#options.gateway, this.#options.loaded());
+    const { tools: count, tokens, isCatalogue } = weight;
+    const sources = weight.sources
+      .slice(0, MOST_WEIGHED)
+      .map((source) => ({ name: source.name, tokens: roundTokens(source.tokens) }));
+    const isHeavy = tokens > HEAVY_TOKENS;
+    return { clients, tools: { count, tokens: roundTokens(tokens), isHeavy, isCatalogue, sources } };
+  }
+
+  /** What passes to and from a server may be of anybody's call. */
+  #logOf(query: URLSearchParams, { isOperator }: Viewer): SourceLogAnswer {
+    if (!isOperator)
+      throw new CallError("ACCESS_DENIED", "Only operators may read the log of a source.", { stack: false });
+    return { lines: this.#logs.linesOf(query.get("source") ?? "", Number(query.get("after")) || 0) };
+  }
+
+  async #findCalls(text: string, { viewer, request }: PageRequest): Promise<PageAnswer> {
+    if (text.trim() === "" || text.length > MOST_FIND_CHARACTERS)
+      throw badRequest(`"text" must have from 1 to ${MOST_FIND_CHARACTERS} characters.`);
+    const mask = (kept: string): string => this.#knownSecrets().mask(kept);
+    return await this.#finds.run(request.response, async () => {
+      const seqs = await findCalls(text, { log: this.#log, viewer, mask });
+      return { value: { seqs } satisfies FindAnswer };
+    });
   }
 
   /** A source that is being tried is not tried a second time meanwhile. */
@@ -248,30 +396,47 @@ export class InspectorApi {
   }
 
   async #validate(posted: Posted, viewer: Viewer): Promise<PageAnswer> {
-    const { operation: id, input } = readRunAsk(posted);
+    const { operation: id, input } = readRunRequest(posted);
     const operation = findVisible(this.#options.gateway, id, viewer);
     return { value: { issues: await validateInput(operation, input) } };
   }
 
   async #run(posted: Posted, { viewer, request }: PageRequest): Promise<PageAnswer> {
-    await this.#runs.run(readRunAsk(posted), viewer, request.response);
+    await this.#runs.run(readRunRequest(posted), viewer, request.response);
     return undefined;
   }
 
   /** Not even read here: all that takes long is done by another thread. */
-  async #look(ask: Omit<LookAsk, "secrets">, response: ServerResponse): Promise<PageAnswer> {
-    return await this.#looks.run(response, async () => {
+  async #decode(job: Omit<DecodeJob, "secrets">, response: ServerResponse): Promise<PageAnswer> {
+    return await this.#decodes.run(response, async () => {
       const secrets = [...this.#knownSecrets().values];
-      return { masked: await this.#thread.look({ ...ask, secrets }) };
+      return { masked: await this.#thread.run({ ...job, secrets }) };
     });
   }
 
-  #answerQuestion(posted: Posted, { identity }: Viewer): PageAnswer {
-    const [requestId, key] = [textIn<AnswerAsk>(posted, "requestId"), textIn<AnswerAsk>(posted, "key")];
-    const { action, content } = posted as Partial<AnswerAsk>;
-    this.#questions.answer({ requestId, key, action, content } as AnswerAsk, callerKey(identity));
+  async #decide(posted: Posted, viewer: Viewer): Promise<PageAnswer> {
+    const [id, decision] = [textIn<DecideRequest>(posted, "id"), textIn<DecideRequest>(posted, "decision")];
+    if (decision !== "approve" && decision !== "deny")
+      throw badRequest('"decision" must be "approve" or "deny".');
+    const comment = posted["comment"] === undefined ? undefined : textIn<DecideRequest>(posted, "comment");
+    const { approvals } = this.#options.gateway;
+    await approvals.decide(id, { isApproved: decision === "approve", comment }, approverOf(viewer));
     return { value: {} };
   }
+
+  #answerQuestion(posted: Posted, { identity }: Viewer): PageAnswer {
+    const [requestId, key] = [
+      textIn<AnswerRequest>(posted, "requestId"),
+      textIn<AnswerRequest>(posted, "key"),
+    ];
+    const { action, content } = posted as Partial<AnswerRequest>;
+    this.#questions.answer({ requestId, key, action, content } as AnswerRequest, callerKey(identity));
+    return { value: {} };
+  }
+}
+
+function approverOf({ identity }: Viewer): Approver {
+  return { identity, via: "inspector" };
 }
 
 function nothingHere(): CallError {
@@ -280,4 +445,51 @@ function nothingHere(): CallError {
 
 function wrongMethod(isRead: boolean): CallError {
   return badRequest(isRead ? "This address can only be read." : "This address is posted to.", 405);
+}
+
+/** Introduces a gateway to a page. */
+function helloOf(
+  loaded: LoadedConfig,
+  command: Hello["command"],
+  viewer: Viewer,
+): Omit<Hello, "hasApprovals"> {
+  const { config } = loaded;
+  const subject = viewer.identity?.subject;
+  return {
+    name: config.name ?? "waybill",
+    version: PACKAGE_VERSION,
+    isAuthOn: viewer.isAuthOn,
+    ...(subject !== undefined && { subject }),
+    isOperator: viewer.isOperator,
+    places: servedPaths(config.serve),
+    kept: { calls: KEPT_CALLS, characters: KEPT_CHARACTERS, charactersEach: KEPT_CHARACTERS_EACH },
+    // Flags hold paths and commands of the machine the gateway runs on.
+    command: viewer.isOperator ? command : { ...command, flags: "" },
+  };
+}
+
+/** Says where an input misses the schema of an operation; nothing is run but the check of the schema's own library, where it has one. */
+async function validateInput(operation: AnyOperation, input: unknown): Promise<readonly IssueView[]> {
+  if (operation.inputSchema === undefined) return [];
+  const schema = compiled(operation);
+  if (!schema.check(input)) return schema.errors(input);
+  if (schema.validate === undefined) return [];
+  try {
+    const { issues } = await schema.validate(input);
+    return issues === undefined ? [] : toSchemaIssues(issues, input);
+  } catch (cause) {
+    const message = `The schema of "${operation.id}" failed while it read the input.`;
+    throw new CallError("VALIDATION_ERROR", message, { cause, stack: false });
+  }
+}
+
+function compiled({ id, inputSchema = {} }: AnyOperation): OperationSchema {
+  try {
+    return toOperationSchema(inputSchema, "input");
+  } catch (cause) {
+    throw new CallError("NOT_IMPLEMENTED", `The input schema of "${id}" cannot be used.`, {
+      cause,
+      stack: false,
+    });
+  }
 }

@@ -22,7 +22,7 @@ export const MOST_PAGES = 50;
 /** Of those, pages of one subject. */
 export const MOST_PAGES_EACH = 10;
 
-/** Milliseconds that a page is told what happens; then it asks again, and whoever may not any more is refused. */
+/** Milliseconds that a page is told what happens; then it asks again, and readers who may not any more are refused. */
 export const LONGEST_FEED_MS = 10 * 60 * 1_000;
 
 /** Calls in one event of the feed. */
@@ -71,25 +71,25 @@ export const LARGE_BODY_BYTES = 4 * 1_024 * 1_024;
 export const MOST_INPUT_VALUES = 250_000;
 
 /** Bytes of a request that holds a result to be written in each format, or a text to decode. */
-export const LOOKED_BODY_BYTES = 2 * 1_024 * 1_024;
+export const DECODED_BODY_BYTES = 2 * 1_024 * 1_024;
 
 /** Values in such a result or text: each is looked at about thirty times. */
-export const MOST_LOOKED_VALUES = 25_000;
+export const MOST_DECODED_VALUES = 25_000;
 
 /** Such requests that wait for their turn: one is answered at a time. */
-export const MOST_LOOKS_WAITING = 32;
+export const MOST_DECODES_WAITING = 32;
 
 /** Milliseconds that one of them may take; then its thread is ended. */
-export const LOOK_TIMEOUT_MS = 5_000;
+export const DECODE_TIMEOUT_MS = 5_000;
 
 /** Milliseconds that this thread may take to start. */
-export const LOOK_START_MS = 10_000;
+export const DECODE_START_MS = 10_000;
 
 /** Milliseconds without such a request after which the thread ends; the next one starts another. */
-export const LOOK_IDLE_MS = 10_000;
+export const DECODE_IDLE_MS = 10_000;
 
 /** Mebibytes that the heap of this thread may take. */
-export const LOOK_MEMORY_MB = 256;
+export const DECODE_MEMORY_MB = 256;
 
 /** Characters of the id of an operation. */
 export const MOST_ID_CHARACTERS = 300;
@@ -99,3 +99,36 @@ export const SMALL_BODY_BYTES = 1_024 * 1_024;
 
 /** Results that are read from one text. */
 export const MOST_DECODED = 200;
+
+/** Messages and lines of standard error that are remembered of one source. */
+export const KEPT_LINES_EACH = 500;
+
+/** Characters of JSON that are remembered of one of them; what is longer is not kept at all. */
+export const KEPT_LINE_CHARACTERS = 16 * 1_024;
+
+/** Characters that are remembered of all of them together. */
+export const KEPT_LOG_CHARACTERS = 4 * 1_024 * 1_024;
+
+/** Sources of which some are remembered. */
+export const KEPT_LOG_SOURCES = 200;
+
+/** Resources, templates and prompts that are listed of one source, of each so many. */
+export const MOST_OFFERED = 1_000;
+
+/** Requests for resources and prompts that run at a time, of all pages together. */
+export const MOST_OFFERS_ASKED = 32;
+
+/** Of those, requests of one caller, where callers are told apart. */
+export const MOST_OFFERS_ASKED_EACH = 8;
+
+/** Milliseconds that such a request may take. */
+export const OFFER_TIMEOUT_MS = 30_000;
+
+/** Resources that pages may follow at a time, all of them together. */
+export const MOST_FOLLOWED = 50;
+
+/** Of those, resources that one caller may follow. */
+export const MOST_FOLLOWED_EACH = 10;
+
+/** Characters of a text that is looked for in inputs and results. */
+export const MOST_FIND_CHARACTERS = 200;

@@ -144,7 +144,7 @@ describe("requests of the inspector", () => {
 
   it("use the method their address is for, and addresses that exist", async () => {
     const inspected = await start();
-    for (const path of ["hello", "operations", "sources", "live", "operation", "call"]) {
+    for (const path of ["hello", "operations", "search", "sources", "live", "operation", "call"]) {
       expect((await inspected.ask(path, { body: {} })).status).toBe(405);
     }
     for (const path of ["run", "decode", "formats", "validate", "answer", "sources/retry"]) {

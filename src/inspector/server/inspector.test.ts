@@ -13,6 +13,7 @@ import type {
   Hello,
   OperationsAnswer,
   OperationView,
+  SearchAnswer,
   SourcesAnswer,
   ValidateAnswer,
 } from "../protocol.ts";
@@ -68,7 +69,7 @@ describe("the inspector's API", () => {
       isOperator: true,
       places: { mcp: "/mcp", api: "/api", document: "/openapi.json", docs: "/docs", metrics: "/metrics" },
       kept: { calls: 5_000, characters: 33_554_432, charactersEach: 262_144 },
-      command: { words: "npx waybill", flags: "--config /srv/depot.json" },
+      command: { words: "npx --no waybill", flags: "--config /srv/depot.json" },
     });
     await plain.close();
     const guarded = await start({ serve: { ...AUTH.serve, mcp: false, http: false, metrics: false } });
@@ -81,7 +82,7 @@ describe("the inspector's API", () => {
     });
     expect(await guarded.get<Hello>("hello", { headers: as("bob") })).toMatchObject({
       isOperator: false,
-      command: { words: "npx waybill", flags: "" },
+      command: { words: "npx --no waybill", flags: "" },
     });
     expect((await guarded.ask("hello")).status).toBe(401);
   });
@@ -101,6 +102,17 @@ describe("the inspector's API", () => {
     expect(add).toMatchObject({ id: "desk.add", type: "query" });
     expect(add?.summary).toMatch(/^Adds one\. More words\./);
     expect(add?.summary.length).toBeLessThanOrEqual(160);
+  });
+
+  it("finds operations by a question, those alone that a caller may call", async () => {
+    const inspected = await start(AUTH);
+    const find = async (query: string, name: keyof typeof TOKENS) =>
+      inspected.get<SearchAnswer>(`search?query=${encodeURIComponent(query)}`, { headers: as(name) });
+    expect(await find("adding", "bob")).toEqual({ operations: ["desk.add"] });
+    expect(await find("private", "bob")).toEqual({ operations: [] });
+    expect((await find("", "bob")).operations).toHaveLength(4);
+    expect((await find("private", "ann")).operations).toEqual(["desk.private"]);
+    expect((await inspected.ask("search?query=add")).status).toBe(401);
   });
 
   it("counts changes of the operations, and lists anew after one", async () => {

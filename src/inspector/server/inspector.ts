@@ -1,18 +1,17 @@
-import { type CallError, isCallError, toCallError } from "../../core/errors/errors.ts";
+import { CallError, isCallError, toCallError } from "../../core/errors/errors.ts";
+import type { LoadedConfig } from "../../gateway/config/loaded-config.ts";
+import type { Gateway } from "../../gateway/gateway.ts";
 import type { GatewayRoute } from "../../gateway/serve/gateway-front.ts";
+import type { CallTelemetry, Observer, ReadRecord } from "../../gateway/serve/observe/observer.ts";
+import type { HttpRequest } from "../../http/exchange.ts";
 import type { NodeRequest } from "../../http/node-exchange.ts";
-import type { Failure } from "../protocol.ts";
-import { JSON_HEADERS } from "./answer-headers.ts";
-import { failureOf } from "./failure-of.ts";
-import { assertOwnPage, assertOwnUse } from "./guard-request.ts";
+import type { Failure, Hello, ReplicaView } from "../protocol.ts";
+import { failureOf, JSON_HEADERS, limitTime } from "./answers.ts";
 import { InspectorApi, type PageAnswer } from "./inspector-api.ts";
 import { WRITE_TIMEOUT_MS } from "./inspector-limits.ts";
-import type { InspectorOptions } from "./inspector-options.ts";
-import { limitTime } from "./limit-time.ts";
 import { PageServer } from "./page-server.ts";
 import { viewerOf } from "./viewer.ts";
 
-export type { InspectorOptions } from "./inspector-options.ts";
 export { INSPECT_SCOPE } from "./viewer.ts";
 
 /** How an inspector ends. */
@@ -85,4 +84,52 @@ async function refuse(error: CallError, request: NodeRequest, api: InspectorApi)
 
 async function sendJson(status: number, json: string | Uint8Array, request: NodeRequest): Promise<void> {
   await request.send({ status, headers: { ...JSON_HEADERS }, body: json });
+}
+
+/** What an inspector looks at. */
+export interface InspectorOptions {
+  readonly gateway: Gateway;
+  /** Tells of calls. */
+  readonly observer: Observer;
+  /** The config in use, whichever that is by then. */
+  readonly loaded: () => LoadedConfig;
+  /** How Waybill is started in a shell. */
+  readonly command: Hello["command"];
+  readonly telemetry?: CallTelemetry | undefined;
+  /** Tells of all replicas of the gateway. @default there is this one alone */
+  readonly replicas?: (() => Promise<readonly ReplicaView[]>) | undefined;
+  /** Hears of each resource and prompt that a page reads. @default nobody does */
+  readonly onRead?: ((record: ReadRecord) => void) | undefined;
+  /** Milliseconds that a page may take to read the rest of an answer. @default 30_000 */
+  readonly writeTimeoutMs?: number | undefined;
+  /** Hears what is odd. @default nobody does */
+  readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
+}
+
+/** Throws unless a request of the API comes from the inspector's own page, or from no page at all. */
+function assertOwnPage(request: Pick<HttpRequest, "header">): void {
+  assertOwnOrigin(request);
+  const site = request.header("sec-fetch-site");
+  if (site !== undefined && site !== "same-origin") throw foreign();
+}
+
+/** Throws where another page wants a file of the inspector for anything but to go there. */
+function assertOwnUse(request: Pick<HttpRequest, "header">): void {
+  assertOwnOrigin(request);
+  const site = request.header("sec-fetch-site");
+  if (site === undefined || site === "same-origin" || site === "none") return;
+  const isVisit =
+    request.header("sec-fetch-mode") === "navigate" && request.header("sec-fetch-dest") === "document";
+  if (!isVisit) throw foreign();
+}
+
+function assertOwnOrigin(request: Pick<HttpRequest, "header">): void {
+  const origin = request.header("origin")?.toLowerCase();
+  if (origin === undefined) return;
+  const host = request.header("host")?.toLowerCase();
+  if (origin !== `http://${host}` && origin !== `https://${host}`) throw foreign();
+}
+
+function foreign(): CallError {
+  return new CallError("ACCESS_DENIED", "Only the inspector's own page may ask here.", { stack: false });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { SecretMask } from "../../core/secrets/secret-mask.ts";
-import { maskJson } from "./mask-json.ts";
+import { maskJson } from "./calls/written-json.ts";
 
 const secrets = new SecretMask();
 secrets.add("hunter2-hunter2");

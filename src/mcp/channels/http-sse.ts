@@ -1,8 +1,15 @@
 import { isCallError } from "../../core/errors/errors.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
-import { readEvents, readText } from "./bounded-body.ts";
+import type { SentRequest } from "../protocol/peer.ts";
 import { type Channel, ChannelError, type ChannelListener, type Loss } from "./channel.ts";
-import { discard, HttpRequests, type HttpRequestsOptions, mediaTypeOf } from "./http-requests.ts";
+import {
+  discard,
+  HttpRequests,
+  type HttpRequestsOptions,
+  mediaTypeOf,
+  readEvents,
+  readText,
+} from "./http-requests.ts";
 import { createRpcReader } from "./rpc-lines.ts";
 
 /** The old HTTP+SSE transport of 2024-11-05: one stream of events from the server, which names where to POST messages. */
@@ -39,7 +46,7 @@ export class HttpSseChannel implements Channel {
     await new Promise<void>((resolve, reject) => void this.#follow(response, resolve, reject));
   }
 
-  async send(text: string): Promise<void> {
+  async send(text: string, request?: SentRequest): Promise<void> {
     if (this.#endpoint === undefined || this.#isClosed) throw new ChannelError("stream-ended");
     const headers = new Headers({ "content-type": "application/json" });
     if (this.#revision !== undefined) headers.set("mcp-protocol-version", this.#revision);
@@ -49,6 +56,8 @@ export class HttpSseChannel implements Channel {
       headers,
       body: text,
       signal,
+      isAside: request === undefined,
+      identity: request?.call?.identity,
     });
     if (!response.ok) throw await this.#toStatusError(response);
     await discard(response);

@@ -1,7 +1,15 @@
+import { Writable } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../test/cpu-ms.ts";
-import { createRpcReader, readAnswerId, readRpcLine, toLostAnswer } from "./rpc-lines.ts";
+import {
+  createLineReader,
+  createLineWriter,
+  createRpcReader,
+  readAnswerId,
+  readRpcLine,
+  toLostAnswer,
+} from "./rpc-lines.ts";
 
 const read = (text: string) => readRpcLine(Buffer.from(text));
 const nested = (levels: number, pad = "") =>
@@ -199,5 +207,183 @@ describe("createRpcReader", () => {
         expect(heard.filter((each) => typeof each === "object")).toHaveLength(lines.length);
       }),
     );
+  });
+});
+
+/** Pushes bytes in chunks of the given sizes, over and over, and returns what was heard. */
+function readLines(bytes: Buffer, sizes: readonly number[], lineBytes = 1_000_000): string[] {
+  const heard: string[] = [];
+  const reader = createLineReader({
+    lineBytes,
+    onLine: (line) => heard.push(`line ${line}`),
+    onLong: (front) => heard.push(`long ${front}`),
+    onLongEnd: (tail) => heard.push(`end ${tail}`),
+  });
+  for (let from = 0, i = 0; from < bytes.length; i++) {
+    const size = sizes[i % sizes.length] as number;
+    reader.push(bytes.subarray(from, from + size));
+    from += size;
+  }
+  reader.end();
+  return heard;
+}
+
+describe("createLineReader", () => {
+  it("Mcp: any chunking of any lines gives the same lines", () => {
+    const line = fc.string({ unit: "binary", maxLength: 40 }).map((text) => text.replaceAll("\n", ""));
+    const sizes = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1 });
+    fc.assert(
+      fc.property(fc.array(line), sizes, fc.boolean(), (lines, chunks, hasLast) => {
+        const text = lines.join("\n") + (hasLast ? "\n" : "");
+        const bytes = Buffer.from(text);
+        const expected = text.split("\n").filter((each) => each !== "");
+        expect(readLines(bytes, chunks)).toEqual(expected.map((each) => `line ${Buffer.from(each)}`));
+      }),
+    );
+  });
+
+  it("Mcp: reads a line of as many bytes as allowed, and drops one of a byte more, however it comes", () => {
+    for (const sizes of [[1], [7], [100], [4, 90]]) {
+      expect(readLines(Buffer.from(`${"a".repeat(50)}\nb\n`), sizes, 50)).toEqual([
+        `line ${"a".repeat(50)}`,
+        "line b",
+      ]);
+      const [long, end, next] = readLines(Buffer.from(`${"a".repeat(51)}\nb\n`), sizes, 50);
+      expect(long).toMatch(/^long a{50,51}$/);
+      expect(end).toBe(`end ${"a".repeat(51)}`);
+      expect(next).toBe("line b");
+    }
+  });
+
+  it("Mcp: keeps 200 bytes of either end of a dropped line, and no more", () => {
+    const bytes = Buffer.from(`${"f".repeat(200)}${"m".repeat(5_000)}${"t".repeat(200)}\n`);
+    for (const sizes of [[6_000], [333], [64]]) {
+      expect(readLines(bytes, sizes, 1_000)).toEqual([`long ${"f".repeat(200)}`, `end ${"t".repeat(200)}`]);
+    }
+  });
+
+  it("Mcp: tells of a line that is too long before it has ended", () => {
+    const heard: string[] = [];
+    const reader = createLineReader({
+      lineBytes: 10,
+      onLine: () => heard.push("line"),
+      onLong: () => heard.push("long"),
+      onLongEnd: () => heard.push("end"),
+    });
+    for (let i = 0; i < 100; i++) reader.push(Buffer.from("12345"));
+    expect(heard).toEqual(["long"]);
+    reader.end();
+    expect(heard).toEqual(["long", "end"]);
+  });
+
+  it("Mcp: a line that comes byte by byte takes the memory of its bytes", () => {
+    const byte = Buffer.from("x");
+    let length = 0;
+    const reader = createLineReader({
+      lineBytes: 4_000_000,
+      onLine: (line) => {
+        length = line.length;
+      },
+      onLong: () => {},
+      onLongEnd: () => {},
+    });
+    const before = process.memoryUsage();
+    for (let i = 0; i < 3_000_000; i++) reader.push(byte);
+    const after = process.memoryUsage();
+    expect(after.heapUsed + after.external - before.heapUsed - before.external).toBeLessThan(60_000_000);
+    reader.push(Buffer.from("\n"));
+    expect(length).toBe(3_000_000);
+  });
+});
+
+/** A stream that takes each write only when told to. */
+function createSlowStream(highWaterMark = 16_384) {
+  const written: string[] = [];
+  const taken: (() => void)[] = [];
+  const stream = new Writable({
+    highWaterMark,
+    write(chunk, _encoding, done) {
+      written.push(String(chunk));
+      taken.push(done);
+    },
+  });
+  stream.on("error", () => {});
+  return { stream, written, take: () => taken.shift()?.() };
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+describe("createLineWriter", () => {
+  it("Mcp: joins what is sent in one turn into one write, that of later microtasks too", async () => {
+    const { stream, written } = createSlowStream();
+    const writer = createLineWriter(stream, 1_000);
+    const first = [writer.write("a"), writer.write("b")];
+    await Promise.resolve();
+    await Promise.all([...first, writer.write("c")]);
+    await writer.write("d");
+    expect(written).toEqual(["a\nb\nc\n"]);
+    expect(stream.writableLength).toBe("a\nb\nc\nd\n".length);
+  });
+
+  it("Mcp: joins what is sent in all ticks of one turn of the event loop", async () => {
+    const { stream, written } = createSlowStream();
+    const writer = createLineWriter(stream, 1_000);
+    const first = writer.write("a");
+    const second = new Promise((resolve) => process.nextTick(() => resolve(writer.write("b"))));
+    await Promise.all([first, second]);
+    expect(written).toEqual(["a\nb\n"]);
+  });
+
+  it("Mcp: waits for a stream that is full, and joins what comes meanwhile", async () => {
+    const { stream, written, take } = createSlowStream(4);
+    const writer = createLineWriter(stream, 1_000);
+    const done: string[] = [];
+    void writer.write("first").then(() => done.push("first"));
+    await settled();
+    void writer.write("second").then(() => done.push("second"));
+    await settled();
+    void writer.write("third").then(() => done.push("third"));
+    await settled();
+    expect([written, done]).toEqual([["first\n"], []]);
+    take();
+    await settled();
+    expect([written, done]).toEqual([["first\n", "second\nthird\n"], ["first"]]);
+    take();
+    await settled();
+    expect(done).toEqual(["first", "second", "third"]);
+  });
+
+  it("Mcp: holds as many characters as allowed, and refuses one more", async () => {
+    const { stream } = createSlowStream(4);
+    const writer = createLineWriter(stream, 10);
+    writer.write("blocks").catch(() => {});
+    await settled();
+    writer.write("123456789").catch(() => {});
+    await expect(writer.write("")).rejects.toThrow("more than 10 characters wait");
+    const fresh = createLineWriter(createSlowStream().stream, 10);
+    await expect(fresh.write("1234567890")).rejects.toThrow("more than 10 characters wait");
+    await expect(fresh.write("123456789")).resolves.toBeUndefined();
+  });
+
+  it("Mcp: writes what waits before it ends the stream, and refuses what comes then", async () => {
+    const { stream, written } = createSlowStream();
+    const writer = createLineWriter(stream, 1_000);
+    const last = writer.write("last");
+    writer.end();
+    await last;
+    expect(written).toEqual(["last\n"]);
+    expect(stream.writableEnded).toBe(true);
+    await expect(writer.write("late")).rejects.toThrow("was closed");
+  });
+
+  it("Mcp: rejects all that waits when the stream fails, and what comes then", async () => {
+    const { stream } = createSlowStream(4);
+    const writer = createLineWriter(stream, 1_000);
+    const blocked = writer.write("first");
+    await settled();
+    const waiting = writer.write("second");
+    writer.fail(new Error("It is gone."));
+    for (const each of [blocked, waiting, writer.write("third")])
+      await expect(each).rejects.toThrow("It is gone.");
   });
 });

@@ -1,14 +1,12 @@
-import { countOpenings, MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
-import { parseJsonText } from "../../core/json/json-text.ts";
-import { isPlainObject } from "../../core/json/json-value.ts";
-import { toVisibleText } from "../client/visible-text.ts";
-import { createLineReader, type LineReader } from "./line-reader.ts";
+import type { Writable } from "node:stream";
+import { countOpenings, isPlainObject, MAX_JSON_DEPTH, parseJsonText } from "../../core/json/json-value.ts";
+import { toVisibleText } from "../client/plain-line.ts";
 
 /** An object of JSON-RPC 2.0, of which nothing else is known. */
 type Message = Readonly<Record<string, unknown>>;
 
 /** What one line of standard output held. */
-export interface RpcLine {
+interface RpcLine {
   /** As they came: only known to be objects of JSON-RPC 2.0. */
   readonly messages: readonly Message[];
   /** Why the line, or a part of it, is no message. */
@@ -39,7 +37,7 @@ export function readRpcLine(line: Buffer): RpcLine {
 
 /**
  * Reads a list of tools although it is nested too deeply: one bad definition must not hide the others. Whatever lies deeper is left out, one
- * level past what is read, so that whoever reads a definition finds it too deep. Nothing else is passed on with a part of it missing.
+ * level past what is read, so that the reader of a definition finds it too deep. Nothing else is passed on with a part of it missing.
  */
 function readDeepLine(line: Buffer): RpcLine {
   try {
@@ -149,11 +147,11 @@ function isDeeper(bytes: Buffer, levels: number): boolean {
 /** How much of an odd line is shown, in characters. */
 const SHOWN_CHARS = 200;
 
-/** How much of either end of a line is searched for an id, in bytes. */
+/** How much of either end of a dropped line is kept and searched for an id, in bytes. */
 const END_BYTES = 200;
 
 /** Settings of `createRpcReader`; neither listener may throw. */
-export interface RpcReaderOptions {
+interface RpcReaderOptions {
   /** The longest line, in bytes and without its newline. */
   readonly lineBytes: number;
   /** What a line is called where it is odd. @default "A line on standard output" */
@@ -214,4 +212,196 @@ function show(line: Buffer): string {
   // A character takes four bytes at most.
   const text = toVisibleText(line.toString("utf8", 0, SHOWN_CHARS * 4).trim());
   return JSON.stringify([...text].slice(0, SHOWN_CHARS).join(""));
+}
+
+const NEWLINE = 10;
+
+/** Where the first piece of a line that comes in pieces goes. */
+const FIRST_CAPACITY = 65_536;
+
+interface LineReaderOptions {
+  /** The longest line, in bytes and without its newline. */
+  readonly lineBytes: number;
+  /** Hears each line; the bytes are only good until it returns. */
+  readonly onLine: (line: Buffer) => void;
+  /** Hears the front of a line that is dropped, as soon as it is too long. */
+  readonly onLong: (front: Buffer) => void;
+  /** Hears how the same line ended, when it does. */
+  readonly onLongEnd: (tail: Buffer) => void;
+}
+
+/** Makes a reader that never holds more than one line of the size allowed. */
+export function createLineReader(options: LineReaderOptions): LineReader {
+  return new LineReader(options);
+}
+
+/** Cuts bytes into lines, however they are cut into chunks. */
+export class LineReader {
+  readonly #options: LineReaderOptions;
+  /** The line so far, in a buffer that doubles: bytes that come one by one cost no object each. */
+  #held: Buffer = Buffer.alloc(0);
+  #length = 0;
+  /** The end so far of a line that is dropped. */
+  #tail: Buffer | undefined;
+
+  constructor(options: LineReaderOptions) {
+    this.#options = options;
+  }
+
+  push(chunk: Buffer): void {
+    let from = 0;
+    for (let to = chunk.indexOf(NEWLINE); to !== -1; to = chunk.indexOf(NEWLINE, from)) {
+      this.#endLine(chunk.subarray(from, to));
+      from = to + 1;
+    }
+    if (from < chunk.length) this.#hold(from === 0 ? chunk : chunk.subarray(from));
+  }
+
+  /** Tells that no more bytes come: what is left is a line too. */
+  end(): void {
+    if (this.#length > 0 || this.#tail) this.#endLine(Buffer.alloc(0));
+  }
+
+  #endLine(piece: Buffer): void {
+    if (this.#length === 0 && !this.#tail && piece.length <= this.#options.lineBytes) {
+      if (piece.length > 0) this.#options.onLine(piece);
+      return;
+    }
+    this.#hold(piece);
+    const tail = this.#tail;
+    const line = this.#held.subarray(0, this.#length);
+    this.#tail = undefined;
+    this.#length = 0;
+    // One long line is no reason to keep its memory.
+    if (this.#held.length > FIRST_CAPACITY) this.#held = Buffer.alloc(0);
+    if (tail) this.#options.onLongEnd(tail);
+    else this.#options.onLine(line);
+  }
+
+  #hold(piece: Buffer): void {
+    if (this.#tail) {
+      this.#tail = lastBytes(this.#tail, piece);
+      return;
+    }
+    const length = this.#length + piece.length;
+    if (length > this.#options.lineBytes) {
+      this.#drop(piece);
+      return;
+    }
+    if (length > this.#held.length) this.#grow(length);
+    piece.copy(this.#held, this.#length);
+    this.#length = length;
+  }
+
+  #grow(length: number): void {
+    const capacity = Math.max(length, Math.min(this.#held.length * 2, this.#options.lineBytes));
+    // On memory of its own: `countOpenings` wants bytes that lie on a word.
+    const grown = Buffer.allocUnsafeSlow(Math.max(capacity, FIRST_CAPACITY));
+    this.#held.copy(grown, 0, 0, this.#length);
+    this.#held = grown;
+  }
+
+  #drop(piece: Buffer): void {
+    const held = this.#held.subarray(0, this.#length);
+    const front = Buffer.concat([held.subarray(0, END_BYTES), piece.subarray(0, END_BYTES)]);
+    this.#tail = lastBytes(held, piece);
+    this.#held = Buffer.alloc(0);
+    this.#length = 0;
+    this.#options.onLong(front.subarray(0, END_BYTES));
+  }
+}
+
+/** The last bytes of two buffers, in memory of their own. */
+function lastBytes(a: Buffer, b: Buffer): Buffer {
+  return Buffer.concat([a.subarray(-END_BYTES), b.subarray(-END_BYTES)]).subarray(-END_BYTES);
+}
+
+interface Batch {
+  text: string;
+  readonly written: Promise<void>;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Makes a writer that holds at most so many characters for a reader that does not read. */
+export function createLineWriter(stream: Writable, unsentChars: number): LineWriter {
+  return new LineWriter(stream, unsentChars);
+}
+
+/** Writes lines to a stream, those of one turn of the event loop together. */
+export class LineWriter {
+  readonly #stream: Writable;
+  readonly #unsentChars: number;
+  /** Not yet handed to the stream. */
+  #next: Batch | undefined;
+  /** Handed to the stream, which has not drained since. */
+  #blocking: Batch | undefined;
+  #failure: Error | undefined;
+
+  constructor(stream: Writable, unsentChars: number) {
+    this.#stream = stream;
+    this.#unsentChars = unsentChars;
+    stream.on("drain", this.#drained);
+  }
+
+  /** Resolves when the stream has taken the line and is ready for more. */
+  write(line: string): Promise<void> {
+    if (this.#failure) return Promise.reject(this.#failure);
+    const waiting = (this.#next?.text.length ?? 0) + line.length + 1;
+    if (waiting > this.#unsentChars) {
+      return Promise.reject(
+        new Error(`The message was not sent: more than ${this.#unsentChars} characters wait to be read.`),
+      );
+    }
+    if (!this.#next) {
+      this.#next = createBatch();
+      // Behind all input of this turn: requests of other connections come in ticks of their own, and each write is a call of the system.
+      if (!this.#blocking) setImmediate(this.#flush);
+    }
+    this.#next.text += `${line}\n`;
+    return this.#next.written;
+  }
+
+  /** Writes what waits and ends the stream. */
+  end(): void {
+    if (this.#failure) return;
+    if (this.#next) this.#stream.write(this.#next.text);
+    this.#next?.resolve();
+    this.#next = undefined;
+    this.#stream.end();
+    this.fail(new Error("The connection was closed before the message was read."));
+  }
+
+  /** Rejects what waits and all that comes. */
+  fail(error: Error): void {
+    this.#failure ??= error;
+    this.#blocking?.reject(error);
+    this.#next?.reject(error);
+    this.#blocking = undefined;
+    this.#next = undefined;
+  }
+
+  readonly #flush = (): void => {
+    const batch = this.#next;
+    if (!batch || this.#blocking) return;
+    this.#next = undefined;
+    if (this.#stream.write(batch.text)) batch.resolve();
+    else this.#blocking = batch;
+  };
+
+  readonly #drained = (): void => {
+    this.#blocking?.resolve();
+    this.#blocking = undefined;
+    this.#flush();
+  };
+}
+
+function createBatch(): Batch {
+  let resolve: Batch["resolve"] = () => {};
+  let reject: Batch["reject"] = () => {};
+  const written = new Promise<void>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { text: "", written, resolve, reject };
 }

@@ -215,7 +215,9 @@ describe("createStdioTransport: starting", () => {
     ["killMs", -1],
   ])("Mcp: refuses %s as %d", (name, value) => {
     const limits = { [name]: value };
-    expect(() => createStdioTransport({ command: "x", limits })).toThrow(`The limit ${name} `);
+    expect(() => createStdioTransport({ command: "x", limits })).toThrow(
+      `limits.${name} must be a whole number from 1 to `,
+    );
   });
 });
 

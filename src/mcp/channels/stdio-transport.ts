@@ -1,15 +1,19 @@
-import { setTimeout as delay } from "node:timers/promises";
-import { toPlainLine } from "../client/plain-line.ts";
-import type { Channel } from "./channel.ts";
-import type { LineReader } from "./line-reader.ts";
-import { createLineWriter, type LineWriter } from "./line-writer.ts";
-import { createProcessGroup, type ProcessGroup } from "./process-group.ts";
-import { createRpcReader } from "./rpc-lines.ts";
-import { type PipedChild, type SpawnOptions, spawnChild, whenSpawned } from "./spawn-child.ts";
-import { createStderrTail, lastWordsIn, type StderrTail } from "./stderr-tail.ts";
+import { StringDecoder } from "node:string_decoder";
+import { endsWithin } from "../../core/execution/cancellation.ts";
+import { readBounds } from "../../core/options/check-options.ts";
+import { isNpmNoise, toPlainLine, toVisibleText } from "../client/plain-line.ts";
+import type { Channel, Loss } from "./channel.ts";
+import {
+  createProcessGroup,
+  type PipedChild,
+  type ProcessGroup,
+  type SpawnOptions,
+  spawnChild,
+  whenSpawned,
+} from "./child-process.ts";
+import { createLineWriter, createRpcReader, type LineReader, type LineWriter } from "./rpc-lines.ts";
 
-/** What a stdio server may use up; nothing it does goes beyond. */
-export interface StdioLimits {
+interface StdioLimits {
   /** The longest line that is read, in bytes without its newline; a longer one is dropped. @default 67_108_864 */
   readonly lineBytes?: number | undefined;
   /** Characters kept of what it says on standard error. @default 16_384 */
@@ -39,55 +43,15 @@ const DEFAULTS = {
 /** All limits, none left out. */
 type FullStdioLimits = { readonly [Name in keyof typeof DEFAULTS]: number };
 
-/** The most a timer takes, which is also more than a buffer can hold. */
-const MOST = 2_147_483_647;
-
-/** Fills in what was left out; a limit that is no whole number from 1 to 2,147,483,647 is a mistake. */
-function toStdioLimits(limits: StdioLimits = {}): FullStdioLimits {
-  const full: Record<keyof FullStdioLimits, number> = { ...DEFAULTS };
-  for (const name of Object.keys(DEFAULTS) as (keyof FullStdioLimits)[]) {
-    const value = limits[name] ?? DEFAULTS[name];
-    if (!Number.isInteger(value) || value < 1 || value > MOST) {
-      throw new TypeError(`The limit ${name} of a stdio server must be a whole number from 1 to ${MOST}.`);
-    }
-    full[name] = value;
-  }
-  return full;
-}
-
 /** How a process ended: one of the two is null. */
-export interface StdioExit {
+interface StdioExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
-/** Messages to and from one process; when that has ended, so has the transport. */
-export interface StdioTransport {
-  start(): Promise<void>;
-  /** Writes a message, or the text of one; resolves when the process can be sent more. */
-  send(message: object | string): Promise<void>;
-  /** Ends the process with all that came of it. */
-  close(): Promise<void>;
-  onmessage?: ((message: never) => void) | undefined;
-  onerror?: ((error: Error) => void) | undefined;
-  onclose?: (() => void) | undefined;
-  /** That of the process, which is also that of its group; none before `start`. */
-  readonly pid: number | undefined;
-  /** What it said last on standard error, without terminal sequences and control characters. */
-  readonly stderrTail: string;
-  /** None while it runs; known when `onclose` is called. */
-  readonly exit: StdioExit | undefined;
-  /** How many oddities there were. */
-  readonly oddities: number;
-  /** Hears of lines on standard output that are no messages. */
-  onOddity?: ((message: string) => void) | undefined;
-  /** Hears each line on standard error. */
-  onStderr?: ((line: string) => void) | undefined;
-}
-
 /** Makes a transport that starts a server as a process and ends it with all the processes that came of it. */
 export function createStdioTransport(options: StdioOptions): StdioTransport {
-  return new ProcessTransport(options);
+  return new StdioTransport(options);
 }
 
 /** Makes a channel to a server that is started as a process; nothing is started yet. */
@@ -101,6 +65,8 @@ export function toProcessChannel(options: StdioOptions): Channel {
       transport.onerror = (error) => listener.onOddity(toPlainLine(error.message, 300));
       transport.onclose = () => listener.onClose();
       transport.onOddity = (message) => listener.onOddity(message);
+      // Lines are cut only where somebody hears them.
+      if (listener.onStderr !== undefined) transport.onStderr = (line) => listener.onStderr?.(line);
       return transport.start();
     },
     send: (text) => transport.send(text),
@@ -108,22 +74,24 @@ export function toProcessChannel(options: StdioOptions): Channel {
     listen: () => {},
     loss: () => {
       const tail = toPlainLine(transport.stderrTail.slice(-2_000), 2_000);
-      const reason = describeExit(transport);
-      if (tail === "") return { reason };
+      const end = describeExit(transport);
+      if (tail === "") return end;
       const lastWords = lastWordsIn(transport.stderrTail);
-      return { reason, cause: new Error(`It last said: ${tail}`), lastWords };
+      return { ...end, cause: new Error(`It last said: ${tail}`), lastWords };
     },
     close: () => transport.close(),
   };
 }
 
-function describeExit({ exit }: StdioTransport): string {
-  if (exit === undefined) return "its process is gone";
-  if (exit.signal !== null) return `its process was ended by ${exit.signal}`;
-  return `its process exited with code ${exit.code}`;
+function describeExit({ exit }: StdioTransport): Loss {
+  if (exit === undefined) return { reason: "its process is gone" };
+  const { signal, code } = exit;
+  if (signal !== null)
+    return { reason: `its process was ended by ${signal}`, failure: { reason: "signal", value: signal } };
+  return { reason: `its process exited with code ${code}`, failure: { reason: "exit", value: code ?? 0 } };
 }
 
-/** How long the pipes of the dead are read: whoever has left their group may hold them open for ever. */
+/** How long the pipes of the dead are read: a process that has left their group may hold them open for ever. */
 const DRAIN_MS = 250;
 
 /** How long a process that does not read any more has to be heard of as ended. */
@@ -138,13 +106,18 @@ interface Running {
   readonly drained: Promise<unknown>;
 }
 
-class ProcessTransport implements StdioTransport {
-  onmessage?: StdioTransport["onmessage"];
-  onerror?: StdioTransport["onerror"];
-  onclose?: StdioTransport["onclose"];
-  onOddity?: StdioTransport["onOddity"];
-  onStderr?: StdioTransport["onStderr"];
+/** Messages to and from one process; when that has ended, so has the transport. */
+export class StdioTransport {
+  onmessage?: ((message: never) => void) | undefined;
+  onerror?: ((error: Error) => void) | undefined;
+  onclose?: (() => void) | undefined;
+  /** Hears of lines on standard output that are no messages. */
+  onOddity?: ((message: string) => void) | undefined;
+  /** Hears each line on standard error. */
+  onStderr?: ((line: string) => void) | undefined;
+  /** None while it runs; known when `onclose` is called. */
   exit: StdioExit | undefined;
+  /** How many oddities there were. */
   oddities = 0;
 
   readonly #options: StdioOptions;
@@ -158,7 +131,7 @@ class ProcessTransport implements StdioTransport {
 
   constructor(options: StdioOptions) {
     this.#options = options;
-    this.#limits = toStdioLimits(options.limits);
+    this.#limits = readBounds(options.limits, DEFAULTS);
     this.#stderr = createStderrTail({
       chars: this.#limits.stderrTail,
       listener: () => this.onStderr && ((line) => this.#tell(() => this.onStderr?.(line))),
@@ -170,10 +143,12 @@ class ProcessTransport implements StdioTransport {
     });
   }
 
+  /** That of the process, which is also that of its group; none before `start`. */
   get pid(): number | undefined {
     return this.#running?.child.pid;
   }
 
+  /** What it said last on standard error, without terminal sequences and control characters. */
   get stderrTail(): string {
     return this.#stderr.text;
   }
@@ -190,6 +165,7 @@ class ProcessTransport implements StdioTransport {
     if (this.#closed) throw new Error("The transport was closed before the process had started.");
   }
 
+  /** Writes a message, or the text of one; resolves when the process can be sent more. */
   send(message: object | string): Promise<void> {
     if (!this.#running) return Promise.reject(new Error("The message was not sent: no process runs."));
     try {
@@ -199,6 +175,7 @@ class ProcessTransport implements StdioTransport {
     }
   }
 
+  /** Ends the process with all that came of it. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -208,7 +185,7 @@ class ProcessTransport implements StdioTransport {
     const running = this.#running;
     if (running) {
       running.writer.end();
-      await atMost(this.#limits.closeMs, running.exited);
+      await endsWithin(this.#limits.closeMs, running.exited);
       running.group.signal("SIGTERM");
       if (!(await running.group.whenGone(this.#limits.killMs))) await running.group.kill();
       await this.#drain(running);
@@ -222,7 +199,7 @@ class ProcessTransport implements StdioTransport {
     child.stdin.on("error", (error) => {
       const cause = new Error("The message was not sent: the process does not read.", { cause: error });
       // Mostly it has ended, which is heard of a moment later and says more.
-      void atMost(HEARD_WITHIN_MS, exited).then(() => this.exit === undefined && writer.fail(cause));
+      void endsWithin(HEARD_WITHIN_MS, exited).then(() => this.exit === undefined && writer.fail(cause));
       this.#report(error);
     });
     child.stdout.on("error", (error) => this.#report(error));
@@ -247,13 +224,13 @@ class ProcessTransport implements StdioTransport {
     const killed = running.group.kill();
     await this.#drain(running);
     this.#finish();
-    // Behind its last words: whoever waits for a message to be sent should hear why it was not.
+    // After its last words: a caller that waits for a message to be sent should hear why it was not.
     running.writer.fail(ended());
     await killed;
   }
 
   async #drain({ child, drained }: Running): Promise<void> {
-    await atMost(DRAIN_MS, drained);
+    await endsWithin(DRAIN_MS, drained);
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
     this.#stderr.end();
   }
@@ -286,7 +263,7 @@ class ProcessTransport implements StdioTransport {
     try {
       this.onerror?.(error instanceof Error ? error : new Error("A listener failed.", { cause: error }));
     } catch {
-      // Whoever cannot hear of an error cannot hear of that one either.
+      // A listener that fails on an error would fail on that one as well.
     }
   }
 
@@ -308,8 +285,84 @@ function when(child: PipedChild, event: "exit" | "close"): Promise<unknown> {
   return new Promise((resolve) => child.once(event, resolve));
 }
 
-async function atMost(ms: number, promise: Promise<unknown>): Promise<void> {
-  const timer = new AbortController();
-  await Promise.race([promise, delay(ms, undefined, { signal: timer.signal }).catch(() => {})]);
-  timer.abort();
+interface StderrTailOptions {
+  /** How many characters are kept; a longer line is told in pieces of this length. */
+  readonly chars: number;
+  /** Asked for each chunk, so that lines are only cut while somebody listens. */
+  readonly listener: () => ((line: string) => void) | undefined;
+}
+
+/** Makes a tail that keeps a bounded number of characters, whatever comes. */
+export function createStderrTail(options: StderrTailOptions): StderrTail {
+  return new StderrTail(options);
+}
+
+class StderrTail {
+  readonly #options: StderrTailOptions;
+  readonly #decoder = new StringDecoder("utf8");
+  #tail = "";
+  #line = "";
+
+  constructor(options: StderrTailOptions) {
+    this.#options = options;
+  }
+
+  /** Without terminal sequences and control characters. */
+  get text(): string {
+    return toVisibleText(this.#tail);
+  }
+
+  push(chunk: Buffer): void {
+    const text = this.#decoder.write(chunk);
+    this.#tail = lastChars(this.#tail + text, this.#options.chars);
+    const listener = this.#options.listener();
+    if (listener) this.#tellLines(text, listener);
+    else this.#line = "";
+  }
+
+  /** Tells the line that has no newline. */
+  end(): void {
+    const listener = this.#options.listener();
+    if (listener && this.#line !== "") listener(toVisibleText(this.#line));
+    this.#line = "";
+  }
+
+  #tellLines(text: string, listener: (line: string) => void): void {
+    const lines = (this.#line + text).split("\n");
+    this.#line = lines.pop() ?? "";
+    for (const line of lines) this.#tellPieces(line, listener);
+    while (this.#line.length > this.#options.chars) {
+      listener(toVisibleText(this.#line.slice(0, this.#options.chars)));
+      this.#line = this.#line.slice(this.#options.chars);
+    }
+  }
+
+  #tellPieces(line: string, listener: (line: string) => void): void {
+    const { chars } = this.#options;
+    for (let from = 0; from === 0 || from < line.length; from += chars) {
+      listener(toVisibleText(line.slice(from, from + chars)));
+    }
+  }
+}
+
+function lastChars(text: string, chars: number): string {
+  if (text.length <= chars) return text;
+  const tail = text.slice(text.length - chars);
+  const first = tail.charCodeAt(0);
+  return first >= 0xdc00 && first <= 0xdfff ? tail.slice(1) : tail;
+}
+
+/** Lines that say nothing by themselves: blank or indented ones, as those of stacks are, closing brackets, the version of Node. */
+const SAYS_NOTHING = /^(?:\s|$|[)\]}^]|Node\.js v\d)/;
+
+/** Characters that are looked at, and those that are told. */
+const LAST_WORDS = { read: 16_384, told: 199 } as const;
+
+/** Finds the last line that says something, in at most 200 characters; empty where nothing was said. */
+export function lastWordsIn(text: string): string {
+  const lines = text.slice(-LAST_WORDS.read).split("\n");
+  const line =
+    lines.findLast((one) => !SAYS_NOTHING.test(one) && !isNpmNoise(one)) ??
+    lines.findLast((one) => one.trim() !== "");
+  return toPlainLine(line, LAST_WORDS.told);
 }

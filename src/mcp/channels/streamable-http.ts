@@ -1,25 +1,42 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { Identity } from "../../core/access/identity.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { backoffMs } from "../../core/limits/backoff.ts";
 import { toPlainLine } from "../client/plain-line.ts";
-import { encodeHeader, isInexact, mirroredParams, mirroredValue } from "../protocol/mirrored-params.ts";
-import type { OutgoingRequest } from "../protocol/peer.ts";
-import { claimedRevision, methodTraits } from "../protocol/revisions.ts";
-import { readEvents, readText } from "./bounded-body.ts";
+import { rpcErrorOf } from "../client/request-failures.ts";
+import type { SentRequest } from "../protocol/peer.ts";
+import {
+  claimedRevision,
+  encodeHeader,
+  isInexact,
+  methodTraits,
+  mirroredParams,
+  mirroredValue,
+} from "../protocol/revisions.ts";
 import { type Channel, ChannelError, type ChannelListener, type Loss } from "./channel.ts";
-import { discard, HttpRequests, type HttpRequestsOptions, mediaTypeOf } from "./http-requests.ts";
+import {
+  discard,
+  HttpRequests,
+  type HttpRequestsOptions,
+  mediaTypeOf,
+  readEvents,
+  readText,
+} from "./http-requests.ts";
 
 /** The shortest and longest wait before a broken stream is taken up again, whatever the server asks for. */
 const RESUME_MS = { first: 500, min: 250, max: 30_000 } as const;
 /** How often a broken stream is taken up again in vain. */
 const RESUME_TRIES = 3;
+/** How often a message is sent again that another replica of the server has to take. */
+const ELSEWHERE_TRIES = 8;
 /** How long a server may take to hear that a session is over. */
 const GOODBYE_MS = 1_000;
 
 /** Where a stream of events belongs, and how far it was read. */
 interface Stream {
   /** The request that it answers; nothing for what comes unasked. */
-  readonly request: OutgoingRequest | undefined;
+  readonly request: SentRequest | undefined;
   readonly signal: AbortSignal;
   lastEventId: string | undefined;
   isAnswered: boolean;
@@ -62,11 +79,13 @@ export class StreamableHttpChannel implements Channel {
     return { reason: "the connection was closed" };
   }
 
-  async send(text: string, request?: OutgoingRequest): Promise<void> {
+  async send(text: string, request?: SentRequest): Promise<void> {
     await this.#during(request?.signal, async (signal) => {
       const headers = this.#headersFor(request);
-      const response = await this.#requests.send(this.#url, { method: "POST", headers, body: text, signal });
-      if (!response.ok) throw await this.#toStatusError(response);
+      const isAside = request === undefined;
+      const identity = request?.call?.identity;
+      const sent = { method: "POST", headers, body: text, signal, isAside, identity } as const;
+      const response = await this.#post(sent);
       if (request?.method === "initialize") {
         this.#sessionId = response.headers.get("mcp-session-id") || undefined;
       }
@@ -132,7 +151,7 @@ export class StreamableHttpChannel implements Channel {
   }
 
   /** Since 2026-07-28, headers say what the request says of itself, so that it can be routed by them. */
-  #headersFor(request: OutgoingRequest | undefined): Headers {
+  #headersFor(request: SentRequest | undefined): Headers {
     const headers = this.#commonHeaders();
     headers.set("content-type", "application/json");
     headers.set("accept", "application/json, text/event-stream");
@@ -154,12 +173,27 @@ export class StreamableHttpChannel implements Channel {
     return headers;
   }
 
+  /** Posts a message, and again where another replica of the server has to take it: through a balancer it may reach that one. */
+  async #post(
+    sent: Parameters<HttpRequests["send"]>[1] & { readonly signal: AbortSignal },
+  ): Promise<Response> {
+    for (let tries = 0; ; tries++) {
+      const response = await this.#requests.send(this.#url, sent);
+      if (response.ok) return response;
+      const error = await this.#toStatusError(response);
+      if (tries >= ELSEWHERE_TRIES || !isHeldElsewhere(error)) throw error;
+      const wanted = Number(response.headers.get("retry-after") ?? 0) * 1_000 || 0;
+      const ms = Math.min(Math.max(wanted, RESUME_MS.min), RESUME_MS.max);
+      await delay(ms, undefined, { signal: sent.signal, ref: false }).catch(() => {});
+    }
+  }
+
   async #toStatusError(response: Response): Promise<ChannelError> {
     const body = await readText(response, this.#maxBytes).catch(() => "");
     return new ChannelError("status", { status: response.status, body });
   }
 
-  async #readAnswer(response: Response, request: OutgoingRequest, signal: AbortSignal): Promise<void> {
+  async #readAnswer(response: Response, request: SentRequest, signal: AbortSignal): Promise<void> {
     const stream: Stream = { request, signal, lastEventId: undefined, isAnswered: false };
     switch (mediaTypeOf(response)) {
       case "text/event-stream":
@@ -228,12 +262,12 @@ export class StreamableHttpChannel implements Channel {
 
   async #reopen(stream: Stream): Promise<Response | undefined> {
     for (let tries = 0; tries < RESUME_TRIES; tries++) {
-      const wanted = this.#retryMs ?? RESUME_MS.first * 2 ** tries;
+      const wanted = this.#retryMs ?? backoffMs(tries + 1, RESUME_MS.first, RESUME_MS.max);
       const ms = Math.min(Math.max(wanted, RESUME_MS.min), RESUME_MS.max);
       await delay(ms, undefined, { signal: stream.signal, ref: false }).catch(() => {});
       if (stream.signal.aborted) return undefined;
       try {
-        return await this.#openStream(stream.lastEventId, stream.signal);
+        return await this.#openStream(stream.lastEventId, stream.signal, stream.request?.call?.identity);
       } catch (error) {
         if (stream.signal.aborted) return undefined;
         this.#listener?.onOddity(`A stream of events could not be opened again: ${show(error)}`);
@@ -245,11 +279,17 @@ export class StreamableHttpChannel implements Channel {
   }
 
   /** Opens a stream with GET; nothing where the server has none. */
-  async #openStream(lastEventId: string | undefined, signal: AbortSignal): Promise<Response | undefined> {
+  async #openStream(
+    lastEventId: string | undefined,
+    signal: AbortSignal,
+    identity?: Identity,
+  ): Promise<Response | undefined> {
     const headers = this.#commonHeaders();
     headers.set("accept", "text/event-stream");
-    if (lastEventId !== undefined) headers.set("last-event-id", lastEventId);
-    const response = await this.#requests.send(this.#url, { method: "GET", headers, signal });
+    // In UTF-8, as browsers send it: the platform takes a character for each byte.
+    if (lastEventId !== undefined)
+      headers.set("last-event-id", Buffer.from(lastEventId, "utf8").toString("latin1"));
+    const response = await this.#requests.send(this.#url, { method: "GET", headers, signal, identity });
     if (response.ok && mediaTypeOf(response) === "text/event-stream") return response;
     await discard(response);
     if (response.ok || response.status === 405) return undefined;
@@ -263,6 +303,12 @@ function parseOrNone(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** Tells whether a replica of the server says that it has done nothing, because another one has to. */
+function isHeldElsewhere({ status, body }: ChannelError): boolean {
+  const data = status === 503 ? rpcErrorOf(body)?.data : undefined;
+  return isPlainObject(data) && data["reason"] === "held_elsewhere";
 }
 
 function isMessage(value: unknown): boolean {

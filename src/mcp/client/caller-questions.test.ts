@@ -1,11 +1,12 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cpuMs } from "../../../test/cpu-ms.ts";
 import { rejection } from "../../../test/make-operation.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import type { CallerSide } from "../../core/operation/caller-side.ts";
-import { answerQuestion } from "./caller-questions.ts";
-import { CallersInFlight } from "./callers-in-flight.ts";
-import { MCP_LIMITS } from "./mcp-limits.ts";
-import { ServerQuestions } from "./server-questions.ts";
+import { answerQuestion, cleanForm, isShowableAddress, withDefaults } from "./caller-questions.ts";
+import { MCP_LIMITS } from "./connection-options.ts";
+import { CallersInFlight, ServerQuestions } from "./server-questions.ts";
 
 const { signal } = new AbortController();
 const form = { message: "m", requestedSchema: { type: "object" } };
@@ -196,5 +197,139 @@ describe("questions that are open", () => {
     const last = questions.answer("elicitation/create", form, signal);
     leaveToo();
     expect(await last).toEqual({ action: "cancel" });
+  });
+});
+
+const schema = (properties: unknown) => ({ type: "object", properties });
+
+describe("the defaults of an accepted answer", () => {
+  it("Mcp: fill the fields that are missing, and no others", () => {
+    const asked = schema({
+      name: { type: "string", default: "Ada" },
+      age: { type: "integer", default: 36 },
+      score: { type: "number", default: 9.5 },
+      sure: { type: "boolean", default: false },
+      tags: { type: "array", items: { enum: ["a", "b"] }, default: ["a"] },
+      open: { type: "string" },
+    });
+    expect(withDefaults({ name: "", age: undefined, more: 1 }, asked)).toEqual({
+      name: "",
+      age: 36,
+      score: 9.5,
+      sure: false,
+      tags: ["a"],
+      more: 1,
+    });
+    expect(withDefaults(undefined, asked)).toMatchObject({ name: "Ada" });
+  });
+
+  it.each([
+    { type: "string", default: 1 },
+    { type: "integer", default: 1.5 },
+    { type: "number", default: "1" },
+    { type: "boolean", default: null },
+    { type: "array", default: [{}] },
+    { type: "object", default: {} },
+    { default: "untyped" },
+    ["default"],
+    null,
+  ])("Mcp: are left alone where the field is %j", (field) => {
+    expect(withDefaults({}, schema({ field }))).toEqual({});
+    expect(withDefaults(undefined, schema({ field }))).toBeUndefined();
+  });
+
+  it("Mcp: never reach a prototype, and come from the question's own members alone", () => {
+    const hostile = JSON.parse(
+      '{"__proto__": {"type": "string", "default": "x"}, "constructor": {"type": "string", "default": "y"}}',
+    );
+    const filled = withDefaults({}, schema(hostile));
+    expect(Object.keys(filled ?? {})).toEqual(["constructor"]);
+    const inherited = Object.create({ default: "x" }, { type: { value: "string", enumerable: true } });
+    expect(withDefaults({}, schema({ inherited }))).toEqual({});
+  });
+
+  it("Mcp: change nothing that was answered, whatever the question", () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), (content, properties) => {
+        const before = JSON.stringify(content);
+        expect(withDefaults(content, schema(properties))).toMatchObject(content);
+        expect(JSON.stringify(content)).toBe(before);
+      }),
+    );
+  });
+});
+
+describe("cleanForm", () => {
+  it("Mcp: cleans what people read of a form, and leaves names and values alone", () => {
+    const bad = "a\u202Eb";
+    const field = { title: bad, description: bad, enum: [bad], enumNames: [bad], default: bad, const: bad };
+    const clean = { ...field, title: "ab", description: "ab", enumNames: ["ab"] };
+    const choice = (title: string) => ({
+      oneOf: [{ const: bad, title }],
+      items: { anyOf: [{ const: bad, title }] },
+    });
+    expect(
+      cleanForm({
+        type: "object",
+        title: bad,
+        properties: { title: field, default: field, [bad]: choice(bad) },
+        required: [bad],
+      }),
+    ).toEqual({
+      type: "object",
+      title: "ab",
+      properties: { title: clean, default: clean, [bad]: choice("ab") },
+      required: [bad],
+    });
+  });
+
+  it("X-2 a form cannot reach a prototype", () => {
+    const schema = JSON.parse(
+      '{"type":"object","properties":{"__proto__":{"title":"x"}},"__proto__":{"title":"y"}}',
+    );
+    const cleaned = cleanForm(schema);
+    expect(JSON.stringify(cleaned)).toBe(JSON.stringify(schema));
+    expect(Object.getPrototypeOf(cleaned)).toBe(Object.prototype);
+  });
+});
+
+describe("isWebAddress", () => {
+  it.each([
+    "https://example.org/pay?id=1#top",
+    "https://bücher.example/",
+    "https://example.org/a@b",
+    "http://localhost:8080/",
+    "http://app.localhost/",
+    "http://127.0.0.1/x",
+    "http://[::1]:3000/",
+  ])("Mcp: takes %s", (url) => expect(isShowableAddress(url)).toBe(true));
+
+  it.each([
+    "",
+    "example.org",
+    "http://example.org/",
+    "http://localhost.example.org/",
+    "http://127.0.0.1.example.org/",
+    "file:///etc/passwd",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "https://bank.example@evil.example/",
+    "https://user:secret@example.org/",
+    "https://@evil.example/",
+    "https://:@evil.example/",
+    "https://example.org/\u202Egpj.exe",
+    "https://exam\u200Bple.org/",
+    "https://exam\nple.org/",
+    "https://example.org/a\tb",
+    " https://example.org/",
+    "https:\\\\example.org\\@evil.example",
+    "https://example.org/\u0000",
+    "https://example.org/\u{E0041}",
+  ])("Mcp: refuses %j", (url) => expect(isShowableAddress(url)).toBe(false));
+
+  it("Mcp: takes linear time for a long address", () => {
+    const startedAt = cpuMs();
+    for (const piece of ["a.", "/", "@", "x"]) isShowableAddress(`http://${piece.repeat(500_000)}`);
+    expect(cpuMs() - startedAt).toBeLessThan(2_000);
   });
 });

@@ -10,9 +10,10 @@ import {
   serveSecondHttp,
 } from "../../../test/mcp-servers/http-servers.ts";
 import { until } from "../../../test/mcp-servers/scripted-connection.ts";
-import { openMcpConnection } from "./connect.ts";
-import type { McpConnectionOptions } from "./connection-options.ts";
-import type { McpConnection } from "./mcp-connection.ts";
+import { OperationRegistry } from "../../core/registry/registry.ts";
+import type { McpConnectionOptions, McpCredentialRequest } from "./connection-options.ts";
+import { fromMcp } from "./from-mcp.ts";
+import { type McpConnection, openMcpConnection } from "./mcp-connection.ts";
 
 const opened: { close(): Promise<void> }[] = [];
 
@@ -264,7 +265,7 @@ describe("credentials over HTTP", () => {
     );
     let count = 0;
     const connection = await connect(server, {
-      bearer: async () => `t${++count}`,
+      auth: { bearer: async () => `t${++count}` },
       headers: async () => ({ "x-api-key": "k" }),
     });
     await echo(connection);
@@ -275,6 +276,39 @@ describe("credentials over HTTP", () => {
     expect(stolen).toEqual([]);
   });
 
+  it("Mcp: functions are given whose request it is, and nobody for what the connection does by itself", async () => {
+    const seen: unknown[] = [];
+    const server = keep(
+      await serveByHand(
+        ({ id, method }, response) => {
+          const tools = [{ name: "echo", inputSchema: { type: "object" } }];
+          const result = method === "tools/list" ? { tools } : { content: [], contents: [] };
+          sendJson(response, { jsonrpc: "2.0", id, result });
+        },
+        ({ headers }) => {
+          seen.push([headers.authorization, headers["x-who"]]);
+          return false;
+        },
+      ),
+    );
+    const who = ({ identity }: McpCredentialRequest) => identity?.subject ?? "nobody";
+    const source = await fromMcp(server.url, {
+      namespace: "s",
+      auth: { bearer: who },
+      headers: async (request) => ({ "x-who": who(request) }),
+    });
+    keep(source);
+    expect(new Set(seen.map(String))).toEqual(new Set(["Bearer nobody,nobody"]));
+    seen.length = 0;
+    const registry = new OperationRegistry([...source]);
+    const callers = ["ann", "bob", "ann"];
+    await Promise.all(callers.map((subject) => registry.execute("s.echo", {}, { identity: { subject } })));
+    expect(seen.map(String).sort()).toEqual(callers.map((one) => `Bearer ${one},${one}`).sort());
+    seen.length = 0;
+    await source.readResource("file:///a", { identity: { subject: "cyd" } });
+    expect(seen.map(String)).toEqual(["Bearer cyd,cyd"]);
+  });
+
   it.each([
     { url: "http://example.com/mcp" },
     { url: "ftp://127.0.0.1/" },
@@ -282,7 +316,7 @@ describe("credentials over HTTP", () => {
     { url: "nonsense" },
     { url: "https://example.com", headers: { "x-a": "1\r\nx-b: 2" } },
     { url: "https://example.com", headers: { "Mcp-Session-Id": "1" } },
-    { url: "https://example.com", bearer: "a\nb" },
+    { url: "https://example.com", auth: { bearer: "a\nb" } },
   ])("Mcp: a connection is refused with %j", async (options) => {
     await expect(openMcpConnection(options)).rejects.toThrow(TypeError);
   });

@@ -5,9 +5,8 @@ import { Server as FirstServer } from "@modelcontextprotocol/sdk/server/index.js
 import { CallToolRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it } from "vitest";
 import { until } from "../../../test/mcp-servers/scripted-connection.ts";
-import { openMcpConnection } from "./connect.ts";
 import type { McpConnectionOptions } from "./connection-options.ts";
-import type { McpConnection, McpConnectionEvent } from "./mcp-connection.ts";
+import { type McpConnection, type McpConnectionEvent, openMcpConnection } from "./mcp-connection.ts";
 
 const child = (path: string) => fileURLToPath(new URL(`../../../test/${path}`, import.meta.url));
 const EVERYTHING = createRequire(import.meta.url).resolve(
@@ -109,7 +108,7 @@ describe("a transport of the caller's own", () => {
       void server.connect(there as never);
       return here;
     };
-    await withServer({ transport, protocol: "2025", reconnect: { initialMs: 10 } }, async (connection) => {
+    await withServer({ transport, protocol: "2025", reconnect: { delayMs: 10 } }, async (connection) => {
       expect(await connection.request("tools/call", { name: "a" })).toEqual({ content: [], name: "a" });
       await servers[0]?.close();
       await until(() => servers.length === 2 && connection.state.status === "ready");

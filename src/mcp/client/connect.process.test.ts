@@ -123,8 +123,23 @@ describe.each(ERAS)("a connection to a %s server on standard input and output", 
     });
   });
 
+  it("Mcp: sends the _meta of a call with its progress token and what the revision wants in it", async () => {
+    await withScripted(era, {}, async ({ connection }) => {
+      for (const _meta of [undefined, {}, { absent: undefined }, { mine: 1, nested: { "a}": ["}"] } }]) {
+        const params = { name: "meta", _meta, arguments: {} };
+        const called = await connection.request("tools/call", params, { onProgress: () => {} });
+        const meta = textOf(called) as Record<string, unknown>;
+        const { progressToken, ...others } = meta;
+        expect(progressToken).toEqual(expect.any(Number));
+        const own = Object.entries(others).filter(([name]) => !name.startsWith("io.modelcontextprotocol/"));
+        expect(Object.fromEntries(own)).toEqual(JSON.parse(JSON.stringify(_meta ?? {})));
+        expect(Object.keys(others).length - own.length).toBe(era === "modern" ? 3 : 0);
+      }
+    });
+  });
+
   it("Mcp: rejects what is pending at once when the process crashes, and starts it again", async () => {
-    await withScripted(era, { reconnect: { initialMs: 20 } }, async ({ connection, events, pids }) => {
+    await withScripted(era, { reconnect: { delayMs: 20 } }, async ({ connection, events, pids }) => {
       const pending = callScripted(connection, "sleeps");
       const crash = callScripted(connection, "crashes");
       const error = await pending.catch((thrown: unknown) => thrown);

@@ -2,11 +2,11 @@ import { basename } from "node:path";
 import { describe, expect, it } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
 import { scriptedOptions } from "../../../test/mcp-servers/scripted-connection.ts";
-import { type FromMcpOptions, fromMcp } from "./from-mcp.ts";
+import { type McpSourceOptions, openMcpSource } from "./from-mcp.ts";
 
 async function failure(options: unknown): Promise<Error & { code: string }> {
   return (await rejection(
-    fromMcp({ namespace: "files", ...(options as object) } as FromMcpOptions),
+    openMcpSource({ namespace: "files", ...(options as object) } as McpSourceOptions),
   )) as never;
 }
 

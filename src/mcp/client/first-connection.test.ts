@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
-import { lastWordsIn } from "../channels/stderr-tail.ts";
-import { type FromMcpOptions, fromMcp } from "./from-mcp.ts";
+import { lastWordsIn } from "../channels/stdio-transport.ts";
+import { type McpSourceOptions, openMcpSource } from "./from-mcp.ts";
 
 const servers: Server[] = [];
 afterEach(() => {
@@ -20,7 +20,7 @@ async function listen(answer: RequestListener): Promise<URL> {
 
 async function failure(options: unknown): Promise<Error & { code: string; details?: unknown }> {
   return (await rejection(
-    fromMcp({ namespace: "files", ...(options as object) } as FromMcpOptions),
+    openMcpSource({ namespace: "files", ...(options as object) } as McpSourceOptions),
   )) as never;
 }
 
@@ -33,6 +33,19 @@ describe("a first connection that fails", () => {
     expect(line.message).toContain("command is the program alone, what follows it goes into args.");
   });
 
+  it("X-11 says that a person would have to sign in, where the server names where", async () => {
+    const url = await listen((_, response) => {
+      const where = "https://auth.example/.well-known/oauth-protected-resource";
+      response.writeHead(401, { "www-authenticate": `Bearer resource_metadata="${where}"` }).end();
+    });
+    expect(await failure({ url })).toMatchObject({
+      code: "UNAUTHENTICATED",
+      message: expect.stringMatching(/: it wants a sign-in \(OAuth\), and no auth is set up for it\.$/),
+    });
+    const refused = await failure({ url, headers: { authorization: "Bearer mine-12345" } });
+    expect(refused.message).not.toContain("sign-in");
+  });
+
   it.each(["wr0ng-token", () => "wr0ng-token"])(
     "X-11 says that the token was refused, and what the server said of it in its words",
     async (bearer) => {
@@ -40,7 +53,7 @@ describe("a first connection that fails", () => {
         response.writeHead(401, { "www-authenticate": 'Bearer error="invalid_token"' });
         response.end("\u001b[31mthe token wr0ng-token is expired");
       });
-      const error = await failure({ url, bearer });
+      const error = await failure({ url, auth: { bearer } });
       expect(error).toMatchObject({ code: "UNAUTHENTICATED" });
       expect(error.message).toBe(
         `MCP server "files" (${url.host}) could not be asked for a connection: it refused the token; it may be wrong or expired.`,
@@ -53,7 +66,7 @@ describe("a first connection that fails", () => {
   it("Mcp: says what to check where no token was given, the path is wrong, or nothing listens", async () => {
     const without = await failure({ url: await listen((_, response) => response.writeHead(401).end()) });
     expect(without.code).toBe("UNAUTHENTICATED");
-    expect(without.message).toContain("give it a bearer or auth, or check the headers");
+    expect(without.message).toContain("give it auth, or check the headers");
     const url = await listen((_, response) => response.writeHead(404).end());
     const astray = await failure({ url: String(url) });
     expect(astray.message).toContain(`(${url.host})`);
@@ -73,6 +86,14 @@ describe("last words", () => {
       "x.js:1\nthrow e\n^\n\nError: no key\n    at x.js:1 {\n  code: 1\n}\n\nNode.js v20.1.0\n",
       "Error: no key",
     ],
+    ["Error: no key\nnpm notice\nnpm notice New version of npm available!\n", "Error: no key"],
+    [
+      "npm error code E404\nnpm error 404 Not Found - GET /x - Not found\nnpm error 404\nnpm error 404  'x@*' is not in this registry.\n" +
+        "npm error 404\nnpm error 404 Note that you can also install from a\nnpm error 404 tarball, folder, http url, or git folder.\n" +
+        "npm error A complete log of this run can be found in: /home/x/.npm/_logs/x.log\n",
+      "npm error 404 'x@*' is not in this registry.",
+    ],
+    ["npm error code E404\n", "npm error code E404"],
     ["  all indented\n  twice\n", "twice"],
     [`${"y".repeat(199)}`, "y".repeat(199)],
     [`${"y".repeat(200)}`, `${"y".repeat(199)}…`],

@@ -1,7 +1,14 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { closeImported, imported, OBJECT, serverOf } from "../../../test/import-raw-server.ts";
 import { rejection } from "../../../test/make-operation.ts";
-import { approveTools, type FromMcpOptions, fromMcp, type McpSource } from "./from-mcp.ts";
+import {
+  approveTools,
+  fromMcp,
+  type McpSource,
+  type McpSourceOptions,
+  Oddities,
+  openMcpSource,
+} from "./from-mcp.ts";
 import { createToolLock } from "./lock/tool-lock.ts";
 
 afterEach(closeImported);
@@ -13,11 +20,10 @@ const BASE = {
   },
 };
 const HTTP = { namespace: "n", url: "http://127.0.0.1:9" };
-const open = (options: unknown) => rejection(fromMcp(options as FromMcpOptions));
+const open = (options: unknown) => rejection(openMcpSource(options as McpSourceOptions));
 
 describe("options of fromMcp", () => {
   it.each([
-    [undefined, "fromMcp takes an object of options"],
     [{ ...BASE, timeout: 3 }, 'There is no option "timeout"; did you mean "timeoutMs"?'],
     [{ ...BASE, catalog: {} }, 'There is no option "catalog".'],
     [{ ...BASE, limits: { messagebytes: 3 } }, 'did you mean "limits.messageBytes"?'],
@@ -25,7 +31,10 @@ describe("options of fromMcp", () => {
     [{ ...BASE, limits: { rounds: 0 } }, "limits.rounds must be a positive integer"],
     [{ ...BASE, reconnect: { max: 3 } }, 'There is no option "reconnect.max"'],
     [{ ...BASE, reconnect: true }, "reconnect must be an object or false; it is true."],
-    [{ ...BASE, reconnect: { factor: 0.5 } }, "reconnect.factor must be a number from 1 on; it is 0.5."],
+    [
+      { ...BASE, reconnect: { delayMs: -1 } },
+      "reconnect.delayMs must be a number of milliseconds, 0 or more",
+    ],
     [{ ...BASE, protocol: "2024" }, 'protocol must be "auto", "2025" or "2026".'],
     [{ ...BASE, protocol: "2025-11-25" }, 'protocol must be "auto", "2025" or "2026"; write "2025".'],
     [{ ...BASE, timeoutMs: "3" }, "timeoutMs must be a number of milliseconds; it is of type string."],
@@ -54,11 +63,31 @@ describe("options of fromMcp", () => {
     [{ namespace: "n", url: "//x" }, "must be an absolute URL"],
     [{ namespace: "n", url: "ws://localhost" }, "must be https or http; it is ws:"],
     [{ ...HTTP, headers: "a: b" }, "headers must be an object of strings"],
-    [{ ...HTTP, bearer: 7 }, "bearer must be a string or a function that gives one; it is 7."],
+    [{ ...HTTP, auth: { bearer: 7 } }, "auth.bearer must be a string or a function that gives one; it is 7."],
     [{ ...HTTP, fetch: {} }, "fetch must be a function"],
-    [{ ...HTTP, auth: "me" }, "auth must be made by createOAuthStore()"],
+    [{ ...HTTP, auth: "me" }, "auth must be { bearer } or { oauth2 }; it is of type string."],
+    [{ ...HTTP, auth: {} }, "auth takes one of bearer and oauth2."],
+    [{ ...HTTP, auth: { bearer: "t", oauth2: {} } }, "auth takes one of bearer and oauth2."],
+    [{ ...HTTP, auth: { oauth2: "me" } }, "auth.oauth2 must be made by createOAuthStore()"],
+    [{ ...HTTP, auth: { token: "t" } }, 'There is no option "auth.token".'],
+    [{ ...BASE, auth: { bearer: "t" } }, "auth is for servers with a url."],
   ])("X-4 are refused before anything is connected to (%#)", async (options, message) => {
     const error = await open(options);
+    expect(error).toBeInstanceOf(TypeError);
+    expect((error as Error).message).toContain(message);
+  });
+
+  it.each<[readonly unknown[], string]>([
+    [[], "fromMcp takes a server and options"],
+    [[7, { namespace: "n" }], "fromMcp takes a server and options"],
+    [["https://x.example", null], "fromMcp takes a server and options"],
+    [[HTTP], "namespace belongs into the second argument: fromMcp(server, { namespace })."],
+    [["https://x.example", HTTP], "url belongs to the server: fromMcp({ url }, options)."],
+    [[{ comand: "x" }, {}], 'There is no option "comand"; did you mean "command"?'],
+    [["node x.js", { namespace: "n" }], "must be an absolute URL"],
+    [[{ command: "x" }, { namespace: "n", headers: {} }], "headers is for servers with a url."],
+  ])("X-4 a server comes first, its options second (%#)", async (given, message) => {
+    const error = await rejection((fromMcp as (...all: unknown[]) => Promise<unknown>)(...given));
     expect(error).toBeInstanceOf(TypeError);
     expect((error as Error).message).toContain(message);
   });
@@ -66,9 +95,9 @@ describe("options of fromMcp", () => {
   it.each(["SECRET\nx", "SECRET x", "", "SECRET\u00e9"])(
     "X-4 a token that is no header is not shown",
     async (bearer) => {
-      const error = await open({ ...HTTP, bearer });
+      const error = await open({ ...HTTP, auth: { bearer } });
       expect(error).toBeInstanceOf(TypeError);
-      expect((error as Error).message).toContain("bearer must be a token that can stand in a header");
+      expect((error as Error).message).toContain("auth.bearer must be a token that can stand in a header");
       expect(String(error)).not.toContain("SECRET");
     },
   );
@@ -76,10 +105,10 @@ describe("options of fromMcp", () => {
   it.each([() => 7, async () => undefined, () => "SECRET x"])(
     "X-4 a function that gives no token is told so (%#)",
     async (bearer) => {
-      const error = await open({ ...HTTP, bearer });
+      const error = await open({ ...HTTP, auth: { bearer } });
       expect(error).toMatchObject({
         code: "UNAUTHENTICATED",
-        message: expect.stringMatching(/^bearer must be /),
+        message: expect.stringMatching(/^auth\.bearer must be /),
       });
       expect(JSON.stringify(error)).not.toContain("SECRET");
     },
@@ -146,5 +175,32 @@ describe("approveTools", () => {
       );
     }
     expect(Object.keys((await approveTools(source, ["t"])).servers["raw"] ?? {})).toEqual(["t"]);
+  });
+});
+
+describe("Oddities", () => {
+  it("X-6 tells of each kind once and counts the rest", () => {
+    const warnings: string[] = [];
+    const oddities = new Oddities((message) => warnings.push(message));
+    for (let i = 0; i < 100; i++) {
+      oddities.add(`A line on standard output is no JSON: noise ${i}`);
+      oddities.add(
+        i % 2 === 0 ? "An answer belongs to no request." : `An answer belongs to no request: e${i}`,
+      );
+    }
+    expect(warnings).toEqual([
+      "A line on standard output is no JSON: noise 0",
+      "An answer belongs to no request.",
+    ]);
+    expect(oddities.count).toBe(200);
+  });
+
+  it("X-6 tells of 32 kinds, and not of one more", () => {
+    const warnings: string[] = [];
+    const oddities = new Oddities((message) => warnings.push(message));
+    for (let i = 0; i < 32; i++) oddities.add(`Kind ${"x".repeat(i)}`);
+    expect(warnings).toHaveLength(32);
+    oddities.add("Another kind");
+    expect([warnings.length, oddities.count]).toEqual([32, 33]);
   });
 });

@@ -1,9 +1,11 @@
+import type { Metadata } from "../../core/operation/operation-context.ts";
 import type { AnyOperation, OutputPolicy, Pager } from "../../core/operation/operation-types.ts";
+import { completeLimits } from "../../core/options/check-options.ts";
 import type { ResultReader } from "../../core/result/result-reader.ts";
 import type { AnySchema } from "../../core/schema/any-schema.ts";
 import type { ServerLog } from "../provider.ts";
-import type { DefinitionChange } from "./lock/definition-diff.ts";
-import type { ToolLock } from "./lock/tool-lock.ts";
+import { notPositive } from "./connection-options.ts";
+import type { DefinitionChange, ToolLock } from "./lock/tool-lock.ts";
 
 /** Bounds on what a server may list. */
 export interface ImportLimits {
@@ -55,6 +57,8 @@ export interface ImportOptions {
   readonly pagers?: Readonly<Record<string, Pager>> | undefined;
   /** Takes the value out of `{ result: … }` where the advertised schema is exactly that. @default true */
   readonly unwrapResult?: boolean | undefined;
+  /** Which tools of a 2025-11-25 server are called as tasks: those that must be, or all that may be. @default "required" */
+  readonly tasks?: "required" | "optional" | undefined;
   /** What happens to data that misses its schema. @default what the registry does */
   readonly outputPolicy?: OutputPolicy | undefined;
   /** Refuses calls of tools that are not as they were when they were approved. @default no tool is refused */
@@ -65,6 +69,8 @@ export interface ImportOptions {
   readonly filter?: ((toolName: string, operation: AnyOperation) => boolean) | undefined;
   /** Hears what the server logs. @default nobody does */
   readonly onLog?: ((log: ServerLog) => void) | undefined;
+  /** Gives the metadata of a call that goes to the server; `traceparent` and `tracestate` in it are sent. @default the caller's */
+  readonly propagate?: ((metadata: Metadata) => Metadata) | undefined;
   /** Hears of what could not be used as it is. @default console.warn */
   readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
   /** Bounds on what the server may list. @default IMPORT_LIMITS */
@@ -72,15 +78,6 @@ export interface ImportOptions {
 }
 
 /** Completes the limits given; one that is no positive integer is a `TypeError`. */
-export function toImportLimits(given: Partial<ImportLimits> = {}): ImportLimits {
-  const limits = { ...IMPORT_LIMITS };
-  for (const name of Object.keys(IMPORT_LIMITS) as (keyof ImportLimits)[]) {
-    const value = given[name];
-    if (value === undefined) continue;
-    if (!Number.isSafeInteger(value) || value <= 0) {
-      throw new TypeError(`limits.${name} must be a positive integer; it is ${String(value)}.`);
-    }
-    limits[name] = value;
-  }
-  return limits;
+export function toImportLimits(given?: Partial<ImportLimits>): ImportLimits {
+  return completeLimits(IMPORT_LIMITS, given, notPositive);
 }

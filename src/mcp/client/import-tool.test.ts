@@ -1,13 +1,19 @@
+import { InMemoryTransport, Server } from "@modelcontextprotocol/server";
+import { serveStdio } from "@modelcontextprotocol/server/stdio";
+import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/server/validators/cf-worker";
+import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { closeImported, imported, OBJECT, serverOf, text } from "../../../test/import-raw-server.ts";
 import { collect } from "../../../test/make-operation.ts";
+import { serveSecondOf } from "../../../test/mcp-servers/http-servers.ts";
 import { createRawMcpServer } from "../../../test/raw-mcp-server.ts";
 import { createClient } from "../../core/client/client.ts";
 import type { Pager } from "../../core/operation/operation-types.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
-import { serveMcpHttp } from "../server/serve-http.ts";
+import { serveMcpHttp } from "../server/http/serve-mcp-http.ts";
 import { toMcpServer } from "../server/to-mcp-server.ts";
 import { fromMcp } from "./from-mcp.ts";
+import { findHeaderFault } from "./import-tool.ts";
 
 afterEach(closeImported);
 
@@ -70,7 +76,7 @@ describe("hidden text in the instructions of a server", () => {
   it.each(["2025", "2026"] as const)("Mcp: is noted, over %s", async (protocol) => {
     const server = toMcpServer(new OperationRegistry(), { instructions: "Be\u200B kind." });
     const http = await serveMcpHttp(server);
-    const source = await fromMcp({ url: http.url, namespace: "s", protocol, onWarning: () => {} });
+    const source = await fromMcp(http.url, { namespace: "s", protocol, onWarning: () => {} });
     expect(source.server.instructions).toBe("Be\u200B kind.");
     expect(source.notes).toEqual([{ tool: "instructions", note: expect.stringContaining("1 zero-width") }]);
     await source.close();
@@ -155,5 +161,137 @@ describe("pages of a foreign tool", () => {
     const { registry } = await imported(server, { pagers: { list } });
     const pages = await collect(createClient(registry).pages("raw.list", {}));
     expect(pages).toEqual([1, 2, 3].map((page) => ({ page, more: page < 3 })));
+  });
+});
+
+const named = (name: unknown, type: unknown = "string") => ({ type, "x-mcp-header": name });
+const input = (properties: object) => ({ type: "object", properties });
+
+describe("the headers that an input schema names", () => {
+  it.each([
+    input({ a: named("Region"), b: named("Count", "integer"), c: named("Dry-Run", "boolean") }),
+    input({ a: input({ b: named("Region") }) }),
+    input({ "x-mcp-header": { type: "number" } }),
+    {
+      ...input({ a: { type: "string" } }),
+      default: { "x-mcp-header": "" },
+      examples: [{ "x-mcp-header": 1 }],
+    },
+    true,
+    undefined,
+    [],
+  ])("Mcp: are right in %j", (schema) => {
+    expect(findHeaderFault(schema)).toBeUndefined();
+  });
+
+  it.each(["", "a b", "a:b", "Ré", "a\r\nb", "a\u0000", "a/b", 1, null, {}])(
+    "Mcp: are wrong where the name is %j",
+    (name) => {
+      expect(findHeaderFault(input({ a: named(name) }))).toMatch(
+        /^The x-mcp-header of its property "a" is no name/,
+      );
+    },
+  );
+
+  it.each(["object", "array", "null", "number", undefined, ["string", "null"]])(
+    "Mcp: are wrong where the type is %j",
+    (type) => {
+      const schema = input({ a: { "x-mcp-header": "A", ...(type !== undefined && { type }) } });
+      expect(findHeaderFault(schema)).toMatch(/no string, integer or boolean/);
+    },
+  );
+
+  it("Mcp: are wrong where two are the same, in whatever case and however deep", () => {
+    expect(findHeaderFault(input({ a: named("Region"), b: input({ c: named("rEGION") }) }))).toBe(
+      'The x-mcp-header of its property "b.c" is that of another property too.',
+    );
+  });
+
+  it.each([
+    named("A"),
+    { items: named("A") },
+    { additionalProperties: named("A") },
+    { anyOf: [{}, named("A")] },
+    { $defs: { d: named("A") } },
+    { if: input({ a: named("A") }) },
+    input({ a: { type: "array", items: input({ b: named("A") }) } }),
+  ])("Mcp: are wrong where not every input has that place: %j", (schema) => {
+    expect(findHeaderFault(schema)).toMatch(/stands where no property is/);
+  });
+
+  it("Mcp: are looked for in any JSON without harm", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (schema) => {
+        expect(["string", "undefined"]).toContain(typeof findHeaderFault(schema));
+      }),
+    );
+  });
+});
+
+const opened: { close(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close();
+});
+
+const tool = (name: string, a: Record<string, string>) => ({
+  name,
+  inputSchema: { type: "object" as const, properties: { a } },
+});
+const TOOLS = [
+  tool("plain", { type: "string" }),
+  tool("right", { type: "string", "x-mcp-header": "Region" }),
+  tool("wrong", { type: "string", "x-mcp-header": "Two Words" }),
+];
+
+function createServer(): Server {
+  const jsonSchemaValidator = new CfWorkerJsonSchemaValidator();
+  const server = new Server(
+    { name: "s", version: "1.0.0" },
+    { capabilities: { tools: {} }, jsonSchemaValidator },
+  );
+  server.setRequestHandler("tools/list", () => ({ tools: TOOLS }));
+  server.setRequestHandler("tools/call", () => ({ content: [{ type: "text", text: "done" }] }));
+  return server;
+}
+
+async function importOverHttp(protocol: "2025" | "2026") {
+  const { url, close } = await serveSecondOf(createServer);
+  opened.push({ close });
+  const warnings: string[] = [];
+  const onWarning = (message: string) => void warnings.push(message);
+  const source = await fromMcp(url, { protocol, namespace: "s", onWarning });
+  opened.push(source);
+  return { source, warnings };
+}
+
+const names = (operations: Iterable<{ readonly name: string }>) => Array.from(operations, ({ name }) => name);
+
+describe("tools whose arguments go along in headers", () => {
+  it("RE-22 over HTTP with the 2026-07-28 revision one with a wrong header is unusable, and the others stay", async () => {
+    const { source, warnings } = await importOverHttp("2026");
+    expect(names(source.operations)).toEqual(["plain", "right"]);
+    expect(source.unusable).toEqual([
+      { tool: "wrong", reason: 'The x-mcp-header of its property "a" is no name that a header can have.' },
+    ]);
+    expect(warnings).toHaveLength(1);
+    expect((await source.call("right", { a: "é" })).data).toEqual(expect.anything());
+  });
+
+  it("RE-22 over HTTP with the 2025 revisions all are usable", async () => {
+    const { source } = await importOverHttp("2025");
+    expect(names(source.operations)).toEqual(["plain", "right", "wrong"]);
+    expect(source.unusable).toEqual([]);
+  });
+
+  it("RE-22 over a transport without headers, and with the same revision, all are usable", async () => {
+    const transport = () => {
+      const [near, far] = InMemoryTransport.createLinkedPair();
+      serveStdio(createServer, { transport: far });
+      return near as never;
+    };
+    const source = await fromMcp({ transport }, { namespace: "s", protocol: "2026" });
+    opened.push(source);
+    expect(names(source.operations)).toEqual(["plain", "right", "wrong"]);
   });
 });

@@ -1,23 +1,36 @@
-import { toJsonTextOrNone } from "../../core/json/json-text.ts";
-import { isPlainObject, type JsonValue } from "../../core/json/json-value.ts";
+import {
+  canonicalJson,
+  isPlainObject,
+  type JsonValue,
+  toJsonTextOrNone,
+} from "../../core/json/json-value.ts";
 import { defineOperation } from "../../core/operation/operation.ts";
 import type { AnyOperation, OperationAnnotations } from "../../core/operation/operation-types.ts";
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
 import { type EntrySettings, OperationEntry } from "../../core/registry/operation-entry.ts";
-import { toOperationSchema } from "../../core/schema/any-schema.ts";
-import type { SourceSecrets } from "../../core/secrets/source-secrets.ts";
-import { OPERATION_META_KEY, TOOL_META_KEY } from "../meta-keys.ts";
-import { toOperationName } from "../names.ts";
+import { type AnySchema, type SchemaDirection, toOperationSchema } from "../../core/schema/any-schema.ts";
+import {
+  forEachSubschema,
+  isObject,
+  isSchema,
+  type JsonSchema,
+  type JsonSchemaObject,
+} from "../../core/schema/json-schema.ts";
+import type { SourceSecrets } from "../../core/secrets/secret-mask.ts";
+import { cleanText, describeFindings, findHidden, type TextFinding } from "../../core/text/clean-text.ts";
+import { OPERATION_META_KEY, TOOL_META_KEY, toOperationName } from "../names.ts";
 import type { WrapsInput } from "./call-tool.ts";
-import { findHeaderFault } from "./header-fault.ts";
 import type { ImportLimits, ImportOptions } from "./import-options.ts";
-import type { DefinitionChange } from "./lock/definition-diff.ts";
-import { canonicalJson, type ToolDefinition, toDefinition } from "./lock/definition-hash.ts";
+import { type DefinitionChange, type ToolDefinition, toDefinition } from "./lock/tool-lock.ts";
 import type { ToolPin } from "./lock/tool-pin.ts";
-import type { ResultReading } from "./read-tool-result.ts";
-import { type OperationFacts, readOperationFacts, type ServedFacts } from "./tool-facts.ts";
-import { type ToolSchemas, toToolSchemas } from "./tool-schemas.ts";
-import { cleanTexts, type ToolTexts } from "./tool-texts.ts";
+import { toPlainLine } from "./plain-line.ts";
+import {
+  type OperationFacts,
+  type ResultReading,
+  readOperationFacts,
+  type ServedFacts,
+  schemaInside,
+} from "./read-tool-result.ts";
 
 /** A tool ready to be called. */
 export interface ImportedTool {
@@ -44,6 +57,8 @@ export interface ToolPlan {
   /** As the server says it now, whatever the operation shows. */
   readonly definition: ToolDefinition;
   readonly streams: boolean;
+  /** Whether its server, of 2025-11-25, wants calls of it to be tasks, or takes them. @default it takes none */
+  readonly taskSupport: "required" | "optional" | undefined;
 }
 
 /** What importing a tool depends on besides the tool. */
@@ -105,9 +120,9 @@ function importListed(
   const facts = options.keepIds === true ? told : undefined;
   const schemas = toToolSchemas(tool, { name, facts, served: told?.served, options });
   const shown = cleanTexts(tool);
-  const plan = toPlan(name, schemas, facts, definition, importing);
+  const plan = toPlan(name, schemas, facts, { definition, execution: tool["execution"] }, importing);
   const operation = toImported(tool, { facts, schemas, shown, importing, plan });
-  return { operation, plan, notes: [...schemas.notes, ...shown.notes, ...taskNotes(tool["execution"])] };
+  return { operation, plan, notes: [...schemas.notes, ...shown.notes] };
 }
 
 /** A tool as it was approved. How Waybill serves it is no part of that where ids are not kept, and is taken from what it is now. */
@@ -118,12 +133,6 @@ function asApproved(
 ): Readonly<Record<string, unknown>> {
   const facts = keepIds === true ? operation : isPlainObject(now["_meta"]) && factsOf(now);
   return isPlainObject(facts) ? { ...approved, _meta: { [OPERATION_META_KEY]: facts } } : approved;
-}
-
-/** Tells of a tool whose server wants every call of it to be a task. */
-function taskNotes(execution: unknown): readonly string[] {
-  const isTask = isPlainObject(execution) && execution["taskSupport"] === "required";
-  return isTask ? ["It runs only as a task, which is not supported: its server refuses calls of it."] : [];
 }
 
 function assertSize(tool: Record<string, unknown>, limit: number): void {
@@ -154,7 +163,7 @@ function toPlan(
   name: string,
   schemas: ToolSchemas,
   facts: OperationFacts | undefined,
-  definition: ToolDefinition,
+  { definition, execution }: { readonly definition: ToolDefinition; readonly execution: unknown },
   { options: { reader, recoverJson, keepIds: isTrusted }, secrets }: ToolImport,
 ): ToolPlan {
   const declared = new Set(facts?.errors?.map(({ code }) => code));
@@ -178,7 +187,13 @@ function toPlan(
     },
     definition,
     streams: facts?.type === "subscription",
+    taskSupport: taskSupportOf(execution),
   };
+}
+
+function taskSupportOf(execution: unknown): ToolPlan["taskSupport"] {
+  const support = isPlainObject(execution) ? execution["taskSupport"] : undefined;
+  return support === "required" || support === "optional" ? support : undefined;
 }
 
 interface Material {
@@ -292,4 +307,213 @@ function toolMeta(
     ...(Object.keys(original).length > 0 && { original: Object.freeze(original) }),
     ...(Object.keys(findings).length > 0 && { findings: Object.freeze(findings) }),
   });
+}
+
+const KEY = "x-mcp-header";
+
+/** The names HTTP allows (RFC 9110, section 5.1). */
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/** The types whose values can be written in a header; a number has more than one spelling. */
+const MIRRORED_TYPES: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
+
+/**
+ * Says what is wrong with the `x-mcp-header` members of an input schema, if anything is: the 2026-07-28 revision has clients
+ * leave out such tools over HTTP, as nobody could tell what is routed by those headers. The schema must not be nested deeply.
+ */
+export function findHeaderFault(inputSchema: unknown): string | undefined {
+  return visit(inputSchema, [], true, new Set());
+}
+
+function visit(
+  schema: unknown,
+  path: readonly string[],
+  isReachable: boolean,
+  names: Set<string>,
+): string | undefined {
+  if (!isObject(schema)) return undefined;
+  let fault = Object.hasOwn(schema, KEY) ? faultOf(schema, path, isReachable, names) : undefined;
+  forEachSubschema(schema as JsonSchemaObject, (inner, keyword, key) => {
+    const isProperty = keyword === "properties";
+    fault ??= visit(inner, isProperty ? [...path, String(key)] : path, isReachable && isProperty, names);
+  });
+  return fault;
+}
+
+function faultOf(
+  schema: Readonly<Record<string, unknown>>,
+  path: readonly string[],
+  isReachable: boolean,
+  names: Set<string>,
+): string | undefined {
+  const where =
+    path.length === 0 ? "its input" : `its property ${JSON.stringify(toPlainLine(path.join("."), 200))}`;
+  if (!isReachable || path.length === 0) {
+    return `The ${KEY} at ${where} stands where no property is that every input could have.`;
+  }
+  const name = schema[KEY];
+  if (typeof name !== "string" || !HEADER_NAME.test(name)) {
+    return `The ${KEY} of ${where} is no name that a header can have.`;
+  }
+  if (!MIRRORED_TYPES.has(schema["type"])) {
+    return `The ${KEY} of ${where} is for a value that is no string, integer or boolean.`;
+  }
+  if (names.has(name.toLowerCase())) return `The ${KEY} of ${where} is that of another property too.`;
+  names.add(name.toLowerCase());
+  return undefined;
+}
+
+/** The texts of a tool as people see them, and what hides in all it says. */
+interface ToolTexts {
+  readonly title: string | undefined;
+  readonly description: string;
+  /** The texts as they came, of those that were cleaned. */
+  readonly original: Readonly<Record<string, string>>;
+  /** By field; the schemas count as one each. */
+  readonly findings: Readonly<Record<string, readonly TextFinding[]>>;
+  /** One sentence for each field with findings. */
+  readonly notes: readonly string[];
+}
+
+const SCHEMAS = ["inputSchema", "outputSchema"] as const;
+
+/**
+ * Cleans the texts people see; the title of the annotations stands in for one that is missing, as the protocol wants. Schemas have
+ * to stay as they are, or arguments would miss them: what hides there is found and said.
+ */
+function cleanTexts(tool: Readonly<Record<string, unknown>>): ToolTexts {
+  const hints = isPlainObject(tool["annotations"]) ? tool["annotations"] : {};
+  const original: Record<string, string> = {};
+  const findings: Record<string, readonly TextFinding[]> = {};
+  const notes: string[] = [];
+  const report = (field: string, found: readonly TextFinding[], rest: string): void => {
+    if (found.length === 0) return;
+    findings[field] = found;
+    notes.push(`Its ${field} holds hidden characters (${describeFindings(found)}); ${rest}.`);
+  };
+  const clean = (field: string, text: unknown): string | undefined => {
+    if (typeof text !== "string") return undefined;
+    const cleaned = cleanText(text);
+    if (cleaned.text !== text) original[field] = text;
+    report(field, cleaned.findings, "they are not shown");
+    return cleaned.text;
+  };
+  clean("name", tool["name"]);
+  const title = clean("title", tool["title"]);
+  const fallback = clean("annotations.title", hints["title"]);
+  const description = clean("description", tool["description"]) ?? "";
+  for (const field of SCHEMAS) report(field, findHidden(tool[field]), "it is used as it came");
+  return { title: title ?? fallback, description, original, findings, notes };
+}
+
+/** The schemas of an imported operation, and how they differ from what the tool declares. */
+interface ToolSchemas {
+  /** Absent where nothing usable is declared. */
+  readonly input: AnySchema | undefined;
+  /** Describes the data, unwrapped. */
+  readonly output: AnySchema | undefined;
+  /** The output schema as listed. */
+  readonly announced: AnySchema | undefined;
+  /** Whether structured content is `{ result: data }`. */
+  readonly isWrapped: boolean;
+  /** Whether a result may say that of itself, because no schema tells. */
+  readonly mayWrap: boolean;
+  /** Whether Waybill serves the tool. */
+  readonly isServed: boolean;
+  /** When the input is the member `input` of the arguments. */
+  readonly wrapsInput: WrapsInput;
+  /** The input schema as listed. */
+  readonly listedInput: Readonly<Record<string, unknown>> | undefined;
+  /** What could not be taken over, one sentence each. */
+  readonly notes: readonly string[];
+}
+
+interface SchemaSetting {
+  /** Its exact name. */
+  readonly name: string;
+  /** Of the operation behind it, where its id is kept. */
+  readonly facts: OperationFacts | undefined;
+  /** How Waybill serves it, where Waybill does, whether ids are kept or not. */
+  readonly served: ServedFacts | undefined;
+  readonly options: ImportOptions;
+}
+
+/**
+ * Takes over the schemas of a tool, whatever their dialect. One that is refused leaves the tool usable, because the server checks
+ * its input itself; what is given up is said in a note.
+ */
+function toToolSchemas(tool: Readonly<Record<string, unknown>>, setting: SchemaSetting): ToolSchemas {
+  const notes: string[] = [];
+  const { facts, served, options } = setting;
+  const inner = facts?.served.wrapsInput ? schemaInside(tool["inputSchema"], "input") : undefined;
+  const takesAnything = facts?.served.takesAnything === true && isAnyObject(tool["inputSchema"]);
+  const declared = takesAnything ? undefined : (inner ?? tool["inputSchema"]);
+  const wrapsInput = takesAnything ? "unless-object" : inner !== undefined;
+  if (tool["inputSchema"] === undefined) notes.push("It declares no inputSchema; any object is sent on.");
+  const input = vetted("inputSchema", declared, "input", notes);
+  const { schema, isWrapped } = chooseOutput(tool["outputSchema"], setting);
+  const output = vetted("outputSchema", schema, "output", notes);
+  const listed = tool["inputSchema"];
+  const listedInput = isObject(listed) ? listed : undefined;
+  const isServed = served !== undefined;
+  const mayWrap = isServed && tool["outputSchema"] === undefined && options.unwrapResult !== false;
+  const announced = isSchema(tool["outputSchema"]) ? tool["outputSchema"] : undefined;
+  return { input, output, announced, isWrapped, mayWrap, isServed, wrapsInput, listedInput, notes };
+}
+
+/** Waybill serves an operation that declares no input with a schema for any object: MCP wants one. */
+function isAnyObject(listed: unknown): boolean {
+  return isObject(listed) && Object.keys(listed).join() === "type" && listed["type"] === "object";
+}
+
+interface ChosenOutput {
+  readonly schema: unknown;
+  readonly isWrapped: boolean;
+}
+
+function chooseOutput(
+  advertised: unknown,
+  { name: tool, facts, served, options }: SchemaSetting,
+): ChosenOutput {
+  const { schemas, reader, unwrapResult = true } = options;
+  if (facts?.type === "subscription") return { schema: valueSchema(advertised), isWrapped: false };
+  // Waybill says where it wrapped; what else looks like a wrapper is the operation's own then.
+  const mayUnwrap = unwrapResult && (served === undefined || served.wrapsResult);
+  const inner = mayUnwrap ? schemaInside(advertised, "result") : undefined;
+  const isWrapped = inner !== undefined;
+  const supplied = schemas !== undefined && Object.hasOwn(schemas, tool) ? schemas[tool] : undefined;
+  if (supplied !== undefined) return { schema: supplied, isWrapped };
+  const own = isWrapped ? inner : advertised;
+  return { schema: isSchema(own) ? dataSchema(own, reader) : own, isWrapped };
+}
+
+function dataSchema(schema: JsonSchema, reader: ImportOptions["reader"]): JsonSchema {
+  return reader?.dataSchema?.(schema) ?? schema;
+}
+
+/** The final result of a subscription lists its values: their schema is that of each. */
+function valueSchema(advertised: unknown): unknown {
+  const properties = isObject(advertised) ? advertised["properties"] : undefined;
+  const items = isObject(properties) ? properties["items"] : undefined;
+  const values = isObject(items) ? items["items"] : undefined;
+  // It says nothing of values nothing is known of.
+  return values === true ? undefined : values;
+}
+
+function vetted(
+  field: string,
+  schema: unknown,
+  direction: SchemaDirection,
+  notes: string[],
+): AnySchema | undefined {
+  if (schema === undefined) return undefined;
+  try {
+    // The registry that takes the tool finds it compiled.
+    toOperationSchema(schema as AnySchema, direction);
+    return schema as AnySchema;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    notes.push(`Its ${field} is refused, and nothing is checked by it. ${reason}`);
+    return undefined;
+  }
 }

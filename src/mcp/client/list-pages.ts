@@ -1,7 +1,6 @@
 import { isCallError } from "../../core/errors/errors.ts";
-import { monotonicNow } from "../../core/execution/deadline.ts";
-import { isValueTooDeep, MAX_JSON_DEPTH } from "../../core/json/json-depth.ts";
-import { isPlainObject } from "../../core/json/json-value.ts";
+import { monotonicNow } from "../../core/execution/cancellation.ts";
+import { isPlainObject, isValueTooDeep, MAX_JSON_DEPTH } from "../../core/json/json-value.ts";
 import type { ImportLimits } from "./import-options.ts";
 import type { McpConnection, McpRequestOptions } from "./mcp-connection.ts";
 import { toPlainLine } from "./plain-line.ts";
@@ -19,8 +18,7 @@ export interface OversizedEntry {
   readonly reason: string;
 }
 
-/** Which list is walked, and how far. */
-export interface PageWalk {
+interface PageWalk {
   /** Such as "tools/list". */
   readonly method: string;
   /** The member of each page that holds its entries. */

@@ -1,6 +1,6 @@
 import { expectTypeOf, it } from "vitest";
 import type { MCPResponseMeta, ResponseEnvelope } from "../../core/envelope/envelope.ts";
-import type { FromMcpOptions } from "./from-mcp.ts";
+import type { McpTarget } from "./connection-options.ts";
 import type { McpSource } from "./mcp-source.ts";
 
 it("RE-23 the envelope of a tool has the meta of MCP, and is still an envelope", () => {
@@ -11,6 +11,6 @@ it("RE-23 the envelope of a tool has the meta of MCP, and is still an envelope",
 });
 
 it("Mcp: a url is a text or a URL", () => {
-  type Url = Extract<FromMcpOptions, { readonly url: unknown }>["url"];
+  type Url = Extract<McpTarget, { readonly url: unknown }>["url"];
   expectTypeOf<Url>().toEqualTypeOf<string | URL>();
 });

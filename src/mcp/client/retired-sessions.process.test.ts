@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { isAlive } from "../../../test/mcp-servers/scripted-connection.ts";
-import { openMcpConnection } from "./connect.ts";
+import { openMcpConnection } from "./mcp-connection.ts";
 
 const opened: { close(): Promise<void> }[] = [];
 

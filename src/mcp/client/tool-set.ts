@@ -1,38 +1,46 @@
+import { setImmediate } from "node:timers/promises";
 import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
-import { monotonicNow } from "../../core/execution/deadline.ts";
-import type { CallerSide } from "../../core/operation/caller-side.ts";
+import { monotonicNow } from "../../core/execution/cancellation.ts";
+import { isPlainObject, isSameList } from "../../core/json/json-value.ts";
 import type { Metadata, OperationContext } from "../../core/operation/operation-context.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { RegistryChange } from "../../core/registry/executor.ts";
-import { callTool, requestOptionsOf, streamOptionsOf, type ToolCall } from "./call-tool.ts";
-import { guardCallback } from "./guard-callback.ts";
+import {
+  callTool,
+  requestOptionsOf,
+  streamOptionsOf,
+  type ToolCall,
+  ToolStream,
+  withStoredBytes,
+  withWhole,
+} from "./call-tool.ts";
+import type { Oddities } from "./from-mcp.ts";
 import type { ImportLimits, ImportOptions } from "./import-options.ts";
-import type { ImportedTool, ToolPlan } from "./import-tool.ts";
-import { type ImportedTools, importTools } from "./import-tools.ts";
+import { type ImportedTool, importTool, type ToolImport, type ToolPlan } from "./import-tool.ts";
 import { listPages, type OversizedEntry } from "./list-pages.ts";
 import type { ToolPin } from "./lock/tool-pin.ts";
-import type { McpConnection, McpRequestOptions } from "./mcp-connection.ts";
-import type { Oddities } from "./oddities.ts";
+import type { McpLink, McpRequestOptions } from "./mcp-connection.ts";
+import { toPlainLine } from "./plain-line.ts";
 import { readToolResult } from "./read-tool-result.ts";
-import { ToolStream } from "./stream-tool.ts";
-import { warnOfFirst } from "./warn-of-first.ts";
-import { withStoredBytes, withWhole } from "./whole-result.ts";
+import {
+  callAsTask,
+  canCallAsTask,
+  followTask,
+  resumeTask,
+  type TaskFollowing,
+  TaskNews,
+} from "./task-call.ts";
 
 /** What a call of a tool by its exact name may be told. */
-export interface McpCallOptions {
-  readonly signal?: AbortSignal | undefined;
-  readonly timeoutMs?: number | undefined;
-  /** Hears the params of each progress notification. */
-  readonly onProgress?: ((progress: Readonly<Record<string, unknown>>) => void) | undefined;
-  readonly caller?: CallerSide | undefined;
+export interface McpCallOptions
+  extends Pick<McpRequestOptions, "signal" | "timeoutMs" | "onProgress" | "caller"> {
   /** `traceparent`, `tracestate` and `baggage` go on to the server. */
   readonly metadata?: Metadata | undefined;
 }
 
-/** What a set of tools depends on. */
 export interface ToolSetOptions {
-  readonly connection: McpConnection;
+  readonly connection: McpLink;
   readonly options: ImportOptions & { readonly timeoutMs?: number | undefined };
   readonly limits: ImportLimits;
   readonly pin: ToolPin | undefined;
@@ -114,10 +122,11 @@ export class ToolSet {
     const plan = (tools.get(tool) ?? unapproved.get(tool))?.plan;
     if (filtered.has(tool) || (plan === undefined && this.#given.pin !== undefined)) throw noTool(tool);
     const { metadata, ...request } = options;
+    const deadline = options.timeoutMs === undefined ? undefined : monotonicNow() + options.timeoutMs;
     const { reader, recoverJson, timeoutMs } = this.#given.options;
     return await this.#run(
       plan ?? { name: tool, reading: { tool, reader, recoverJson, secrets: this.#given.connection.secrets } },
-      { input, metadata },
+      { input, metadata, deadline },
       { timeoutMs, ...request },
     );
   }
@@ -156,21 +165,43 @@ export class ToolSet {
 
   async #run(
     plan: Pick<ToolPlan, "name" | "reading"> & Partial<ToolPlan>,
-    call: Pick<ToolCall, "input" | "metadata" | "requestId">,
+    call: ToolAsk,
     options: McpRequestOptions,
   ): Promise<ResponseEnvelope> {
     const { name, inputSchema, wrapsInput, reading, definition } = plan;
     if (definition !== undefined) this.#given.pin?.assertApproved(definition);
-    const request = { ...call, tool: name, inputSchema, wrapsInput };
+    const { input, requestId } = call;
+    const { propagate } = this.#given.options;
+    const metadata = propagate === undefined ? call.metadata : propagate(call.metadata ?? {});
+    const request = { tool: name, input, metadata, requestId, wrapsInput };
     const { connection, warn } = this.#given;
     const until = options.timeoutMs === undefined ? undefined : monotonicNow() + options.timeoutMs;
     const { secrets } = connection;
-    const result = await callTool(connection, request, plan.streams ? options : this.#maskProgress(options));
+    const onProgress = plan.streams ? options.onProgress : this.#maskedProgress(options.onProgress);
+    const sent = { ...options, inputSchema, onProgress };
+    const relayed = options.caller?.task;
+    const resumed =
+      relayed?.handle === undefined
+        ? undefined
+        : await resumeTask(connection, this.#following(name, call, sent));
+    const given =
+      resumed ??
+      (this.#isTask(plan.taskSupport, relayed !== undefined && relayed.isPossible !== true)
+        ? await callAsTask(connection, request, this.#following(name, call, sent))
+        : await callTool(connection, request, sent));
+    const result =
+      isPlainObject(given) && given["resultType"] === "task"
+        ? await followTask(connection, given, this.#following(name, call, sent))
+        : given;
     try {
       if (!reading.isServed || plan.streams)
         return this.#noted(name, secrets.maskEnvelope(readToolResult(result, reading)));
       const timeoutMs = until === undefined ? undefined : Math.max(0, until - monotonicNow());
-      const fetching = { tool: name, request: { signal: options.signal, timeoutMs }, warn };
+      const fetching = {
+        tool: name,
+        request: { signal: options.signal, timeoutMs, call: options.call },
+        warn,
+      };
       const held = await withStoredBytes(connection, result, fetching);
       const { result: read, whole } = await withWhole(connection, held, fetching);
       return this.#noted(name, secrets.maskEnvelope(readToolResult(read, reading, whole)));
@@ -179,11 +210,23 @@ export class ToolSet {
     }
   }
 
-  #maskProgress(options: McpRequestOptions): McpRequestOptions {
-    const { onProgress } = options;
+  /** A call that is a task itself is one at the server too where it may be: another process can then go on with it. */
+  #isTask(support: ToolPlan["taskSupport"], isRelayed: boolean): boolean {
+    if (support === undefined) return false;
+    const { connection, options } = this.#given;
+    const isWanted = support === "required" || isRelayed || options.tasks === "optional";
+    return isWanted && canCallAsTask(connection.server);
+  }
+
+  #following(tool: string, { deadline }: ToolAsk, request: McpRequestOptions): TaskFollowing {
+    const watch = new TaskNews(this.#given.connection, request.onProgress);
+    return { tool, deadline, request, watch, relayed: request.caller?.task };
+  }
+
+  #maskedProgress(onProgress: McpRequestOptions["onProgress"]): McpRequestOptions["onProgress"] {
+    if (onProgress === undefined) return undefined;
     const { secrets } = this.#given.connection;
-    if (onProgress === undefined) return options;
-    return { ...options, onProgress: (progress) => onProgress(secrets.maskResult(progress)) };
+    return (progress) => onProgress(secrets.maskResult(progress));
   }
 
   /** Tells of a result that is not as MCP has it; it is read all the same. */
@@ -224,14 +267,16 @@ export class ToolSet {
   }
 }
 
+/** One call of a tool, and when its caller stops waiting, on the monotonic clock. */
+interface ToolAsk extends Pick<ToolCall, "input" | "metadata" | "requestId"> {
+  readonly deadline: number | undefined;
+}
+
 /** What one call of a tool sends; a server of Waybill is told the request id as well. */
-function toCall(
-  { reading }: ToolPlan,
-  input: unknown,
-  context: OperationContext,
-): Pick<ToolCall, "input" | "metadata" | "requestId"> {
-  const { metadata } = context;
-  return reading.isServed ? { input, metadata, requestId: context.requestId } : { input, metadata };
+function toCall({ reading }: ToolPlan, input: unknown, context: OperationContext): ToolAsk {
+  const { metadata, deadline } = context;
+  const requestId = reading.isServed ? context.requestId : undefined;
+  return { input, metadata, requestId, deadline };
 }
 
 function noTool(tool: string): CallError {
@@ -241,10 +286,6 @@ function noTool(tool: string): CallError {
 
 function refusedOf({ tools, unapproved }: ImportedTools): readonly ImportedTool[] {
   return [...tools.values(), ...unapproved.values()].filter(({ change }) => change !== undefined);
-}
-
-function isSameList<T>(one: readonly T[], other: readonly T[]): boolean {
-  return one.length === other.length && one.every((member, at) => member === other[at]);
 }
 
 type Tools = ReadonlyMap<string, ImportedTool>;
@@ -264,4 +305,151 @@ function changesBetween(before: Tools, after: Tools): RegistryChange[] {
 
 function byId(tools: Tools): Map<string, AnyOperation> {
   return new Map(Array.from(tools.values(), ({ operation }) => [operation.id, operation]));
+}
+
+/** A tool that cannot be called as an operation, and why. */
+export interface UnusableTool {
+  /** Its name for people; its place in the list where it has none. */
+  readonly tool: string;
+  readonly reason: string;
+}
+
+/** What was taken over less than whole of a tool that works, or hides in something else that a server offers. */
+export interface ToolNote {
+  /** The tool's name for people; `prompt …`, `resource …`, `resource template …` or `instructions` for what is no tool. */
+  readonly tool: string;
+  readonly note: string;
+}
+
+interface ImportedTools {
+  /** By exact name; one that changed since it was approved is there as it was approved. */
+  readonly tools: ReadonlyMap<string, ImportedTool>;
+  /** Those that a pin never approved: no operations, and for approvers of tools alone. */
+  readonly unapproved: ReadonlyMap<string, ImportedTool>;
+  /** Names that the filter left out. */
+  readonly filtered: ReadonlySet<string>;
+  readonly unusable: readonly UnusableTool[];
+  readonly notes: readonly ToolNote[];
+}
+
+/** Milliseconds that tools are imported in a row while others wait. */
+const SLICE_MS = 10;
+
+/** Imports each tool by itself: what is wrong with one never hides another. Thousands are imported bit by bit, until the signal. */
+export async function importTools(listed: readonly unknown[], importing: ToolImport): Promise<ImportedTools> {
+  const list = new ToolList(importing);
+  let until = monotonicNow() + SLICE_MS;
+  for (const [place, entry] of listed.entries()) {
+    if (monotonicNow() >= until) {
+      await setImmediate();
+      until = monotonicNow() + SLICE_MS;
+    }
+    importing.signal?.throwIfAborted();
+    list.add(entry, place);
+  }
+  return list;
+}
+
+/** Tools as they are imported one after the other. */
+class ToolList implements ImportedTools {
+  readonly tools = new Map<string, ImportedTool>();
+  readonly unapproved = new Map<string, ImportedTool>();
+  readonly filtered = new Set<string>();
+  readonly unusable: UnusableTool[] = [];
+  readonly notes: ToolNote[] = [];
+  readonly #importing: ToolImport;
+  readonly #ids = new Set<string>();
+  #objects = 0;
+
+  constructor(importing: ToolImport) {
+    this.#importing = importing;
+  }
+
+  add(entry: unknown, place: number): void {
+    const tool = nameForPeople(entry, place);
+    try {
+      this.#makeRoom(entry);
+      const imported = importTool(entry, this.#importing);
+      const { name, operation, change } = imported;
+      if (this.tools.has(name) || this.unapproved.has(name) || this.filtered.has(name))
+        throw new TypeError("Another tool before it has the same name.");
+      const isApproved = change?.kind !== "new";
+      if (isApproved && this.#ids.has(operation.id))
+        throw new TypeError(`Another tool before it is operation "${operation.id}" already.`);
+      if (this.#importing.options.filter?.(name, operation) === false) {
+        this.filtered.add(name);
+        return;
+      }
+      if (isApproved) this.#ids.add(operation.id);
+      (isApproved ? this.tools : this.unapproved).set(name, imported);
+      for (const note of imported.notes) this.notes.push({ tool, note });
+    } catch (cause) {
+      this.unusable.push({ tool, reason: cause instanceof Error ? cause.message : String(cause) });
+    }
+  }
+
+  /** Every object of a definition may be a schema, and each takes its time; tools that still fit are taken all the same. */
+  #makeRoom(entry: unknown): void {
+    const { listObjects } = this.#importing.limits;
+    const objects = countObjects(entry, listObjects - this.#objects);
+    if (this.#objects + objects > listObjects) {
+      throw new TypeError(
+        `With it, the definitions of all tools would hold more than ${listObjects} objects and lists.`,
+      );
+    }
+    this.#objects += objects;
+  }
+}
+
+/** Counts the objects and lists of a definition, itself included; stops beyond `most`. */
+function countObjects(entry: unknown, most: number): number {
+  const left: unknown[] = [entry];
+  let count = 0;
+  while (left.length > 0 && count <= most) {
+    const next = left.pop();
+    if (typeof next !== "object" || next === null) continue;
+    count += 1;
+    for (const member of Object.values(next)) if (typeof member === "object") left.push(member);
+  }
+  return count;
+}
+
+function nameForPeople(tool: unknown, place: number): string {
+  const name = isPlainObject(tool) ? tool["name"] : undefined;
+  return typeof name === "string" && name !== "" ? toPlainLine(name, 200) : `#${place + 1}`;
+}
+
+/** Makes a function of the application safe to call: what it throws is told on the console, the first time. */
+export function guardCallback<Args extends readonly unknown[]>(
+  name: string,
+  callback: (...args: Args) => void,
+): (...args: Args) => void {
+  let warned = false;
+  const warn = (thrown: unknown): void => {
+    if (warned) return;
+    warned = true;
+    const said = toPlainLine(thrown instanceof Error ? thrown.message : undefined, 300);
+    console.warn(`[waybill] ${name} threw, which is told once${said === "" ? "." : `: ${said}`}`);
+  };
+  return (...args) => {
+    try {
+      // One that was declared async by mistake fails later.
+      const returned: unknown = callback(...args);
+      if (returned instanceof Promise) returned.catch(warn);
+    } catch (thrown) {
+      warn(thrown);
+    }
+  };
+}
+
+/** Warnings about one list of a server; of further ones, how many there are. */
+const MOST_WARNINGS = 20;
+
+/** Warns of the first things that are odd in a list, and says how many more there are: a server may list ten thousand. */
+export function warnOfFirst(messages: readonly string[], warn: (message: string) => void): void {
+  for (const message of messages.slice(0, MOST_WARNINGS)) warn(message);
+  const left = messages.length - MOST_WARNINGS;
+  if (left <= 0) return;
+  const what = left === 1 ? "One more such warning is" : `${left} more such warnings are`;
+  warn(`${what} left out; "unusable" and "notes" of the source have all of them.`);
 }

@@ -1,9 +1,11 @@
+import { type CallError, isCallError, toCallError } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { shortText } from "../../core/text/truncate-text.ts";
 
 /** What answers a request: the id it was sent under. */
 export type RequestId = string | number;
 
-/** The parameters of a request or notification; whoever uses one checks it. */
+/** The parameters of a request or notification; the code that uses one checks it. */
 export type Params = Readonly<Record<string, unknown>>;
 
 /** Asks for an answer. */
@@ -21,8 +23,7 @@ export interface RpcNotification {
   readonly params?: Params;
 }
 
-/** Answers a request with what it asked for. */
-export interface RpcResult {
+interface RpcResult {
   readonly jsonrpc: "2.0";
   readonly id: RequestId;
   readonly result: unknown;
@@ -35,8 +36,7 @@ export interface RpcError {
   readonly data?: unknown;
 }
 
-/** Answers a request with an error. */
-export interface RpcFailure {
+interface RpcFailure {
   readonly jsonrpc: "2.0";
   /** `null` where the request could not be read. */
   readonly id: RequestId | null;
@@ -53,6 +53,8 @@ export const RPC_CODES = {
   methodNotFound: -32_601,
   invalidParams: -32_602,
   internalError: -32_603,
+  /** Another replica of the server holds what the request is about; sent again, it may reach that one. */
+  heldElsewhere: -32_003,
   /** Headers of an HTTP request disagree with its body. */
   headerMismatch: -32_020,
   /** The client did not declare what the request needs. */
@@ -96,7 +98,7 @@ export function readError(value: unknown): RpcError {
 }
 
 /** Tells whether a value can be the id of a request. */
-export function isRequestId(value: unknown): value is RequestId {
+export function isRpcId(value: unknown): value is RequestId {
   return typeof value === "string" || Number.isSafeInteger(value);
 }
 
@@ -115,14 +117,24 @@ export function writeFailure(id: RequestId | null, error: RpcError): string {
   return JSON.stringify({ jsonrpc: "2.0", id, error });
 }
 
-/** Writes a request, or a notification where there is no id. */
-export function writeCall(method: string, params: object | undefined, id?: RequestId): string {
-  return JSON.stringify({
-    jsonrpc: "2.0",
-    ...(id !== undefined && { id }),
-    method,
-    ...(params !== undefined && { params }),
-  });
+/**
+ * Writes a request, or a notification where there is no id. `meta` are members of `_meta` as JSON text, which go behind those that the
+ * params have of it.
+ */
+export function writeCall(method: string, params: object | undefined, id?: RequestId, meta = ""): string {
+  const ask = id === undefined ? "" : `"id":${JSON.stringify(id)},`;
+  const given: string | undefined = meta === "" ? JSON.stringify(params) : writeWithMeta(params, meta);
+  const said = given === undefined ? "" : `,"params":${given}`;
+  return `{"jsonrpc":"2.0",${ask}"method":${JSON.stringify(method)}${said}}`;
+}
+
+function writeWithMeta(params: { readonly _meta?: unknown } | undefined, meta: string): string {
+  const own = metaOf(params);
+  const known = own === undefined ? "{}" : JSON.stringify(own);
+  const members = known === "{}" ? meta : `${known.slice(1, -1)},${meta}`;
+  const others = params?._meta === undefined ? params : { ...params, _meta: undefined };
+  const text = others === undefined ? "{}" : JSON.stringify(others);
+  return text === "{}" ? `{"_meta":{${members}}}` : `${text.slice(0, -1)},"_meta":{${members}}}`;
 }
 
 /** The `_meta` of parameters; nothing where there is none. */
@@ -138,16 +150,16 @@ export function toRpcMessage(value: unknown): RpcMessage | undefined {
   if (!isPlainObject(value) || value["jsonrpc"] !== "2.0") return undefined;
   const { id, method, params, error } = value;
   if ("method" in value) {
-    if (typeof method !== "string" || ("id" in value && !isRequestId(id))) return undefined;
+    if (typeof method !== "string" || ("id" in value && !isRpcId(id))) return undefined;
     if (params !== undefined && !isPlainObject(params)) return undefined;
     return Object.keys(value).every((key) => MEMBERS.has(key)) ? (value as unknown as RpcMessage) : undefined;
   }
   if ("result" in value && !("error" in value)) {
-    return isRequestId(id) && isPlainObject(value["result"]) ? (value as unknown as RpcResult) : undefined;
+    return isRpcId(id) && isPlainObject(value["result"]) ? (value as unknown as RpcResult) : undefined;
   }
   const isError =
     isPlainObject(error) && Number.isSafeInteger(error["code"]) && typeof error["message"] === "string";
-  return isError && (id === undefined || id === null || isRequestId(id))
+  return isError && (id === undefined || id === null || isRpcId(id))
     ? (value as unknown as RpcFailure)
     : undefined;
 }
@@ -165,7 +177,8 @@ export function requestFault(value: object): ProtocolError | undefined {
   return undefined;
 }
 
-const RELATED_TASK = "io.modelcontextprotocol/related-task";
+/** The key of `_meta` under which a message names the task it belongs to, in 2025-11-25. */
+export const RELATED_TASK = "io.modelcontextprotocol/related-task";
 
 function arePossible(params: unknown): boolean {
   if (!isPlainObject(params)) return false;
@@ -173,6 +186,60 @@ function arePossible(params: unknown): boolean {
   if (meta === undefined) return true;
   if (!isPlainObject(meta)) return false;
   const { progressToken: token, [RELATED_TASK]: task } = meta;
-  if (token !== undefined && !isRequestId(token)) return false;
+  if (token !== undefined && !isRpcId(token)) return false;
   return task === undefined || (isPlainObject(task) && typeof task["taskId"] === "string");
+}
+
+/** The most of a foreign name or address that an error repeats. */
+const MAX_QUOTED = 200;
+
+/** Says that what a request asks for cannot be: a JSON-RPC error -32602. */
+export function invalidParams(message: string, data?: unknown): ProtocolError {
+  return new ProtocolError(RPC_CODES.invalidParams, message, data);
+}
+
+/** Quotes something a client sent, of whatever length. */
+export function quoted(text: string): string {
+  return JSON.stringify(shortText(text, MAX_QUOTED));
+}
+
+/** Says that there is no such resource, in the way the revision in use says it. */
+export function resourceNotFound(uri: string, hint = ""): ProtocolError {
+  const message = `Resource not found: ${quoted(uri)}.${hint === "" ? "" : ` ${hint}`}`;
+  return invalidParams(message, { uri });
+}
+
+/**
+ * Turns whatever a handler threw into an error for the wire. Only what was meant for callers goes out: the text of a foreign
+ * error stays here, and `onForeign` hears of it.
+ */
+export function toProtocolError(thrown: unknown, onForeign: (cause: unknown) => void): ProtocolError {
+  if (thrown instanceof ProtocolError) return thrown;
+  if (isCallError(thrown)) return fromCallError(toCallError(thrown));
+  onForeign(thrown);
+  return new ProtocolError(RPC_CODES.internalError, "Internal error");
+}
+
+function fromCallError(error: CallError): ProtocolError {
+  const isTheirs = error.correctable || error.code === "OPERATION_NOT_FOUND";
+  const code = isTheirs ? RPC_CODES.invalidParams : RPC_CODES.internalError;
+  return new ProtocolError(code, error.message, error.toJSON());
+}
+
+/** The keys of `_meta` that carry a trace on, by the names W3C gives them. */
+const TRACE_KEYS = ["traceparent", "tracestate", "baggage"] as const;
+
+/** Characters of one of them; a longer one is left out. */
+const TRACE_LENGTH = 8_192;
+
+/** What of `_meta`, or of the metadata of a call, says which trace it belongs to; nothing where there is no trace. */
+export function traceIn(source: Readonly<Record<string, unknown>>): Record<string, string> | undefined {
+  let trace: Record<string, string> | undefined;
+  for (const key of TRACE_KEYS) {
+    const value = Object.hasOwn(source, key) ? source[key] : undefined;
+    if (typeof value !== "string" || value.length > TRACE_LENGTH) continue;
+    trace ??= {};
+    trace[key] = value;
+  }
+  return trace;
 }

@@ -1,7 +1,8 @@
 import { InMemoryTransport, type JSONRPCMessage } from "@modelcontextprotocol/client";
 import { describe, expect, it } from "vitest";
 import { rejection } from "../../../test/make-operation.ts";
-import { openMcpConnection } from "../client/connect.ts";
+import { openMcpConnection } from "../client/mcp-connection.ts";
+import { writeCall } from "./messages.ts";
 import { type RequestEnd, RpcPeer } from "./peer.ts";
 
 const HANDSHAKE = {
@@ -162,5 +163,22 @@ describe("a request of the other side", () => {
       { jsonrpc: "2.0", id: "b", error: { code: -32603, message: "no" } },
     ]);
     expect(heard).toEqual([["notification", "notifications/cancelled"]]);
+  });
+});
+
+describe("writing a request", () => {
+  it.each([
+    [undefined, '{"_meta":{"c":3}}'],
+    [{}, '{"_meta":{"c":3}}'],
+    [{ _meta: undefined }, '{"_meta":{"c":3}}'],
+    [{ _meta: {} }, '{"_meta":{"c":3}}'],
+    [{ _meta: { a: undefined }, b: 2 }, '{"b":2,"_meta":{"c":3}}'],
+    [{ _meta: { a: 1 }, b: 2 }, '{"b":2,"_meta":{"a":1,"c":3}}'],
+    [{ b: "}", _meta: { a: "{}" } }, '{"b":"}","_meta":{"a":"{}","c":3}}'],
+    [{ _meta: "no object", b: 2 }, '{"b":2,"_meta":{"c":3}}'],
+  ])("puts members of _meta behind those of %j", (params, written) => {
+    expect(writeCall("m", params, 1, '"c":3')).toBe(
+      `{"jsonrpc":"2.0","id":1,"method":"m","params":${written}}`,
+    );
   });
 });

@@ -1,8 +1,8 @@
+import type { Identity } from "../../core/access/identity.ts";
 import { CallError } from "../../core/errors/errors.ts";
-import { addAbortListener, LightSignal, removeAbortListener } from "../../core/execution/abort-listeners.ts";
+import { addAbortListener, LightSignal, removeAbortListener } from "../../core/execution/cancellation.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import {
-  metaOf,
   type Params,
   ProtocolError,
   type RequestId,
@@ -23,18 +23,26 @@ export interface MessagePlace {
   /** The request of the other side during which it is sent. */
   readonly during?: RequestId;
   /** The request that it is, where it asks the other side for something. */
-  readonly asks?: OutgoingRequest;
+  readonly asks?: SentRequest;
+}
+
+/** The call that a request is part of, and whose it is. */
+export interface CallOfRequest {
+  /** For those who watch what passes; read by them alone, as it may have to be made. */
+  readonly requestId?: string | undefined;
+  readonly identity?: Identity | undefined;
 }
 
 /** A request to the other side, beside its text. */
-export interface OutgoingRequest extends Pick<RequestWaiter, "signal" | "inputSchema"> {
+export interface SentRequest extends Pick<RequestWaiter, "signal" | "inputSchema" | "call"> {
   readonly id: number;
   readonly method: string;
   readonly params: Params | undefined;
 }
 
-/** What a peer stands on and answers with. */
-export interface RpcPeerOptions {
+interface RpcPeerOptions {
+  /** The id of the first request to the other side. @default 0 */
+  readonly firstId?: number | undefined;
   /** Gives the result of a request as JSON text. The signal aborts when the other side cancels the request or has gone. */
   answer(request: RpcRequest, signal: AbortSignal): Promise<string>;
   /** Hears what the other side tells, apart from progress and from cancellations of what it asked. */
@@ -49,8 +57,8 @@ export interface RpcPeerOptions {
   onFault?(message: string, said?: unknown): void;
   /** Hears which request was answered after it had been dropped. @default it is a fault */
   onLateAnswer?(id: number): void;
-  /** Hears which request goes on after it had been dropped. */
-  onLateProgress?(id: number): void;
+  /** Hears which request goes on after it had been dropped or answered, and how far it is. */
+  onLateProgress?(id: number, progress: Params): void;
 }
 
 /** How a request to the other side ended: with what it sent, or with a failure on the way. */
@@ -69,10 +77,14 @@ export interface RequestWaiter {
   readonly signal?: AbortSignal | undefined;
   /** For `tools/call`: the input schema as listed, whose `x-mcp-header` members are repeated in headers. */
   readonly inputSchema?: Params | undefined;
+  /** The call that it is part of. @default not known */
+  readonly call?: CallOfRequest | undefined;
+  /** Members of `_meta` as JSON text, besides those that the params have of it. @default none */
+  readonly meta?: string | undefined;
 }
 
 /** How a request to the other side is made. */
-export interface AskOptions {
+export interface RpcAskOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
   /** The request of the other side during which it is asked. */
@@ -82,6 +94,11 @@ export interface AskOptions {
 /** Parameters that JSON cannot hold: nothing was sent. */
 export class UnwritableParams extends Error {
   override readonly name = "UnwritableParams";
+}
+
+/** A request to the other side that has no answer yet; emptied when it has. */
+interface Pending {
+  waiter: RequestWaiter | undefined;
 }
 
 /** A request of the other side that has no answer yet. */
@@ -94,17 +111,25 @@ interface Running {
 export class RpcPeer {
   readonly #options: RpcPeerOptions;
   readonly #running = new Map<RequestId, Running>();
-  readonly #pending = new Map<number, RequestWaiter>();
-  #asked = 0;
+  readonly #pending = new Map<number, Pending>();
+  /** The id of the next request to the other side. */
+  #asked: number;
   #isClosed = false;
 
   constructor(options: RpcPeerOptions) {
     this.#options = options;
+    this.#asked = options.firstId ?? 0;
   }
 
   /** How many requests of the other side have no answer yet. */
   get running(): number {
     return this.#running.size;
+  }
+
+  /** Tells whether the other side was asked something under this id, be it answered or not. */
+  hasAsked(given: unknown): boolean {
+    const id = toOwnId(given);
+    return id !== undefined && id >= (this.#options.firstId ?? 0) && id < this.#asked;
   }
 
   /** Takes what the other side sent: a message, or a list of them. What is none is a fault, and nothing else happens. */
@@ -133,28 +158,29 @@ export class RpcPeer {
   }
 
   /** Sends a request and gives its id; throws `UnwritableParams`, and a `CallError` where the connection is closed. */
-  request(method: string, given: Params | undefined, waiter: RequestWaiter, during?: RequestId): number {
+  request(method: string, params: Params | undefined, waiter: RequestWaiter, during?: RequestId): number {
     if (this.#isClosed) throw closed();
     const id = this.#asked;
-    const params =
-      waiter.onProgress === undefined ? given : { ...given, _meta: { ...metaOf(given), progressToken: id } };
+    const { onProgress, meta = "" } = waiter;
+    // Params are not copied for members of `_meta`: these are written as text.
+    const token = onProgress === undefined ? "" : `"progressToken":${id}`;
     let text: string;
     try {
-      text = writeCall(method, params, id);
+      text = writeCall(method, params, id, token === "" || meta === "" ? token + meta : `${token},${meta}`);
     } catch (cause) {
       throw new UnwritableParams("The params cannot be written as JSON.", { cause });
     }
     this.#asked += 1;
-    this.#pending.set(id, waiter);
-    const { signal, inputSchema } = waiter;
-    const asks = { id, method, params, signal, inputSchema };
+    this.#pending.set(id, { waiter });
+    const { signal, inputSchema, call } = waiter;
+    const asks = { id, method, params, signal, inputSchema, call };
     this.#options.send(text, during === undefined ? { asks } : { asks, during });
     return id;
   }
 
   /** Waits no longer for the answer to a request; tells whether it had none yet. */
   drop(id: number): boolean {
-    return this.#pending.delete(id);
+    return this.#take(id) !== undefined;
   }
 
   /** Ends a request that will have no answer; tells whether it had none yet. */
@@ -166,7 +192,7 @@ export class RpcPeer {
   ask(
     method: string,
     params: object | undefined,
-    { signal, timeoutMs, during }: AskOptions,
+    { signal, timeoutMs, during }: RpcAskOptions,
   ): Promise<unknown> {
     if (signal.aborted) return Promise.reject(new CallError("ABORTED", undefined, { stack: false }));
     return new Promise((resolve, reject) => {
@@ -239,9 +265,9 @@ export class RpcPeer {
   #progress({ progressToken, ...progress }: Params): void {
     const id = toOwnId(progressToken);
     if (id === undefined) return;
-    const waiter = this.#pending.get(id);
+    const waiter = this.#pending.get(id)?.waiter;
     if (waiter === undefined) {
-      if (id < this.#asked) this.#options.onLateProgress?.(id);
+      if (id < this.#asked) this.#options.onLateProgress?.(id, progress);
       return;
     }
     try {
@@ -270,11 +296,18 @@ export class RpcPeer {
   }
 
   #end(id: number, end: RequestEnd): boolean {
-    const waiter = this.#pending.get(id);
-    if (waiter === undefined) return false;
+    const waiter = this.#take(id);
+    waiter?.onEnd(end);
+    return waiter !== undefined;
+  }
+
+  /** Removes and returns the waiter; the entry is emptied, because an old table of the Map may still hold it (see `LinkedSet`). */
+  #take(id: number): RequestWaiter | undefined {
+    const pending = this.#pending.get(id);
+    const waiter = pending?.waiter;
+    if (pending !== undefined) pending.waiter = undefined;
     this.#pending.delete(id);
-    waiter.onEnd(end);
-    return true;
+    return waiter;
   }
 
   async #answer(request: RpcRequest): Promise<void> {
@@ -317,7 +350,7 @@ function isFailedAnswer(answer: Params): boolean {
 /** The id of a request of ours, which some peers send back as text. */
 function toOwnId(id: unknown): number | undefined {
   if (typeof id === "number") return Number.isInteger(id) && id >= 0 ? id : undefined;
-  return typeof id === "string" && /^\d{1,15}$/.test(id) ? Number(id) : undefined;
+  return typeof id === "string" && /^\d{1,16}$/.test(id) ? Number(id) : undefined;
 }
 
 function closed(): CallError {

@@ -1,6 +1,7 @@
 import { isPlainObject } from "../../core/json/json-value.ts";
+import { decodeBase64 } from "../../core/wire/base64.ts";
 import { MCP_LOG_LEVELS } from "../provider.ts";
-import { isRequestId, metaOf, type Params, ProtocolError, RPC_CODES, type RpcRequest } from "./messages.ts";
+import { isRpcId, metaOf, type Params, ProtocolError, RPC_CODES, type RpcRequest } from "./messages.ts";
 
 /**
  * How a client and a server agree: "legacy" is `initialize` and a session, up to 2025-11-25; "modern" is what each request says of
@@ -37,7 +38,9 @@ export const META_KEYS = {
   subscriptionId: "io.modelcontextprotocol/subscriptionId",
 } as const;
 
-/** What the protocol says of a method that clients call. */
+/** The extension for calls that are answered later, since 2026-07-28. */
+export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+
 interface MethodTraits {
   readonly eras: readonly Era[];
   /** The member of the parameters that the header `Mcp-Name` repeats, since 2026-07-28. */
@@ -67,6 +70,8 @@ const METHODS: Readonly<Record<string, MethodTraits>> = {
   "resources/templates/list": { eras: BOTH, isCacheable: true },
   "resources/read": { eras: BOTH, named: "uri", isCacheable: true },
   "completion/complete": { eras: BOTH },
+  "tasks/list": { eras: LEGACY },
+  "tasks/result": { eras: LEGACY },
   "tasks/get": { eras: BOTH, named: "taskId" },
   "tasks/cancel": { eras: BOTH, named: "taskId" },
   "tasks/update": { eras: MODERN, named: "taskId" },
@@ -157,7 +162,7 @@ function metaFault(meta: Params): { readonly key: string; readonly problem: stri
   if (level !== undefined && !MCP_LOG_LEVELS.some((known) => known === level)) {
     return wrong(META_KEYS.logLevel, "must be a log level");
   }
-  if (progressToken !== undefined && !isRequestId(progressToken)) {
+  if (progressToken !== undefined && !isRpcId(progressToken)) {
     return wrong("progressToken", "must be a string or an integer");
   }
   return undefined;
@@ -167,4 +172,84 @@ function metaFault(meta: Params): { readonly key: string; readonly problem: stri
 export function isModernRequest({ params }: Pick<RpcRequest, "params">): boolean {
   const revision = claimedRevision(params);
   return revision !== undefined && isModernRevision(revision) && envelopeFault(params) === undefined;
+}
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
+const ENCODED = /^=\?base64\?(.*)\?=$/;
+/** Visible ASCII, with spaces and tabs between. */
+const PLAIN = /^[!-~](?:[\t -~]*[!-~])?$/;
+const DEPTH = 32;
+
+/** A member of the arguments of a tool that a header repeats over HTTP, since 2026-07-28. */
+export interface MirroredParam {
+  readonly path: readonly string[];
+  readonly header: string;
+}
+
+const known = new WeakMap<object, readonly MirroredParam[]>();
+
+/** Finds the members of an input schema that have an `x-mcp-header`; they are looked for once for each schema. */
+export function mirroredParams(inputSchema: object): readonly MirroredParam[] {
+  let found = known.get(inputSchema);
+  if (found === undefined) {
+    found = find(inputSchema, [], []);
+    known.set(inputSchema, found);
+  }
+  return found;
+}
+
+function find(schema: unknown, path: readonly string[], found: MirroredParam[]): readonly MirroredParam[] {
+  if (!isPlainObject(schema) || path.length > DEPTH) return found;
+  const name = schema["x-mcp-header"];
+  if (path.length > 0 && typeof name === "string" && TOKEN.test(name)) {
+    found.push({ path, header: `Mcp-Param-${name}` });
+  }
+  const { properties } = schema;
+  if (!isPlainObject(properties)) return found;
+  for (const key of Object.keys(properties)) find(properties[key], [...path, key], found);
+  return found;
+}
+
+/** The argument that a header repeats; nothing where there is none that a header can hold. */
+export function mirroredValue(args: unknown, path: readonly string[]): string | number | boolean | undefined {
+  let value = args;
+  for (const key of path) {
+    if (!isPlainObject(value) || !Object.hasOwn(value, key)) return undefined;
+    value = value[key];
+  }
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean"
+    ? value
+    : undefined;
+}
+
+/** Tells whether a number is too large to be written in a header so that everybody reads the same one. */
+export function isInexact(value: unknown): boolean {
+  return typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value);
+}
+
+/** Writes a text so that a header can hold it: in base64 where it is more than visible ASCII. */
+export function encodeHeader(text: string): string {
+  if (PLAIN.test(text) && !ENCODED.test(text)) return text;
+  return `=?base64?${Buffer.from(text, "utf8").toString("base64")}?=`;
+}
+
+/** Reads a header whose text may be written in base64; nothing where that is broken. */
+export function decodeHeader(text: string): string | undefined {
+  const encoded = ENCODED.exec(text)?.[1];
+  if (encoded === undefined) return text;
+  const bytes = decodeBase64(encoded);
+  if (bytes === undefined) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The revision that brought links and structured content; audio was there before. */
+const LINKS_SINCE = "2025-06-18";
+
+/** Whether clients of a revision know every kind of block, and structured content. */
+export function knowsAllBlocks(revision: string | undefined): boolean {
+  return revision === undefined || revision >= LINKS_SINCE;
 }

@@ -1,6 +1,9 @@
 import type { Identity } from "../../core/access/identity.ts";
+import { endsWithin } from "../../core/execution/cancellation.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import {
+  invalidParams,
+  type Params,
   ProtocolError,
   type RequestId,
   RPC_CODES,
@@ -9,10 +12,10 @@ import {
   writeResult,
 } from "../protocol/messages.ts";
 import { META_KEYS } from "../protocol/revisions.ts";
-import type { ListKind, ServedMcp, ServerCapabilities } from "./mcp-server.ts";
-import { Peer } from "./peer.ts";
-import { invalidParams } from "./protocol-errors.ts";
-import { MAX_PEER_CHARACTERS, MAX_SUBSCRIPTIONS } from "./resource-subscriptions.ts";
+import type { ChannelServer, ListKind, ServerCapabilities } from "./mcp-server.ts";
+import { Peer } from "./peer-request.ts";
+import { MAX_PEER_CHARACTERS, MAX_SUBSCRIPTIONS } from "./resources/resource-subscriptions.ts";
+import { declaresTasks, MOST_HEARD_TASKS, tasksNotDeclared } from "./tasks/task-wire.ts";
 
 /** How long a client waits for those who have the resources; they are still asked afterwards. */
 const HOLD_MS = 5_000;
@@ -30,13 +33,16 @@ const LISTS = {
 interface SubscriptionFilter {
   readonly lists: readonly ListKind[];
   readonly uris: readonly string[];
+  /** Tasks, by their ids. */
+  readonly taskIds: readonly string[];
   /** The lists in the words of the protocol. */
   readonly switches: object;
 }
 
-/** For whom changes are told, and how. */
-export interface ChangeStreamOptions {
+interface ChangeStreamOptions {
   readonly identity: Identity | undefined;
+  /** The connection whose tasks it hears of. @default those of the identity alone */
+  readonly connection?: Peer | undefined;
   /** Sends one message. */
   readonly send: (text: string) => void;
   /** Hears that it ended, from this side. */
@@ -46,7 +52,7 @@ export interface ChangeStreamOptions {
 /** The changes that a 2026-07-28 client hears of after `subscriptions/listen`, until it calls that off. */
 export class ChangeStream {
   readonly id: RequestId;
-  readonly #server: ServedMcp;
+  readonly #server: ChannelServer;
   readonly #options: ChangeStreamOptions;
   /** What was asked for, until it is known what of it there is. */
   #filter: SubscriptionFilter | undefined;
@@ -54,14 +60,18 @@ export class ChangeStream {
   /** What happened before the client knows that it is heard. */
   #early: string[] | undefined = [];
   #leave: (() => void) | undefined;
+  readonly #params: Params;
+  readonly #leaveTasks: (() => void)[] = [];
   #isOver = false;
 
   /** Throws a `ProtocolError` for a request that does not say what it wants, or wants too much. */
-  constructor(server: ServedMcp, { id, params }: RpcRequest, options: ChangeStreamOptions) {
+  constructor(server: ChannelServer, { id, params }: RpcRequest, options: ChangeStreamOptions) {
     this.id = id;
     this.#server = server;
     this.#options = options;
+    this.#params = params ?? {};
     const filter = readFilter(params?.["notifications"], server.capabilities);
+    if (filter.taskIds.length > 0 && !declaresTasks(this.#params)) throw tasksNotDeclared();
     this.#filter = filter;
     this.#peer = new Peer({
       era: "modern",
@@ -75,18 +85,24 @@ export class ChangeStream {
   /** Begins to tell; the client hears of it when those who have the resources have been asked. */
   async open(): Promise<void> {
     if (this.#isOver || this.#filter === undefined) return;
-    const { lists, uris, switches } = this.#filter;
+    const { lists, uris, taskIds, switches } = this.#filter;
     // Addresses that do not exist are not kept.
     this.#filter = undefined;
-    const isIdle = lists.length === 0 && uris.length === 0;
-    if (!isIdle) {
+    const heard = await this.#followTasks(taskIds);
+    const hasLists = lists.length > 0 || uris.length > 0;
+    const isIdle = !hasLists && heard.length === 0;
+    if (hasLists && !this.#isOver) {
       this.#leave = this.#server.follow(this.#peer);
-      if (uris.length > 0) await within(HOLD_MS, this.#server.subscribe(this.#peer, uris));
+      if (uris.length > 0) await endsWithin(HOLD_MS, this.#server.subscribe(this.#peer, uris));
     }
     if (this.#isOver) return;
     const early = this.#early ?? [];
     const kept = uris.filter((uri) => this.#peer.subscriptions.has(uri));
-    const honored = { ...switches, ...(kept.length > 0 && { resourceSubscriptions: kept }) };
+    const honored = {
+      ...switches,
+      ...(kept.length > 0 && { resourceSubscriptions: kept }),
+      ...(heard.length > 0 && { taskIds: heard }),
+    };
     this.#early = undefined;
     this.#options.send(
       writeCall("notifications/subscriptions/acknowledged", this.#stamped({ notifications: honored })),
@@ -109,6 +125,23 @@ export class ChangeStream {
     this.#isOver = true;
     this.#leave?.();
     this.#leave = undefined;
+    for (const leave of this.#leaveTasks.splice(0)) leave();
+  }
+
+  /** Begins to tell of tasks; gives the ids of those that the client sees. */
+  async #followTasks(ids: readonly string[]): Promise<readonly string[]> {
+    const { identity, connection = new Peer({ era: "modern", identity }) } = this.#options;
+    const heard: string[] = [];
+    for (const id of ids) {
+      const tell = (params: object): void =>
+        this.#tell(writeCall("notifications/tasks", this.#stamped(params)));
+      const leave = await this.#server.followTask(connection, this.#params, id, tell);
+      if (leave === undefined) continue;
+      heard.push(id);
+      if (this.#isOver) leave();
+      else this.#leaveTasks.push(leave);
+    }
+    return heard;
   }
 
   #tell(text: string): void {
@@ -124,7 +157,7 @@ export class ChangeStream {
 
 function readFilter(wanted: unknown, capabilities: ServerCapabilities): SubscriptionFilter {
   if (!isPlainObject(wanted)) throw invalidParams('The request needs "notifications", an object.');
-  const { resourceSubscriptions: given = [] } = wanted;
+  const { resourceSubscriptions: given = [], taskIds = [] } = wanted;
   const isSwitch = (name: string): boolean => wanted[name] === undefined || typeof wanted[name] === "boolean";
   if (
     !Object.keys(LISTS).every(isSwitch) ||
@@ -141,20 +174,19 @@ function readFilter(wanted: unknown, capabilities: ServerCapabilities): Subscrip
     const message = `The addresses of one stream can have at most ${MAX_PEER_CHARACTERS} characters.`;
     throw new ProtocolError(RPC_CODES.invalidParams, message);
   }
+  const areTasks = Array.isArray(taskIds) && taskIds.every((id) => typeof id === "string");
+  if (!areTasks || taskIds.length > MOST_HEARD_TASKS) {
+    throw invalidParams(`"taskIds" must be a list of at most ${MOST_HEARD_TASKS} ids.`);
+  }
   const names = (Object.keys(LISTS) as (keyof typeof LISTS)[]).filter(
     (name) => wanted[name] === true && capabilities[LISTS[name]]?.listChanged === true,
   );
   const uris = capabilities.resources?.subscribe === true ? [...new Set(given as string[])] : [];
   const switches = Object.fromEntries(names.map((name) => [name, true]));
-  return { lists: names.map((name) => LISTS[name]), uris, switches };
-}
-
-/** Waits for something, and no longer than that. */
-async function within(ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
+  return {
+    lists: names.map((name) => LISTS[name]),
+    uris,
+    taskIds: [...new Set(taskIds as string[])],
+    switches,
+  };
 }

@@ -1,9 +1,18 @@
 import type { Identity } from "../../core/access/identity.ts";
 import type { CallError } from "../../core/errors/errors.ts";
 import type { OperationContext } from "../../core/operation/operation-context.ts";
-import type { ResultFormat } from "../../core/result/result-format.ts";
+import { checkOption, checkOptionsObject } from "../../core/options/check-options.ts";
+import { splitLimits } from "../../core/options/shared-options.ts";
+import type { ResultFormat } from "../../core/result/result-reader.ts";
 import type { ResultStore } from "../../core/result/result-store.ts";
+import { isObject } from "../../core/schema/json-schema.ts";
+import type { Tasks } from "../../core/tasks/tasks.ts";
+import { parseUrl } from "../../core/text/parse-url.ts";
 import type { McpPromptMessages, McpProvider, McpResourceContents } from "../provider.ts";
+import type { ChannelServer } from "./mcp-server.ts";
+import { keyFault } from "./sealing-keys.ts";
+import type { TaskSupport } from "./tasks/task-calls.ts";
+import type { ServedExecutor } from "./tools/served-tools.ts";
 
 /** What reading a resource or filling in a prompt may know and do. */
 export type McpRequestContext = Pick<
@@ -104,7 +113,7 @@ export interface LiveMcpProviders {
   onChange(listener: () => void): () => void;
 }
 
-/** Who makes a request, for whoever chooses the format of its answer. */
+/** Who makes a request, for the function that chooses the format of its answer. */
 export interface McpClient {
   /** What the client calls itself; nobody has checked it. */
   readonly name?: string | undefined;
@@ -112,7 +121,7 @@ export interface McpClient {
   readonly identity?: Identity | undefined;
 }
 
-/** One read of a result in the store, or of an address where nothing is kept for whoever reads. */
+/** One read of a result in the store, or of an address where nothing is kept for the reader. */
 export interface StoredRead {
   readonly uri: string;
   /** Whose results it holds; nothing where there is none, or it is the catalogue's own. */
@@ -159,9 +168,208 @@ export interface McpServerOptions {
   readonly prompts?: readonly LocalPrompt[] | undefined;
   /** Serves `search`, `describe`, `call` and `batch` instead of a tool per operation. @default false */
   readonly catalogue?: boolean | undefined;
+  /** Lets calls be tasks, for clients that take them: those of durable operations, and those that take long. @default no call is one */
+  readonly tasks?: Tasks | undefined;
+  /** Whether calls of an operation may be tasks, or have to be, by its id. @default "optional" */
+  readonly taskSupportOf?: ((operationId: string) => TaskSupport | undefined) | undefined;
   /** Who is asking where a transport does not say: stdio, and HTTP without authentication. @default an anonymous caller */
   readonly identity?: Identity | undefined;
   readonly limits?: McpServerLimits | undefined;
+  /**
+   * Shared by all replicas that serve the same clients over HTTP, at least 32 characters: each of them serves the sessions of all. Of several
+   * keys the first one seals, and each opens. @default every process knows its own sessions alone
+   */
+  readonly sessionKey?: string | readonly string[] | undefined;
   /** Hears of what could not be told to any client. @default console.warn, once for each kind */
   readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
+}
+
+const NAMES = Object.keys({
+  name: true,
+  title: true,
+  version: true,
+  instructions: true,
+  names: true,
+  format: true,
+  formats: true,
+  formatOf: true,
+  store: true,
+  onStoredRead: true,
+  inlineCharactersOf: true,
+  explainMissing: true,
+  providers: true,
+  resources: true,
+  resourceTemplates: true,
+  prompts: true,
+  catalogue: true,
+  tasks: true,
+  taskSupportOf: true,
+  identity: true,
+  limits: true,
+  sessionKey: true,
+  onWarning: true,
+} satisfies Record<keyof McpServerOptions, true>);
+
+const SERVER_LIMITS = Object.keys({
+  pageSize: true,
+  inlineCharacters: true,
+  streamItems: true,
+  waitingCalls: true,
+  waitingMs: true,
+} satisfies Record<keyof McpServerLimits, true>);
+
+const NAMING = Object.keys({ prefix: true, dots: true } satisfies Record<keyof ToolNaming, true>);
+const EXECUTOR = ["execute", "subscribe", "list", "get", "onChange"] satisfies (keyof ServedExecutor)[];
+const SERVER = ["answer", "follow", "close"] satisfies (keyof ChannelServer)[];
+const PROVIDER = ["listResources", "readResource", "listPrompts", "getPrompt", "complete", "onEvent"];
+
+/** Throws a `TypeError` unless operations can be run on this. */
+export function checkServedExecutor(executor: unknown): void {
+  if (isExecutor(executor)) return;
+  const hint = isPromise(executor) ? "await the promise first" : "such as new OperationRegistry([operation])";
+  throw new TypeError(`toMcpServer takes a registry or another executor, ${hint}.`);
+}
+
+/** What a function that serves was given: a server, or an executor and the options of the server to make of it. */
+export type GivenToServe<Own> =
+  | { readonly server: ChannelServer; readonly own: Own }
+  | { readonly executor: ServedExecutor; readonly options: McpServerOptions; readonly own: Own };
+
+/**
+ * Takes apart what a function that serves was given; `names` are those of its own options. Throws a `TypeError` for what cannot be served, and
+ * for options of a server beside one that is made already.
+ */
+export function readServeArguments<Own extends { readonly limits?: object | undefined }>(
+  served: unknown,
+  given: Own,
+  by: string,
+  names: readonly (keyof Own)[],
+): GivenToServe<Own> {
+  const isServer = hasFunctions(served, SERVER);
+  if (!isServer && !isExecutor(served)) {
+    const hint = isPromise(served) ? "; await the promise first" : `: ${by}(registry)`;
+    throw new TypeError(`${by} takes a registry, or what toMcpServer returns${hint}.`);
+  }
+  const isMisplaced = (name: string): boolean => NAMES.includes(name) && !names.includes(name as keyof Own);
+  const misplaced = Object.keys(given ?? {}).filter(isMisplaced);
+  if (isServer) {
+    if (misplaced.length === 0) return { server: served as ChannelServer, own: given };
+    throw new TypeError(
+      `${misplaced[0]} is an option of the server: give it to toMcpServer, or give ${by} a registry.`,
+    );
+  }
+  if (misplaced.length === 0 && given?.limits === undefined) {
+    const { onWarning, identity } = given as McpServerOptions;
+    return { executor: served as ServedExecutor, options: { onWarning, identity }, own: given };
+  }
+  const split = splitLimits<object, object>(given.limits, SERVER_LIMITS);
+  const entries = Object.entries(given);
+  const options = Object.fromEntries(entries.filter(([name]) => NAMES.includes(name)));
+  const own = Object.fromEntries(entries.filter(([name]) => !isMisplaced(name)));
+  return {
+    executor: served as ServedExecutor,
+    options: { ...options, limits: split.own },
+    own: { ...own, limits: split.rest } as Own,
+  };
+}
+
+/** Throws a `TypeError` that names the option and what it takes where options of a server cannot work. */
+export function checkServerOptions(options: McpServerOptions): void {
+  checkOptionsObject(options, NAMES);
+  const { catalogue, identity, names, onWarning, store, sessionKey, tasks } = options;
+  for (const name of ["name", "title", "version", "instructions"] as const) {
+    checkOption(name, options[name], "a string", typeof options[name] === "string");
+  }
+  if (names !== undefined) checkOptionsObject(names, NAMING, "names.");
+  checkOption("catalogue", catalogue, "true or false", typeof catalogue === "boolean");
+  checkOption("identity", identity, "an object with a subject", typeof identity?.subject === "string");
+  checkOption("onWarning", onWarning, "a function", typeof onWarning === "function");
+  const isKey = typeof sessionKey === "string" || Array.isArray(sessionKey);
+  checkOption("sessionKey", sessionKey, "a text, or a list of texts", isKey);
+  const fault = sessionKey === undefined ? undefined : keyFault([sessionKey].flat());
+  if (fault !== undefined) throw new TypeError(`sessionKey ${fault}.`);
+  const awaited = isPromise(store) ? " (await the promise)" : "";
+  checkOption("store", store, `an object with put and read${awaited}`, hasFunctions(store, ["put", "read"]));
+  checkOption("tasks", tasks, "what `new Tasks()` makes", hasFunctions(tasks, ["start", "get", "result"]));
+  for (const name of ["formatOf", "inlineCharactersOf", "explainMissing", "taskSupportOf"] as const) {
+    checkOption(name, options[name], "a function", typeof options[name] === "function");
+  }
+  checkFormat("format", options.format);
+  const { formats, providers } = options;
+  checkList("formats", typeof formats === "function" ? formats() : formats, checkFormat);
+  checkList("providers", isLive(providers) ? providers.current : providers, checkProvider);
+  checkList("resources", options.resources, checkResource);
+  checkList("resourceTemplates", options.resourceTemplates, checkTemplate);
+  checkList("prompts", options.prompts, checkPrompt);
+}
+
+/** Tells whether providers come and go. */
+export function isLive(providers: McpServerOptions["providers"]): providers is LiveMcpProviders {
+  return hasFunctions(providers, ["onChange"]);
+}
+
+function checkList(name: string, list: unknown, check: (name: string, item: unknown) => void): void {
+  checkOption(name, list, "a list", Array.isArray(list));
+  for (const [i, item] of ((list ?? []) as readonly unknown[]).entries()) {
+    // Left out is for whole options: in a list, it is a mistake like any other.
+    check(`${name}[${i}]`, item ?? null);
+  }
+}
+
+function checkFormat(name: string, format: unknown): void {
+  const maker = typeof format === "string" ? JSON.stringify(format.slice(0, 80)) : "…";
+  const wanted = `an object with write and outputSchema, such as createResultFormat(${maker})`;
+  checkOption(name, format, wanted, isNamed(format) && hasFunctions(format, ["write", "outputSchema"]));
+}
+
+function checkProvider(name: string, provider: unknown): void {
+  const awaited = isPromise(provider) ? " (await the promise)" : "";
+  const isRight =
+    isObject(provider) && isObject(provider["capabilities"]) && hasFunctions(provider, PROVIDER);
+  checkOption(name, provider, `an McpProvider, such as what fromMcp resolves with${awaited}`, isRight);
+}
+
+function checkResource(name: string, resource: unknown): void {
+  const { uri } = isObject(resource) ? resource : {};
+  checkOption(name, resource, "an object with a name, a uri and read", isNamed(resource));
+  const isUri = typeof uri === "string" && parseUrl(uri) !== undefined;
+  checkOption(`${name}.uri`, uri ?? null, 'an absolute URI, such as "docs://intro"', isUri);
+  checkMember(name, resource, "read");
+}
+
+function checkTemplate(name: string, template: unknown): void {
+  const { uriTemplate } = isObject(template) ? template : {};
+  checkOption(name, template, "an object with a name, a uriTemplate and read", isNamed(template));
+  const isTemplate = typeof uriTemplate === "string" && uriTemplate !== "";
+  checkOption(`${name}.uriTemplate`, uriTemplate ?? null, 'such as "docs://{page}"', isTemplate);
+  checkMember(name, template, "read");
+}
+
+function checkPrompt(name: string, prompt: unknown): void {
+  checkOption(name, prompt, "an object with a name and get", isNamed(prompt));
+  const { arguments: args } = prompt as { readonly arguments?: unknown };
+  const isRight = Array.isArray(args) && args.every(isNamed);
+  checkOption(`${name}.arguments`, args, "a list of objects with a name", isRight);
+  checkMember(name, prompt, "get");
+}
+
+function checkMember(name: string, item: unknown, member: string): void {
+  const value = (item as Readonly<Record<string, unknown>>)[member];
+  checkOption(`${name}.${member}`, value ?? null, "a function", typeof value === "function");
+}
+
+function isNamed(value: unknown): boolean {
+  return isObject(value) && typeof value["name"] === "string" && value["name"] !== "";
+}
+
+function isExecutor(value: unknown): boolean {
+  return hasFunctions(value, EXECUTOR);
+}
+
+function isPromise(value: unknown): boolean {
+  return hasFunctions(value, ["then"]);
+}
+
+function hasFunctions(value: unknown, names: readonly string[]): boolean {
+  return isObject(value) && names.every((name) => typeof value[name] === "function");
 }

@@ -11,7 +11,7 @@ import { type ServeStdioOptions, type StdioConnection, serveStdio } from "./serv
 
 const open: StdioConnection[] = [];
 afterEach(async () => {
-  for (const connection of open.splice(0)) await connection.close();
+  for (const connection of open.splice(0)) await connection.close({ timeoutMs: 0 });
 });
 
 function start(options: ServeStdioOptions = {}) {

@@ -1,8 +1,8 @@
 import type { Identity } from "../../core/access/identity.ts";
-import type { LightSignal } from "../../core/execution/abort-listeners.ts";
+import type { LightSignal } from "../../core/execution/cancellation.ts";
 import {
   isRequest,
-  isRequestId,
+  isRpcId,
   ProtocolError,
   type RequestId,
   RPC_CODES,
@@ -23,12 +23,10 @@ import {
   unsupportedRevision,
 } from "../protocol/revisions.ts";
 import { ChangeStream } from "./change-stream.ts";
-import type { ServedMcp } from "./mcp-server.ts";
-import { Peer } from "./peer.ts";
-import type { IncomingRequest } from "./peer-request.ts";
+import type { ChannelServer } from "./mcp-server.ts";
+import { type IncomingRequest, Peer } from "./peer-request.ts";
 
-/** What a connection stands on. */
-export interface ServerConnectionOptions {
+interface ServerConnectionOptions {
   readonly identity: Identity | undefined;
   /** Sends one message. */
   readonly send: (text: string) => void;
@@ -42,7 +40,7 @@ export interface ServerConnectionOptions {
 
 /** One client over one channel in both directions: stdio, or a transport in memory. Its first request decides the era. */
 export class ServerConnection {
-  readonly #server: ServedMcp;
+  readonly #server: ChannelServer;
   readonly #options: ServerConnectionOptions;
   readonly #rpc: RpcPeer;
   readonly #stopHearing: () => void;
@@ -51,7 +49,7 @@ export class ServerConnection {
   #era: Era | undefined;
   #isClosed = false;
 
-  constructor(server: ServedMcp, options: ServerConnectionOptions) {
+  constructor(server: ChannelServer, options: ServerConnectionOptions) {
     this.#server = server;
     this.#options = options;
     this.#rpc = new RpcPeer({
@@ -130,7 +128,12 @@ export class ServerConnection {
         throw new ProtocolError(RPC_CODES.internalError, "Subscription limit reached");
       }
       const onEnd = (): void => void this.#streams.delete(request.id);
-      const stream = new ChangeStream(this.#server, request, { identity, send, onEnd });
+      const stream = new ChangeStream(this.#server, request, {
+        identity,
+        connection: this.#peerOf("modern"),
+        send,
+        onEnd,
+      });
       this.#streams.set(request.id, stream);
       stream.open().catch((thrown) => {
         this.#streams.delete(request.id);
@@ -147,7 +150,7 @@ export class ServerConnection {
     const { id } = (value ?? {}) as { readonly id?: unknown };
     const fault =
       typeof value === "object" && value !== null && "method" in value ? requestFault(value) : undefined;
-    if (fault !== undefined && isRequestId(id)) this.#options.send(writeFailure(id, fault.toJSON()));
+    if (fault !== undefined && isRpcId(id)) this.#options.send(writeFailure(id, fault.toJSON()));
     else this.#options.onFault?.("A message was skipped: it is not one of JSON-RPC 2.0.");
   }
 

@@ -1,10 +1,10 @@
 import { CallError } from "../../core/errors/errors.ts";
-import type { OutgoingRequest, Transport, WholeResponse } from "./http-message.ts";
+import { namedPlace } from "../../http/address-guard.ts";
+import type { OutgoingRequest, WholeResponse } from "./http-message.ts";
 import type { OpenApiOptions } from "./openapi-options.ts";
-import { checkOptionHeaders } from "./request/check-headers.ts";
-import { codeOfStatus } from "./response/status-codes.ts";
-import { namedPlace } from "./transport/address-guard.ts";
-import { createTransport } from "./transport/create-transport.ts";
+import { checkOptionHeaders } from "./request/input-text.ts";
+import { codeOfStatus } from "./response/hop-outcome.ts";
+import { createTransport, type HttpTransport } from "./transport/create-transport.ts";
 
 /** Milliseconds one file of a document may take. */
 const TIMEOUT_MS = 30_000;
@@ -40,8 +40,11 @@ export function isAddress(document: unknown): document is string | URL {
   return (typeof document === "string" || document instanceof URL) && /^https?:/i.test(String(document));
 }
 
+const GIVE_CREDENTIALS =
+  "Give headers, or auth.bearer or auth.basic, or fetch it yourself and pass it with baseUrl.";
+
 async function fetchText(
-  transport: Transport,
+  transport: HttpTransport,
   url: URL,
   headers: Readonly<Record<string, string>>,
 ): Promise<string> {
@@ -56,21 +59,17 @@ async function fetchText(
   const { status, body } = await send(transport, request, signal);
   if (status >= 200 && status < 300) return new TextDecoder("utf-8", { fatal: true }).decode(body);
   const shown = `${url.origin}${url.pathname}`;
-  const hint =
-    status === 401 || status === 403
-      ? " Give headers, or auth.bearer or auth.basic, or fetch it yourself and pass it with baseUrl."
-      : "";
-  throw new CallError(
-    codeOfStatus(status),
-    `The document cannot be read: ${shown} answered ${status}.${hint}`,
-    {
-      details: { status, url: shown },
-    },
-  );
+  const isRefused = status === 401 || status === 403;
+  const message = `The document cannot be read: ${shown} answered ${status}.${isRefused ? ` ${GIVE_CREDENTIALS}` : ""}`;
+  const reason = isRefused ? "document-credentials" : "status";
+  throw new CallError(codeOfStatus(status), message, {
+    details: { status, url: shown },
+    failure: { reason, value: status, ...(isRefused && { advice: GIVE_CREDENTIALS }) },
+  });
 }
 
 async function send(
-  transport: Transport,
+  transport: HttpTransport,
   request: OutgoingRequest,
   signal: AbortSignal,
 ): Promise<WholeResponse> {
@@ -80,8 +79,8 @@ async function send(
     if (!(thrown instanceof CallError)) throw thrown;
     const shown = `${request.origin}${request.path.split("?", 1)[0]}`;
     const message = `The document ${shown} cannot be read: ${thrown.message}`;
-    const { code, details, retryable } = thrown;
-    throw new CallError(code, message, { cause: thrown, details, retryable });
+    const { code, details, retryable, failure } = thrown;
+    throw new CallError(code, message, { cause: thrown, details, retryable, failure });
   }
 }
 

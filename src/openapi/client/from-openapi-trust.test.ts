@@ -164,7 +164,7 @@ describe("what goes where", () => {
     });
     const parameters = [{ name: "Idempotency-Key", in: "header", schema: { type: "string" } }];
     const document = documentOf({ "/a": { post: { operationId: "a", parameters, responses: {} } } });
-    const registry = await importAll(document, { baseUrl: url, retries: { delayMs: 1 } });
+    const registry = await importAll(document, { baseUrl: url, retry: { delayMs: 1 } });
     await rejection(registry.execute("t.a", { "Idempotency-Key": key }));
     expect(calls).toBe(times);
   });

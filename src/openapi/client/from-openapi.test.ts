@@ -190,7 +190,7 @@ describe("fromOpenApi", () => {
 
   it("RE-25 names the address of a document that cannot be read", async () => {
     const { url } = await serve((_, response) => json(response, {}, 500));
-    const error = await rejection(fromOpenApi(`${url}/pets.json`, { namespace: "pets", retries: false }));
+    const error = await rejection(fromOpenApi(`${url}/pets.json`, { namespace: "pets", retry: false }));
     expect(error).toMatchObject({
       code: "EXECUTION_ERROR",
       message: expect.stringContaining(`${url}/pets.json`),
@@ -217,8 +217,8 @@ describe("fromOpenApi", () => {
       calls += 1;
       return calls % 2 === 1 ? json(response, {}, 503) : json(response, { name: "Rex" });
     });
-    const retries = { delayMs: 1 };
-    const registry = registryOf(await importPets({ baseUrl: url, retries }));
+    const retry = { delayMs: 1 };
+    const registry = registryOf(await importPets({ baseUrl: url, retry }));
     expect((await registry.execute("pets.getPet", { id: 1 })).meta.waybill?.attempts).toBe(2);
     expect(await rejection(registry.execute("pets.addPet", { body: {} }))).toMatchObject({
       code: "UNAVAILABLE",
@@ -226,7 +226,7 @@ describe("fromOpenApi", () => {
     expect(seen).toHaveLength(3);
     calls = 0;
     const overlay = { operations: { addPet: { idempotent: true } } };
-    const mended = registryOf(await importPets({ baseUrl: url, retries, overlay }));
+    const mended = registryOf(await importPets({ baseUrl: url, retry, overlay }));
     await mended.execute("pets.addPet", { body: {} });
     expect(seen).toHaveLength(5);
   });

@@ -1,21 +1,22 @@
 import { collectOptionSecrets } from "../../core/secrets/collect-secrets.ts";
-import { SecretMask } from "../../core/secrets/secret-mask.ts";
-import { SourceSecrets } from "../../core/secrets/source-secrets.ts";
+import { SecretMask, SourceSecrets } from "../../core/secrets/secret-mask.ts";
+import { namedPlace } from "../../http/address-guard.ts";
 import { createAuthorizer } from "./auth/authorizer.ts";
 import { trustedTokenHosts } from "./auth/token-address.ts";
-import { TokenSources } from "./auth/token-sources.ts";
-import { checkOpenApiOptions } from "./check-options.ts";
+import { TokenSources } from "./auth/token-source.ts";
 import { findOverlay } from "./document/overlays.ts";
 import { readApi } from "./document/read-api.ts";
 import { createDocumentReader, isAddress } from "./fetch-document.ts";
-import type { Transport } from "./http-message.ts";
-import { ImportedOperation } from "./imported-operation.ts";
-import type { OpenApiOptions, OpenApiOverlay, OperationOverlay } from "./openapi-options.ts";
+import { ImportedOperation, type ImportSettings } from "./imported-operation.ts";
+import {
+  checkOpenApiOptions,
+  type OpenApiOptions,
+  type OpenApiOverlay,
+  type OperationOverlay,
+} from "./openapi-options.ts";
 import { type ImportedApi, LiveSource, type OpenApiSource } from "./openapi-source.ts";
-import type { ImportSettings } from "./operation-caller.ts";
-import type { DescribedApi, DescribedOperation } from "./plan.ts";
+import type { IndexedApi, IndexedOperation } from "./plan.ts";
 import { resolveServer } from "./request/server-address.ts";
-import { namedPlace } from "./transport/address-guard.ts";
 import { createTransport } from "./transport/create-transport.ts";
 import { isOwnEndpoint, readWaybillFacts } from "./waybill-facts.ts";
 
@@ -57,22 +58,20 @@ function secretsOf(options: OpenApiOptions): SourceSecrets {
   return new SourceSecrets(known, options);
 }
 
-interface Surroundings {
-  readonly transport: Transport;
+interface Surroundings extends Pick<ImportSettings, "transport" | "options" | "secrets"> {
   readonly tokens: TokenSources;
-  readonly options: OpenApiOptions;
-  readonly secrets: SourceSecrets;
   warn(message: string, cause?: unknown): void;
 }
 
 function importApi(
-  api: DescribedApi,
+  api: IndexedApi,
   overlays: readonly OpenApiOverlay[],
   { transport, tokens, options, secrets, warn }: Surroundings,
 ): ImportedApi {
   const own = ownOrigins(api, options);
   const origins = (origin: string) => own.has(origin);
-  const authorizer = createAuthorizer(api, { auth: options.auth, origins, tokens, secrets, warn });
+  const { auth } = options;
+  const authorizer = auth && createAuthorizer(api, { auth, origins, tokens, secrets, warn });
   if (options.auth !== undefined && Object.keys(api.schemes).length > 0 && !api.asksForCredentials) {
     warn(
       "auth is never sent: no operation of the document asks for credentials. " +
@@ -94,7 +93,7 @@ function importApi(
 }
 
 /** Where credentials and headers may go; a server or a variable that the document does not know is a `TypeError`. */
-function ownOrigins(api: DescribedApi, options: OpenApiOptions): ReadonlySet<string> {
+function ownOrigins(api: IndexedApi, options: OpenApiOptions): ReadonlySet<string> {
   const { server, serverVariables, baseUrl, authOrigins = [] } = options;
   const address = resolveServer(api.servers, { server, serverVariables, baseUrl, location: api.location });
   const own = address.refusal === undefined ? [address.origin] : [];
@@ -102,8 +101,8 @@ function ownOrigins(api: DescribedApi, options: OpenApiOptions): ReadonlySet<str
 }
 
 function importOperation(
-  described: DescribedOperation,
-  api: DescribedApi,
+  described: IndexedOperation,
+  api: IndexedApi,
   overlay: OperationOverlay,
   settings: ImportSettings,
 ): ImportedOperation {

@@ -56,12 +56,3 @@ export interface StreamedResponse extends ResponseHead {
   /** Whether the body says that it ended; one that does not may have been cut where it ends. */
   readonly delimited: boolean;
 }
-
-/** Sends requests of one source: pools, limits, retries, redirects and the guard around all of them. Fails with `CallError` alone. */
-export interface Transport {
-  send(request: OutgoingRequest, options: SendOptions): Promise<WholeResponse>;
-  /** Resolves with the head; an error status has its body read into `WholeResponse` all the same. */
-  stream(request: OutgoingRequest, options: SendOptions): Promise<StreamedResponse | WholeResponse>;
-  /** Ends what is open. */
-  close(): Promise<void>;
-}

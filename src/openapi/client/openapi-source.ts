@@ -1,8 +1,9 @@
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ChangeListener, RegistryChange } from "../../core/registry/executor.ts";
-import type { Transport } from "./http-message.ts";
+import { Listeners } from "../../core/registry/listeners.ts";
 import type { ImportedOperation } from "./imported-operation.ts";
-import type { DescribedApi, UnusableOperation } from "./plan.ts";
+import type { IndexedApi, UnusableOperation } from "./plan.ts";
+import type { HttpTransport } from "./transport/create-transport.ts";
 
 /** What is odd about one operation of a document. */
 export interface OperationNote {
@@ -12,14 +13,14 @@ export interface OperationNote {
 
 /** A document that was read, and the operations made of it. */
 export interface ImportedApi {
-  readonly api: DescribedApi;
+  readonly api: IndexedApi;
   /** By id. */
   readonly operations: ReadonlyMap<string, ImportedOperation>;
 }
 
 /** What a source is made of; `fromOpenApi` puts it together. */
 export interface OpenApiSourceParts {
-  readonly transport: Transport;
+  readonly transport: HttpTransport;
   readonly first: ImportedApi;
   /** Reads the document again. */
   read(): Promise<ImportedApi>;
@@ -51,7 +52,7 @@ export interface OpenApiSource extends Iterable<AnyOperation> {
 /** What `fromOpenApi` resolves with. */
 export class LiveSource implements OpenApiSource {
   readonly #parts: OpenApiSourceParts;
-  readonly #listeners = new Set<ChangeListener>();
+  readonly #listeners: Listeners<readonly RegistryChange[]>;
   #now: ImportedApi;
   /** The reading under way and those after it, one at a time: an older document never follows a newer one. */
   #reading: Promise<void> = Promise.resolve();
@@ -60,6 +61,7 @@ export class LiveSource implements OpenApiSource {
   constructor(parts: OpenApiSourceParts) {
     this.#parts = parts;
     this.#now = parts.first;
+    this.#listeners = new Listeners((cause) => parts.warn("A listener of changes threw.", cause));
   }
 
   get operations(): readonly AnyOperation[] {
@@ -94,9 +96,7 @@ export class LiveSource implements OpenApiSource {
   }
 
   onChange(listener: ChangeListener): () => void {
-    const added: ChangeListener = (changes) => listener(changes);
-    this.#listeners.add(added);
-    return () => void this.#listeners.delete(added);
+    return this.#listeners.add(listener);
   }
 
   async refresh(): Promise<void> {
@@ -117,13 +117,7 @@ export class LiveSource implements OpenApiSource {
     if (this.#closed) return;
     const changes = changesBetween(this.#now, next);
     this.#now = next;
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(changes);
-      } catch (cause) {
-        this.#parts.warn("A listener of changes threw.", cause);
-      }
-    }
+    this.#listeners.tell(changes);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { OperationType } from "../../core/operation/operation-types.ts";
 import type { JsonSchema, JsonSchemaObject } from "../../core/schema/json-schema.ts";
 import type { ServedSchemas } from "./document/served-schemas.ts";
 
@@ -118,6 +119,7 @@ export type SecuritySchemePlan =
 
 /** Where tokens of one flow come from. */
 export interface OAuthFlowPlan {
+  readonly authorizationUrl?: string | undefined;
   readonly tokenUrl?: string | undefined;
   readonly refreshUrl?: string | undefined;
   readonly scopes: readonly string[];
@@ -149,7 +151,7 @@ export interface OperationPlan {
 }
 
 /** One operation of a document, found without reading what it says about itself in full. */
-export interface DescribedOperation {
+export interface IndexedOperation {
   /** Unique in the document and stable: from `operationId`, or method and path. */
   readonly name: string;
   /** As in the document. */
@@ -157,7 +159,7 @@ export interface DescribedOperation {
   /** Upper case. */
   readonly method: string;
   readonly path: string;
-  readonly type: "query" | "mutation" | "subscription";
+  readonly type: OperationType;
   readonly title: string | undefined;
   readonly description: string;
   readonly tags: readonly string[];
@@ -178,7 +180,7 @@ export interface UnusableOperation {
 }
 
 /** A document, read and indexed. */
-export interface DescribedApi {
+export interface IndexedApi {
   readonly title: string;
   /** A semantic version, made of what the document says. */
   readonly version: string;
@@ -187,7 +189,7 @@ export interface DescribedApi {
   readonly location: URL | undefined;
   /** Where the API is, as the document says for all of it; never empty. */
   readonly servers: readonly ServerPlan[];
-  readonly operations: readonly DescribedOperation[];
+  readonly operations: readonly IndexedOperation[];
   readonly unusable: readonly UnusableOperation[];
   /** Whether any operation asks for credentials. */
   readonly asksForCredentials: boolean;

@@ -1,15 +1,19 @@
-import { isPlainObject } from "../../core/json/json-value.ts";
+import { isPlainObject, isStringList } from "../../core/json/json-value.ts";
+import { annotationsOf } from "../../core/operation/operation.ts";
 import type {
   ErrorDeclaration,
-  OperationAnnotations,
   OperationSpec,
   OperationType,
   Tier,
 } from "../../core/operation/operation-types.ts";
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
 import type { JsonSchema } from "../../core/schema/json-schema.ts";
+import { toWire } from "../../core/wire/wire.ts";
+import { DATA_TYPE, ENVELOPE_TYPE } from "../media-types.ts";
 import type { ServedSchemas } from "./document/served-schemas.ts";
-import type { DescribedOperation } from "./plan.ts";
+import type { RequestDraft } from "./http-message.ts";
+import type { IndexedOperation, OperationPlan } from "./plan.ts";
+import type { RequestBuilder } from "./request/request-builder.ts";
 
 /** What Waybill wrote into a document about an operation it serves, as far as it makes sense. */
 export interface WaybillFacts {
@@ -34,7 +38,6 @@ export const DEPRECATED = Object.freeze({ deprecated: true });
 
 const TYPES: readonly unknown[] = ["query", "mutation", "subscription"] satisfies OperationType[];
 const TIERS: readonly unknown[] = ["community", "pro", "enterprise"] satisfies Tier[];
-const HINTS = ["readOnly", "destructive", "idempotent", "openWorld"] satisfies (keyof OperationAnnotations)[];
 const ID = /^([A-Za-z0-9_][A-Za-z0-9_-]{0,63})\.([A-Za-z0-9_][A-Za-z0-9_./-]{0,199})$/;
 const ERROR_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
 
@@ -46,7 +49,7 @@ const METHODS: Readonly<Record<WaybillFacts["takes"], string>> = { query: "GET",
  * not there: a document must not make a query of what deletes, nor a stream of what is none.
  */
 export function readWaybillFacts(
-  described: DescribedOperation,
+  described: IndexedOperation,
   schemas: ServedSchemas,
 ): WaybillFacts | undefined {
   const { waybill: written, method } = described;
@@ -79,15 +82,10 @@ function readSpec(written: Readonly<Record<string, unknown>>, schemas: ServedSch
     ...(typeof description === "string" && { description }),
     ...(written["deprecated"] === true && { _meta: DEPRECATED }),
     ...(TIERS.includes(tier) && { tier: tier as Tier }),
-    ...(isStrings(tags) && { tags }),
-    ...(isPlainObject(annotations) && { annotations: readAnnotations(annotations) }),
+    ...(isStringList(tags) && { tags }),
+    ...(isPlainObject(annotations) && { annotations: annotationsOf(annotations) }),
     ...(Array.isArray(errors) && { errors: errors.flatMap((error) => readError(error, schemas)) }),
   };
-}
-
-function readAnnotations(written: Readonly<Record<string, unknown>>): OperationAnnotations {
-  const known = HINTS.filter((hint) => typeof written[hint] === "boolean");
-  return Object.fromEntries(known.map((hint) => [hint, written[hint]]));
 }
 
 function readError(written: unknown, schemas: ServedSchemas): readonly ErrorDeclaration[] {
@@ -106,14 +104,85 @@ function readError(written: unknown, schemas: ServedSchemas): readonly ErrorDecl
   ];
 }
 
-function isStrings(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every((entry) => typeof entry === "string");
-}
-
 /** Endpoints of the API itself, which are no operations of anybody's. */
-const ENDPOINTS: readonly unknown[] = ["call", "batch", "health", "ready"];
+const ENDPOINTS: readonly unknown[] = ["call", "batch", "health", "ready", "tasks", "task", "task-result"];
 
 /** Tells whether Waybill wrote of an operation that it is an endpoint of the API itself. */
 export function isOwnEndpoint(written: unknown): boolean {
   return isPlainObject(written) && ENDPOINTS.includes(written["endpoint"]);
+}
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** Where an operation of a Waybill server is called by id, whatever its own route can carry. */
+const CALL_PATH = "/call";
+
+/**
+ * Creates what builds requests for an operation that Waybill serves: the input is the query or the body, as it is. What a query
+ * cannot carry goes to the endpoint for calls by id. `create` makes a builder of a plan.
+ */
+export function createWaybillBuilder(
+  create: (plan: OperationPlan) => RequestBuilder,
+  plan: OperationPlan,
+  { takes, namespace, name }: WaybillFacts,
+): RequestBuilder {
+  const builderOf: typeof create = (wanted) => {
+    const build = create(wanted);
+    return (input) => {
+      const draft = build(input);
+      draft.headers["accept"] = ACCEPT;
+      return draft;
+    };
+  };
+  const bare = { ...plan, parameters: [], body: undefined };
+  if (takes === "body") {
+    const build = builderOf(bare);
+    return (input) => withBody(build({}), input);
+  }
+  const build = builderOf(plan);
+  const keys = new Map(plan.parameters.map((parameter) => [parameter.name, parameter.key]));
+  if (namespace === undefined) return (input) => build(asQuery(input, keys) ?? input);
+  const buildCall = builderOf({ ...bare, method: "POST", path: CALL_PATH });
+  const operation = `${namespace}.${name}`;
+  return (input) => {
+    const query = asQuery(input, keys);
+    return query === undefined ? withBody(buildCall({}), { operation, input }) : build(query);
+  };
+}
+
+/** Data first, as JSON where that changes nothing, and the whole envelope for what headers cannot hold; documents list none of Waybill's types. */
+const ACCEPT = `application/json, ${ENVELOPE_TYPE};q=0.9, ${DATA_TYPE};q=0.8, */*;q=0.1`;
+
+/** Nothing at all is sent as nothing at all, and what is plain JSON as JSON. */
+function withBody(draft: RequestDraft, input: unknown): RequestDraft {
+  if (input === undefined) return draft;
+  const wire = toWire(input, { errors: false });
+  draft.headers["content-type"] = Object.is(wire, input) ? "application/json" : DATA_TYPE;
+  draft.body = JSON.stringify(wire);
+  return draft;
+}
+
+/** The input by the keys of its parameters; nothing where a query would change or lose some of it. */
+function asQuery(
+  input: unknown,
+  keys: ReadonlyMap<string, string>,
+): Readonly<Record<string, unknown>> | undefined {
+  if (input === undefined) return {};
+  if (!isPlainObject(input)) return undefined;
+  const query: [string, unknown][] = [];
+  for (const [name, value] of Object.entries(input)) {
+    const key = keys.get(name);
+    if (key === undefined || !isQueryValue(value)) return undefined;
+    query.push([key, value]);
+  }
+  return Object.fromEntries(query);
+}
+
+function isQueryValue(value: unknown): boolean {
+  return Array.isArray(value) ? value.length > 0 && value.every(isQueryScalar) : isQueryScalar(value);
+}
+
+function isQueryScalar(value: unknown): boolean {
+  if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
+  return typeof value === "boolean" || (typeof value === "string" && !LONE_SURROGATE.test(value));
 }

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isCallError } from "../../core/errors/errors.ts";
-import type { ResultFormat } from "../../core/result/result-format.ts";
-import { createNegotiation } from "./accept.ts";
+import type { ResultFormat } from "../../core/result/result-reader.ts";
+import { createNegotiation } from "./write-answer.ts";
 
 const format: ResultFormat = {
   name: "Plain",

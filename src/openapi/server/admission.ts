@@ -1,21 +1,22 @@
-import { HeldIdentity, type Identity } from "../../core/access/identity.ts";
+import type { Identity } from "../../core/access/identity.ts";
 import type { ErrorCode } from "../../core/errors/error-codes.ts";
-import { CallError, isCallError } from "../../core/errors/errors.ts";
-import { type BearerCheck, createBearerCheck } from "../../http/bearer.ts";
-import type { AnswerHeaders, HttpAnswer, HttpRequest } from "../../http/exchange.ts";
+import { CallError } from "../../core/errors/errors.ts";
+import { createAuthentication, type HttpAuthentication, type StepUp } from "../../http/authentication.ts";
+import type { AnswerHeaders, HttpAnswer, HttpRequest, Refusal } from "../../http/exchange.ts";
 import { type CorsRules, createHostGuard, type HostGuard } from "../../http/host-guard.ts";
-import type { Refusal } from "../../http/refusal.ts";
-import { type ApiKeyCheck, createApiKeyCheck } from "./api-keys.ts";
-import { isDocsPage } from "./docs-page.ts";
 import type { HttpHandlerOptions } from "./http-handler-options.ts";
 import { problemAnswer } from "./problem-answer.ts";
 
+/** Where the page for people is, which a link may lead to. */
+const DOCS_PAGE: ReadonlySet<string> = new Set(["/docs", "/docs/"]);
+
 const CORS: CorsRules = {
-  methods: ["GET", "HEAD", "POST"],
+  methods: ["GET", "HEAD", "POST", "DELETE"],
   requestHeaders: [
     "accept",
     "authorization",
     "content-type",
+    "dpop",
     "idempotency-key",
     "if-none-match",
     "last-event-id",
@@ -33,9 +34,11 @@ const CORS: CorsRules = {
     "traceparent",
     "waybill-facts",
     "waybill-violations",
+    "waybill-findings",
     "waybill-operation",
     "waybill-source",
     "www-authenticate",
+    "dpop-nonce",
     "x-request-id",
   ],
 };
@@ -56,38 +59,29 @@ export type Admitted = { readonly identity: Identity | undefined } | { readonly 
 /** Decides which requests are heard, and as whose. */
 export class Admission {
   readonly #guard: HostGuard;
-  readonly #bearer: BearerCheck | undefined;
-  readonly #apiKeys: ApiKeyCheck | undefined;
-  readonly #authenticate: HttpHandlerOptions["authenticate"];
+  readonly #authentication: HttpAuthentication;
   readonly #hasOrigins: boolean;
+  readonly #stepUp: StepUp | undefined;
   /** Whether every caller is asked who they are. */
   readonly decides: boolean;
   /** How clients are told to authenticate. */
   readonly challenge: string;
 
   constructor(options: HttpHandlerOptions) {
-    const { auth, authenticate, origins = [] } = options;
-    const isGiven = auth?.bearer !== undefined || auth?.apiKeys !== undefined;
-    if (isGiven && authenticate !== undefined) {
-      throw new TypeError("Give auth or authenticate, not both: it would not be clear which one decides.");
-    }
-    if (auth !== undefined && !isGiven) {
-      throw new TypeError("auth must say which bearer tokens or apiKeys are believed.");
-    }
-    this.#apiKeys = auth?.apiKeys && createApiKeyCheck(auth.apiKeys);
-    this.#bearer = auth?.bearer && createBearerCheck(auth.bearer, "auth.bearer");
-    const own = this.#apiKeys === undefined ? [] : [this.#apiKeys.header];
-    const rules = { ...CORS, requestHeaders: [...CORS.requestHeaders, ...own] };
-    this.#guard = createHostGuard(options, rules);
-    this.#authenticate = authenticate;
+    const { origins = [] } = options;
+    this.#authentication = createAuthentication(options);
+    const { keyHeader, decides } = this.#authentication;
+    const own = keyHeader === undefined ? [] : [keyHeader];
+    this.#guard = createHostGuard(options, { ...CORS, requestHeaders: [...CORS.requestHeaders, ...own] });
     this.#hasOrigins = origins.length > 0;
-    this.decides = isGiven || authenticate !== undefined;
-    this.challenge = this.#bearer === undefined && this.#apiKeys !== undefined ? "ApiKey" : "Bearer";
+    this.#stepUp = options.stepUp;
+    this.decides = decides;
+    this.challenge = options.auth?.bearer === undefined && keyHeader !== undefined ? "ApiKey" : "Bearer";
   }
 
   /** Refuses a request for where it comes from or goes to, or lets it pass by returning nothing. */
   check(request: HttpRequest, requestId: string): HttpAnswer | undefined {
-    const refusal = this.#guard.check(request, isDocsPage(request.path));
+    const refusal = this.#guard.check(request, DOCS_PAGE.has(request.path));
     return refusal && refusalAnswer(refusal, requestId);
   }
 
@@ -104,47 +98,21 @@ export class Admission {
 
   /** Answers a request for what clients need to know to get a token; nothing where it is for something else. */
   describe(request: HttpRequest, requestId: string): HttpAnswer | undefined {
-    const described = this.#bearer?.describe(request);
+    const described = this.#authentication.describe(request);
     if (described === undefined) return undefined;
     return "refusal" in described ? refusalAnswer(described.refusal, requestId) : described.answer;
   }
 
+  /** Writes the `WWW-Authenticate` of a 403 for lack of scopes. */
+  get stepUp(): StepUp | undefined {
+    return this.#authentication.stepUp ?? this.#stepUp;
+  }
+
   async identify(request: HttpRequest, requestId: string): Promise<Admitted> {
-    if (this.#authenticate !== undefined) return this.#askHost(this.#authenticate, request, requestId);
-    const key = this.#apiKeys && request.header(this.#apiKeys.header);
-    if (key !== undefined) {
-      const identity = await this.#apiKeys?.find(key);
-      if (identity !== undefined) return { identity };
-      return { refusal: this.#unauthenticated("The API key is not valid.", requestId) };
-    }
-    if (this.#bearer === undefined) {
-      const message = `An API key is needed, in the header ${this.#apiKeys?.header}.`;
-      return { refusal: this.#unauthenticated(message, requestId) };
-    }
-    const found = await this.#bearer.check(request);
-    return "refusal" in found ? { refusal: refusalAnswer(found.refusal, requestId) } : found;
-  }
-
-  async #askHost(
-    authenticate: NonNullable<HttpHandlerOptions["authenticate"]>,
-    request: HttpRequest,
-    requestId: string,
-  ): Promise<Admitted> {
-    try {
-      const identity = await authenticate(request.toRequest());
-      return {
-        identity: identity === undefined || identity === null ? undefined : HeldIdentity.of(identity),
-      };
-    } catch (thrown) {
-      if (!isCallError(thrown)) throw thrown;
-      const headers = thrown.httpStatus === 401 ? { "www-authenticate": this.challenge } : {};
-      return { refusal: problemAnswer(thrown, requestId, headers) };
-    }
-  }
-
-  #unauthenticated(message: string, requestId: string): HttpAnswer {
-    const error = new CallError("UNAUTHENTICATED", message, { stack: false });
-    return problemAnswer(error, requestId, { "www-authenticate": this.challenge });
+    const found = await this.#authentication.identify(request);
+    if ("identity" in found) return found;
+    const { refusal, error = refusalError(refusal) } = found;
+    return { refusal: problemAnswer(error, requestId, { ...refusal.headers }) };
   }
 }
 

@@ -1,34 +1,69 @@
-import { type CallError, isCallError } from "../../core/errors/errors.ts";
+import { CallError, isCallError } from "../../core/errors/errors.ts";
+import type { IdempotencyStore } from "../../core/idempotency/idempotency-store.ts";
 import { readIdempotencyKey } from "../../core/idempotency/idempotent-calls.ts";
 import { CallSlots } from "../../core/limits/call-slots.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
+import { readBounds } from "../../core/options/check-options.ts";
 import type { Executor } from "../../core/registry/executor.ts";
 import type { EndedCall } from "../../core/result/ended-call.ts";
+import { nearestName } from "../../core/text/nearest-name.ts";
 import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer, HttpRequest } from "../../http/exchange.ts";
-import { createNegotiation, type Negotiation, type Representation } from "./accept.ts";
-import { accessRefusal } from "./access-first.ts";
 import type { Admission } from "./admission.ts";
-import { type GenericCall, readGenericCall, runBatch } from "./batch.ts";
-import { CallRunner, fingerprint } from "./call-runner.ts";
-import { type HttpHandlerBounds, readHandlerBounds } from "./check-handler-options.ts";
+import {
+  accessRefusal,
+  CallRunner,
+  fingerprint,
+  type GenericCall,
+  readGenericCall,
+  runBatch,
+  type WantedCall,
+} from "./call-runner.ts";
 import { createDocsPage, pageCredentials } from "./docs-page.ts";
 import type { OpenApiDocument } from "./document/openapi-document.ts";
-import type { HttpHandlerOptions } from "./http-handler-options.ts";
-import { idOfPath, type QueryParameter, readQuery } from "./input-place.ts";
-import { nothingThere } from "./nothing-there.ts";
-import { readPatience } from "./patience.ts";
-import { PostedBodies } from "./posted-bodies.ts";
-import { refuseMethod } from "./problem-answer.ts";
-import type { PostedInput } from "./read-input.ts";
-import { readReserved } from "./reserved-query.ts";
-import { type Route, RouteTable } from "./route-table.ts";
-import { ServedDocument } from "./served-document.ts";
-import { StreamRoutes } from "./stream-routes.ts";
-import type { Warn } from "./warnings.ts";
-import { nextPageLink, withEntityTag } from "./write-answer.ts";
+import { EventStreams } from "./event-streams.ts";
+import { HTTP_BOUNDS, type HttpHandlerBounds, type HttpHandlerOptions } from "./http-handler-options.ts";
+import {
+  answerIndex,
+  answerOperationFacts,
+  answerWithProgress,
+  idInPath,
+  noSuchOperation,
+  OPERATIONS_PATH,
+  type OperationDirectory,
+} from "./operation-routes.ts";
+import { refuseOr, requestError, type Warn } from "./problem-answer.ts";
+import { PostedBodies, type PostedInput, readPatience, readReserved } from "./read-request.ts";
+import {
+  idOfPath,
+  type OperationRoute,
+  operationPath,
+  type QueryParameter,
+  RouteTable,
+  readQuery,
+} from "./route-table.ts";
+import type { SharedStreams } from "./shared-streams.ts";
+import { TASKS_PATH, TaskRoutes } from "./task-routes.ts";
+import { ServedDocument } from "./to-openapi.ts";
+import {
+  createNegotiation,
+  type Negotiation,
+  nextPageLink,
+  type Representation,
+  withEntityTag,
+} from "./write-answer.ts";
 
 const READ = { allow: "GET, HEAD, OPTIONS" };
 const POSTED = { allow: "POST, OPTIONS" };
+
+/** What an API stands on. */
+interface ApiRoutesParts {
+  readonly admission: Admission;
+  readonly warn: Warn;
+  /** Where idempotency keys are kept. @default in this process */
+  readonly keys: IdempotencyStore | undefined;
+  /** What replicas share of subscriptions. @default nothing */
+  readonly streams: SharedStreams | undefined;
+}
 
 /** Everything an API serves to callers it knows. */
 export class ApiRoutes {
@@ -36,41 +71,57 @@ export class ApiRoutes {
   readonly #bounds: HttpHandlerBounds;
   readonly #negotiation: Negotiation;
   readonly #table: RouteTable;
-  readonly #runner: CallRunner;
-  readonly #streams: StreamRoutes;
+  readonly runner: CallRunner;
+  readonly streams: EventStreams;
   readonly #bodies: PostedBodies;
   readonly #document: ServedDocument;
   readonly #docs: ReturnType<typeof createDocsPage> | undefined;
   readonly #explainMissing: HttpHandlerOptions["explainMissing"];
+  readonly #directory: OperationDirectory | undefined;
+  readonly #tasks: TaskRoutes | undefined;
   readonly #stopHearing: () => void;
 
   constructor(
     executor: Executor,
     options: HttpHandlerOptions,
-    { admission, warn }: { readonly admission: Admission; readonly warn: Warn },
+    { admission, warn, keys, streams }: ApiRoutesParts,
   ) {
-    const { challenge, decides } = admission;
+    const { challenge, decides, stepUp } = admission;
     this.#executor = executor;
     this.#explainMissing = options.explainMissing;
-    this.#bounds = readHandlerBounds(options.limits);
+    this.#directory = options.directory;
+    this.#bounds = readBounds(options.limits, HTTP_BOUNDS);
     this.#negotiation = createNegotiation(options.formats ?? [], options.formatOf);
     this.#table = new RouteTable(executor, options.basePath ?? "/api");
     const { isCurrent = () => true, onReplay } = options;
     const { bodyBytes } = this.#bounds;
     const slots = new CallSlots(this.#bounds, decides);
-    const running = { bounds: this.#bounds, slots, challenge, isShared: decides, onReplay, warn };
-    this.#runner = new CallRunner(executor, running);
+    const running = {
+      bounds: this.#bounds,
+      slots,
+      challenge,
+      stepUp,
+      isShared: decides,
+      keys,
+      onReplay,
+      warn,
+    };
+    this.runner = new CallRunner(executor, running);
     this.#bodies = new PostedBodies({ slots, bodyBytes, isCurrent });
-    this.#streams = new StreamRoutes({
+    this.streams = new EventStreams({
       executor,
       limits: this.#bounds,
       isShared: decides,
       negotiation: this.#negotiation,
-      runner: this.#runner,
+      runner: this.runner,
       bodies: this.#bodies,
       isCurrent,
       warn,
+      shared: streams,
     });
+    const { tasks } = options;
+    this.#tasks =
+      tasks && new TaskRoutes({ tasks, executor, runner: this.runner, negotiation: this.#negotiation });
     this.#document = new ServedDocument(executor, options);
     const title = options.info?.title ?? "Waybill";
     const page = { title, documentPath: "/openapi.json", credentials: pageCredentials(options) };
@@ -100,30 +151,15 @@ export class ApiRoutes {
     }
   }
 
-  /** Ends all subscriptions; whoever reads is told why. */
-  endStreams(error: CallError): void {
-    this.#streams.end(error);
-  }
-
-  /** Ends the subscriptions of callers who are not let in any more. */
-  recheck(): void {
-    this.#streams.recheck();
-  }
-
-  /** Ends the calls that go on although their clients have left. */
-  abortCalls(error: CallError): void {
-    this.#runner.abort(error);
-  }
-
   close(): void {
     this.#stopHearing();
-    this.#streams.drop();
+    this.streams.drop();
   }
 
-  #answerOperation(route: Route, caller: AuthenticatedRequest): Promise<HttpAnswer> | HttpAnswer {
+  #answerOperation(route: OperationRoute, caller: AuthenticatedRequest): Promise<HttpAnswer> | HttpAnswer {
     const { operation, place, allow } = route;
     const answer = (): Promise<HttpAnswer> => {
-      if (operation.type === "subscription") return this.#streams.answer(route, caller);
+      if (operation.type === "subscription") return this.streams.answer(route, caller);
       return place.place === "query"
         ? this.#answerGet(route, place.parameters, caller)
         : this.#answerPost(route, caller);
@@ -137,7 +173,7 @@ export class ApiRoutes {
     return refuseOr(caller, allowed, answer);
   }
 
-  /** Whoever may not call an operation at all hears that alone, whatever else is wrong with the request. */
+  /** A caller who may not call an operation at all hears that alone, whatever else is wrong with the request. */
   async #accessFirst(
     operation: AnyOperation,
     { identity }: AuthenticatedRequest,
@@ -152,7 +188,7 @@ export class ApiRoutes {
   }
 
   async #answerGet(
-    route: Route,
+    route: OperationRoute,
     parameters: readonly QueryParameter[],
     caller: AuthenticatedRequest,
   ): Promise<HttpAnswer> {
@@ -164,58 +200,76 @@ export class ApiRoutes {
     const onEnd = (call: EndedCall): void => {
       link = nextPageLink(call, request.query);
     };
-    const answer = await this.#runner.run({
+    const wanted: WantedCall = {
       caller,
       operationId: route.operation.id,
       input,
       representation,
       timeoutMs: this.#patienceOf(request),
       onEnd: route.hasCursor ? onEnd : undefined,
-    });
+    };
+    const answer = await this.#run(wanted);
     const headers = answer.headers as AnswerHeaders;
     headers["cache-control"] ??= answer.status < 300 ? "private, no-cache" : "no-store";
     if (link !== undefined) headers["link"] = link;
     return this.#tagged(request, answer);
   }
 
-  async #answerPost(route: Route, caller: AuthenticatedRequest): Promise<HttpAnswer> {
+  async #answerPost(route: OperationRoute, caller: AuthenticatedRequest): Promise<HttpAnswer> {
     const representation = this.#representationFor(caller);
     const posted = await this.#bodies.read(caller);
     const call = { operationId: route.operation.id, input: posted.value };
-    return this.#runPosted(caller, call, representation, posted);
+    const wanted = this.#wanted(caller, call, representation, posted);
+    const answer = await this.#run(wanted);
+    (answer.headers as AnswerHeaders)["cache-control"] ??= "no-store";
+    return answer;
   }
 
   async #answerCall(caller: AuthenticatedRequest): Promise<HttpAnswer> {
     const posted = await this.#bodies.read(caller);
     const call = readGenericCall(posted.value);
     const operation = this.#executor.get(call.operationId);
-    const answer = async (): Promise<HttpAnswer> =>
-      this.#runPosted(caller, call, this.#representationFor(caller), posted);
+    const answer = async (): Promise<HttpAnswer> => {
+      if (this.#negotiation.prefersEvents(caller.request.header("accept"))) {
+        const whole = this.#wanted(caller, call, { kind: "envelope" }, posted);
+        return answerWithProgress((hears) => this.runner.run({ ...whole, hears }));
+      }
+      const wanted = this.#wanted(caller, call, this.#representationFor(caller), posted);
+      const answered = await this.#run(wanted);
+      (answered.headers as AnswerHeaders)["cache-control"] ??= "no-store";
+      return answered;
+    };
     if (operation === undefined || operation.visibility === "internal") return answer();
     return this.#accessFirst(operation, caller, () =>
-      operation.type === "subscription" ? this.#streams.answerCall(call, caller) : answer(),
+      operation.type === "subscription" ? this.streams.answerCall(call, caller) : answer(),
     );
   }
 
-  async #runPosted(
+  /** Runs a call; one whose client would rather not wait may be answered with a task. */
+  #run(wanted: WantedCall): Promise<HttpAnswer> {
+    const isLater = this.#tasks !== undefined && wanted.caller.request.header("prefer") !== undefined;
+    return (isLater ? this.#tasks?.runLater(wanted) : undefined) ?? this.runner.run(wanted);
+  }
+
+  #wanted(
     caller: AuthenticatedRequest,
     call: GenericCall,
     representation: Representation,
     { bytes, isWire }: PostedInput,
-  ): Promise<HttpAnswer> {
+  ): WantedCall {
     const { request } = caller;
     const key = readIdempotencyKey(request.header("idempotency-key"));
     const patience = this.#patienceOf(request);
-    const answer = await this.#runner.run({
+    const { operationId, input, timeoutMs = patience } = call;
+    return {
       caller,
-      operationId: call.operationId,
-      input: call.input,
+      operationId,
+      input,
       representation,
-      timeoutMs: Math.min(patience, call.timeoutMs ?? patience),
-      ...(key !== undefined && { idempotencyKey: key, fingerprint: `${isWire} ${fingerprint(bytes)}` }),
-    });
-    (answer.headers as AnswerHeaders)["cache-control"] ??= "no-store";
-    return answer;
+      timeoutMs: Math.min(patience, timeoutMs),
+      idempotencyKey: key,
+      fingerprint: key === undefined ? undefined : `${isWire} ${fingerprint(bytes)}`,
+    };
   }
 
   async #answerBatch(caller: AuthenticatedRequest): Promise<HttpAnswer> {
@@ -225,10 +279,10 @@ export class ApiRoutes {
     const { value } = await this.#bodies.read(caller);
     const timeoutMs = this.#patienceOf(request);
     const limit = this.#bounds.batch;
-    return runBatch(this.#runner, value, { caller, representation, timeoutMs, idempotencyKey, limit });
+    return runBatch(this.runner, value, { caller, representation, timeoutMs, idempotencyKey, limit });
   }
 
-  /** Answers with the API page; nothing for other paths. Whoever was refused gets it too, but not the document. */
+  /** Answers with the API page; nothing for other paths. Callers who were refused get it too, but not the document. */
   async answerDocs(
     caller: AuthenticatedRequest,
     readDocument?: () => Promise<OpenApiDocument>,
@@ -238,10 +292,29 @@ export class ApiRoutes {
   }
 
   async #answerOther(caller: AuthenticatedRequest): Promise<HttpAnswer> {
+    const facts = this.#answerFacts(caller) ?? this.#tasks?.answer(caller);
+    if (facts !== undefined) return facts;
     const page = await this.answerDocs(caller, () => this.#document.value(caller.identity));
     if (page !== undefined) return page;
     const { basePath } = this.#table;
     throw this.#explain(caller, basePath) ?? nothingThere(caller, this.#executor, basePath);
+  }
+
+  /** Answers what there is, and what is known of one operation; nothing for other paths. */
+  #answerFacts(caller: AuthenticatedRequest): Promise<HttpAnswer> | HttpAnswer | undefined {
+    const directory = this.#directory;
+    const { request, identity } = caller;
+    if (directory === undefined) return undefined;
+    const id = idInPath(request.path);
+    if (id === undefined && request.path !== OPERATIONS_PATH) return undefined;
+    return refuseOr(caller, READ, () => {
+      const answer =
+        id === undefined
+          ? answerIndex(directory, this.#executor, caller)
+          : answerOperationFacts(directory, this.#executor, caller, id);
+      if (answer === undefined) throw this.#explainMissing?.(id ?? "", identity) ?? noSuchOperation();
+      return this.#tagged(request, answer);
+    });
   }
 
   #explain({ request, identity }: AuthenticatedRequest, basePath: string): CallError | undefined {
@@ -262,16 +335,48 @@ export class ApiRoutes {
   }
 }
 
-/** Answers with what is allowed where that is asked, or where the method is not among it. */
-function refuseOr(
-  { request, requestId }: AuthenticatedRequest,
-  allowed: { readonly allow: string; readonly operationId?: string },
-  answer: () => Promise<HttpAnswer> | HttpAnswer,
-): Promise<HttpAnswer> | HttpAnswer {
-  const { method } = request;
-  const { allow } = allowed;
-  if (method === "OPTIONS") return { status: 204, headers: { allow }, body: undefined };
-  // Only methods that are known come here, and none is a part of another.
-  if (allow.includes(method)) return answer();
-  return refuseMethod(allowed, requestId);
+const OWN_PATHS = [
+  "/batch",
+  "/call",
+  "/docs",
+  "/health",
+  "/openapi.json",
+  "/operations",
+  "/ready",
+  TASKS_PATH,
+];
+const SHOWN_CHARACTERS = 200;
+/** How many paths of about the same length are compared; each takes some microseconds. */
+const COMPARED = 200;
+/** The most letters that are wrong in a name which is still recognised. */
+const SLIPS = 2;
+
+/** Says that nothing is at an address, and which one may be meant: of the operations, only those that the caller may see. */
+function nothingThere(
+  { request, identity }: AuthenticatedRequest,
+  executor: Executor,
+  basePath: string,
+): CallError {
+  const { path, method } = request;
+  const asked = path.slice(0, SHOWN_CHARACTERS);
+  const isOperation = path.startsWith(`${basePath}/`);
+  const paths = executor.list({ identity }).map((operation) => operationPath(operation, basePath));
+  const near = findNear(asked, basePath, isOperation ? paths : [...OWN_PATHS, ...paths]);
+  const hint =
+    near !== undefined
+      ? ` Did you mean ${JSON.stringify(near)}?`
+      : method === "GET"
+        ? " See /openapi.json for what is there."
+        : "";
+  const what = isOperation ? "no operation" : "nothing";
+  const message = `There is ${what} at ${JSON.stringify(asked)}.${hint}`;
+  return isOperation
+    ? new CallError("OPERATION_NOT_FOUND", message, { stack: false })
+    : requestError("NOT_FOUND", message);
+}
+
+function findNear(asked: string, basePath: string, paths: readonly string[]): string | undefined {
+  const whole = paths.includes(basePath + asked) ? basePath + asked : undefined;
+  const alike = paths.filter((path) => Math.abs(path.length - asked.length) <= SLIPS).slice(0, COMPARED);
+  return whole ?? nearestName(asked, alike);
 }

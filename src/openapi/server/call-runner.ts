@@ -1,31 +1,33 @@
 import { createHash } from "node:crypto";
 import { type Identity, ownerOf } from "../../core/access/identity.ts";
 import { isErrorEnvelope } from "../../core/envelope/envelope.ts";
-import { type CallError, isCallError } from "../../core/errors/errors.ts";
-import { addAbortListener, removeAbortListener } from "../../core/execution/abort-listeners.ts";
+import { CallError, isCallError, toCallError } from "../../core/errors/errors.ts";
+import { isRequestId, randomId } from "../../core/execution/call-context.ts";
+import { addAbortListener, LONGEST_DELAY, removeAbortListener } from "../../core/execution/cancellation.ts";
+import type { IdempotencyStore } from "../../core/idempotency/idempotency-store.ts";
 import {
   IdempotentCalls,
   type KeyEnding,
   keyEndingOf,
   type RepeatedCall,
 } from "../../core/idempotency/idempotent-calls.ts";
+import { isPlainObject } from "../../core/json/json-value.ts";
 import type { CallSlots } from "../../core/limits/call-slots.ts";
 import type { Metadata } from "../../core/operation/operation-context.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
-import type { Executor } from "../../core/registry/executor.ts";
-import { OperationRegistry } from "../../core/registry/registry.ts";
+import type { ExecuteOptions, Executor } from "../../core/registry/executor.ts";
+import { takesLightSignals } from "../../core/registry/registry.ts";
 import { type EndedCall, endCall } from "../../core/result/ended-call.ts";
-import { digestOf } from "../../http/caller-digest.ts";
+import type { TaskRun } from "../../core/tasks/running-task.ts";
+import { toWire } from "../../core/wire/wire.ts";
+import type { StepUp } from "../../http/authentication.ts";
+import { callerDigest } from "../../http/caller.ts";
 import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer } from "../../http/exchange.ts";
-import { type Representation, representationName } from "./accept.ts";
-import { accessRefusal } from "./access-first.ts";
-import type { HttpHandlerBounds } from "./check-handler-options.ts";
-import type { CallEnding, ReplayedCall } from "./http-handler-options.ts";
-import { problemAnswer, requestError } from "./problem-answer.ts";
-import { type Warn, warnOfUnexpected } from "./warnings.ts";
-import { writeAnswer } from "./write-answer.ts";
+import type { CallEnding, HttpHandlerBounds, ReplayedCall } from "./http-handler-options.ts";
+import { problemAnswer, requestError, type Warn, warnOfUnexpected } from "./problem-answer.ts";
+import { type Representation, representationName, writeAnswer } from "./write-answer.ts";
 
-/** A call somebody wants, and how the answer is to look. */
+/** A call that a client asks for, and how the answer is written. */
 export interface WantedCall {
   readonly caller: AuthenticatedRequest;
   readonly operationId: string;
@@ -38,18 +40,24 @@ export interface WantedCall {
   readonly idempotencyKey?: string | undefined;
   /** Tells the input from others; only with a key. */
   readonly fingerprint?: string | undefined;
+  /** Hears what the handler says while it runs. */
+  readonly hears?: Pick<ExecuteOptions, "onProgress" | "onLog"> | undefined;
   /** Sees the call once it has ended, before it is written. */
   readonly onEnd?: ((call: EndedCall) => void) | undefined;
 }
 
 /** What calls run on, and within which bounds. */
-export interface CallRunnerOptions {
+interface CallRunnerOptions {
   readonly bounds: HttpHandlerBounds;
   readonly slots: CallSlots;
   /** How clients are told to authenticate. */
   readonly challenge: string;
+  /** Writes what a 403 for lack of scopes says. */
+  readonly stepUp: StepUp | undefined;
   /** Whether callers are told apart. */
   readonly isShared: boolean;
+  /** Where idempotency keys are kept. @default in this process */
+  readonly keys: IdempotencyStore | undefined;
   /** Hears of calls that were not run, because they repeat others. */
   readonly onReplay: ((call: ReplayedCall) => void) | undefined;
   readonly warn: Warn;
@@ -60,15 +68,15 @@ export class CallRunner {
   readonly #executor: Executor;
   readonly #options: CallRunnerOptions;
   readonly #idempotent: IdempotentCalls;
-  readonly #takesAnySignal: boolean;
+  readonly #takesLightSignals: boolean;
   /** What ends the calls that go on although their client has left. */
   readonly #detached = new Set<AbortController>();
 
   constructor(executor: Executor, options: CallRunnerOptions) {
     this.#executor = executor;
     this.#options = options;
-    this.#takesAnySignal = executor instanceof OperationRegistry;
-    this.#idempotent = new IdempotentCalls(options.bounds, options.isShared);
+    this.#takesLightSignals = takesLightSignals(executor);
+    this.#idempotent = new IdempotentCalls(options.bounds, options.isShared, options.keys);
   }
 
   /** Runs a call, or repeats what it came to before; a call that failed is an answer too. */
@@ -86,10 +94,10 @@ export class CallRunner {
     // What a call came to is told to nobody who could not make it now.
     const refusal = accessRefusal(this.#executor, operation, identity);
     if (refusal !== undefined) {
-      return problemAnswer(refusal, requestId, this.errorHeaders(refusal.httpStatus));
+      return problemAnswer(refusal, requestId, this.errorHeaders(refusal, caller));
     }
     const startedAt = performance.now();
-    const same = [fingerprint, representationName(representation), nested, digestOf(identity)];
+    const same = [fingerprint, representationName(representation), nested, callerDigest(identity)];
     const call = {
       owner: ownerOf(identity),
       key: JSON.stringify([operationId, nested, idempotencyKey]),
@@ -107,7 +115,7 @@ export class CallRunner {
     });
   }
 
-  /** Tells of a call that it was not run; whoever hears of it badly changes nothing about the answer. */
+  /** Tells of a call that it was not run; a listener that throws changes nothing about the answer. */
   #tellOfReplay(
     { input, caller, idempotencyKey }: WantedCall,
     { startedAt, ...ended }: CallEnding & { readonly operation: AnyOperation; readonly startedAt: number },
@@ -120,7 +128,7 @@ export class CallRunner {
     try {
       onReplay({ input, requestId, identity, metadata, durationMs, ...ended });
     } catch (thrown) {
-      warn("Whoever hears of repeated calls failed.", thrown);
+      warn("The listener for repeated calls failed.", thrown);
     }
   }
 
@@ -146,12 +154,44 @@ export class CallRunner {
     return metadata;
   }
 
+  /** Runs a call that is a task, for as long as that may run; with a key, or repeats what its first call came to. */
+  async runAsTask(wanted: WantedCall, run: TaskRun): Promise<EndedCall> {
+    const operation = this.#find(wanted.operationId);
+    const { caller, operationId, idempotencyKey, fingerprint } = wanted;
+    const { identity } = caller;
+    const call = (): Promise<EndedCall> =>
+      endCall(this.#executor, operationId, wanted.input, {
+        requestId: caller.requestId,
+        identity,
+        signal: run.signal,
+        onProgress: run.onProgress,
+        metadata: this.metadata(caller, idempotencyKey),
+        caller: { task: run.link },
+      });
+    if (idempotencyKey === undefined || operation === undefined) return await call();
+    const same = [fingerprint, "task", false, callerDigest(identity)];
+    const keyed = {
+      owner: ownerOf(identity),
+      key: JSON.stringify([operationId, false, idempotencyKey]),
+      fingerprint: JSON.stringify(same),
+      signal: run.signal,
+      patienceMs: LONGEST_DELAY,
+    };
+    return await this.#idempotent.run<EndedCall>(keyed, {
+      run: async () => {
+        const answer = await call();
+        return { answer, end: keyEndingOf(operationId, answer) };
+      },
+      repeat: (repeated) => ({ operationId, operation, identity, ...repeated }),
+    });
+  }
+
   #find(operationId: string): AnyOperation | undefined {
     const operation = this.#executor.get(operationId);
     return operation?.visibility === "internal" ? undefined : operation;
   }
 
-  /** Runs a call to its end although its client may leave: whoever comes back with the same key is told what it came to. */
+  /** Runs a call to its end although its client may leave: a client that comes back with the same key is told what it came to. */
   async #runDetached(wanted: WantedCall): Promise<{ readonly answer: HttpAnswer; readonly end: KeyEnding }> {
     const controller = new AbortController();
     this.#detached.add(controller);
@@ -200,35 +240,46 @@ export class CallRunner {
   }
 
   /** Writes an ended call; that its result cannot be written changes nothing about that it ran. */
-  #write(call: EndedCall, { representation, nested = false }: WantedCall): Promise<HttpAnswer> | HttpAnswer {
+  #write(
+    call: EndedCall,
+    { representation, nested = false, caller }: WantedCall,
+  ): Promise<HttpAnswer> | HttpAnswer {
     const fault = (thrown: unknown): HttpAnswer => {
       if (!isCallError(thrown)) throw thrown;
       return problemAnswer(thrown, call.requestId);
     };
     try {
-      const answer = writeAnswer(call, { representation, nested, errorHeaders: this.errorHeaders });
+      const answer = writeAnswer(call, { representation, nested, caller, errorHeaders: this.errorHeaders });
       return answer instanceof Promise ? answer.catch(fault) : answer;
     } catch (thrown) {
       return fault(thrown);
     }
   }
 
-  /** What an answer with this status says beyond its problem. */
-  readonly errorHeaders = (status: number): AnswerHeaders | undefined =>
-    status === 401 ? { "www-authenticate": this.#options.challenge } : undefined;
+  /** What an answer with this error says beyond its problem. */
+  readonly errorHeaders = (
+    { httpStatus: status, failure }: CallError,
+    { request, identity }: AuthenticatedRequest,
+  ): AnswerHeaders | undefined => {
+    if (status === 401) return { "www-authenticate": this.#options.challenge };
+    if (status !== 403 || failure?.reason !== "caller-scope" || identity === undefined) return undefined;
+    const challenge = this.#options.stepUp?.(request, identity, failure.scopes ?? []);
+    return challenge === undefined ? undefined : { "www-authenticate": challenge };
+  };
 
   #report(call: EndedCall): void {
     if ("error" in call.outcome) warnOfUnexpected(this.#options.warn, call.outcome.error, call);
   }
 
   #call(wanted: WantedCall, signal: AbortSignal): Promise<EndedCall> {
-    if (this.#takesAnySignal || signal instanceof AbortSignal) return this.#end(wanted, signal);
+    if (this.#takesLightSignals || signal instanceof AbortSignal) return this.#end(wanted, signal);
     return withPlatformSignal(signal, (own) => this.#end(wanted, own));
   }
 
   #end(wanted: WantedCall, signal: AbortSignal): Promise<EndedCall> {
-    const { caller, operationId, input, timeoutMs, idempotencyKey } = wanted;
+    const { caller, operationId, input, timeoutMs, idempotencyKey, hears } = wanted;
     return endCall(this.#executor, operationId, input, {
+      ...hears,
       requestId: caller.requestId,
       identity: caller.identity,
       signal,
@@ -238,14 +289,14 @@ export class CallRunner {
   }
 }
 
-/** Whoever ended a call from this side says why; a client that left hears nothing anyway. */
+/** The error of a call that this side ended is the reason it was ended for; a client that left hears nothing anyway. */
 function endedByUs(call: EndedCall, signal: AbortSignal): EndedCall {
   const { outcome } = call;
   const wasEnded = signal.aborted && "error" in outcome && outcome.error.code === "ABORTED";
   return wasEnded && isCallError(signal.reason) ? { ...call, outcome: { error: signal.reason } } : call;
 }
 
-/** Only a registry of ours knows the light signals of connections, which live longer than a call. */
+/** Only a registry of ours knows light signals, which may live longer than a call. */
 async function withPlatformSignal<T>(signal: AbortSignal, run: (own: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   const listener = { onAbort: (from: AbortSignal): void => controller.abort(from.reason) };
@@ -270,4 +321,135 @@ function endingOfCall({ outcome }: RepeatedCall): CallEnding {
 /** Tells one input from another, however long they are. */
 export function fingerprint(bytes: Uint8Array | string): string {
   return createHash("sha256").update(bytes).digest("base64");
+}
+
+/** The reason a caller may not call an operation at all, whatever the input; it comes before anything that is wrong with a request. */
+export function accessRefusal(
+  executor: Executor,
+  { id, access }: AnyOperation,
+  identity: Identity | undefined,
+): CallError | undefined {
+  if (access === undefined || executor.list({ identity }).some((operation) => operation.id === id)) {
+    return undefined;
+  }
+  const code = identity === undefined ? "UNAUTHENTICATED" : "ACCESS_DENIED";
+  return new CallError(code, undefined, { stack: false });
+}
+
+/** A call by the id of its operation. */
+export interface GenericCall {
+  readonly operationId: string;
+  readonly input: unknown;
+  readonly timeoutMs?: number | undefined;
+}
+
+const MEMBERS = ["operation", "input", "timeoutMs"];
+
+/** Reads a generic call; anything else is a `CallError`. */
+export function readGenericCall(value: unknown): GenericCall {
+  if (!isPlainObject(value) || typeof value["operation"] !== "string") {
+    throw requestError(
+      "VALIDATION_ERROR",
+      'A call is an object such as { "operation": "namespace.name", "input": … }.',
+    );
+  }
+  const unknown = Object.keys(value).find((name) => !MEMBERS.includes(name));
+  if (unknown !== undefined) {
+    const shown = JSON.stringify(unknown.slice(0, 80));
+    throw requestError("VALIDATION_ERROR", `A call has no member ${shown}, only ${MEMBERS.join(", ")}.`);
+  }
+  const { operation, input, timeoutMs } = value;
+  const isTime = typeof timeoutMs === "number" && timeoutMs >= 0;
+  if (timeoutMs !== undefined && !isTime) {
+    throw requestError("VALIDATION_ERROR", "timeoutMs must be a number of milliseconds, 0 or more.");
+  }
+  return { operationId: operation, input, timeoutMs: isTime ? timeoutMs : undefined };
+}
+
+/** What all calls of a batch have in common. */
+interface BatchOptions {
+  readonly caller: AuthenticatedRequest;
+  readonly representation: Representation;
+  readonly timeoutMs: number;
+  readonly idempotencyKey: string | undefined;
+  /** Calls in one batch. */
+  readonly limit: number;
+}
+
+/** Characters of all answers of a batch together, as JSON: they are held until the last call has ended. */
+const BATCH_CHARACTERS = 67_108_864;
+
+/** What the answers of a batch may still hold. */
+interface BatchRoom {
+  characters: number;
+}
+
+/** Runs the calls of a batch at the same time and answers them in their order; one that fails changes nothing for the others. */
+export async function runBatch(
+  runner: CallRunner,
+  value: unknown,
+  options: BatchOptions,
+): Promise<HttpAnswer> {
+  if (!Array.isArray(value)) throw requestError("VALIDATION_ERROR", "A batch is a list of calls.");
+  if (value.length > options.limit) {
+    const message = `A batch holds at most ${options.limit} calls; split it.`;
+    throw requestError("TOO_LARGE", message, { details: { limit: options.limit } });
+  }
+  const room: BatchRoom = { characters: BATCH_CHARACTERS };
+  const answers = await Promise.all(
+    value.map((item, index) => runItem(runner, item, { ...options, index, room })),
+  );
+  const headers = { "content-type": "application/json", "cache-control": "no-store" };
+  return { status: 200, headers, body: `[${answers.map(writeItem).join(",")}]` };
+}
+
+async function runItem(
+  runner: CallRunner,
+  item: unknown,
+  {
+    caller,
+    representation,
+    timeoutMs,
+    idempotencyKey,
+    index,
+    room,
+  }: BatchOptions & { readonly index: number; readonly room: BatchRoom },
+): Promise<HttpAnswer> {
+  const numbered = `${caller.requestId}.${index}`;
+  const requestId = isRequestId(numbered) ? numbered : randomId();
+  try {
+    const { operationId, input, timeoutMs: own = timeoutMs } = readGenericCall(item);
+    const wrongWay = runner.subscriptionError(operationId, caller.identity);
+    if (wrongWay !== undefined) throw wrongWay;
+    const answer = await runner.run({
+      caller: { ...caller, requestId },
+      operationId,
+      input,
+      representation,
+      timeoutMs: Math.min(own, timeoutMs),
+      nested: true,
+      ...(idempotencyKey !== undefined && {
+        // No caller can come to the same key by chance.
+        idempotencyKey: fingerprint(`${idempotencyKey} ${index}`),
+        fingerprint: fingerprint(JSON.stringify(toWire(item))),
+      }),
+    });
+    const characters = typeof answer.body === "string" ? answer.body.length : 0;
+    if (characters > room.characters) throw noRoom();
+    room.characters -= characters;
+    return { ...answer, headers: { ...answer.headers, "x-request-id": requestId } };
+  } catch (thrown) {
+    return problemAnswer(toCallError(thrown), requestId, { "x-request-id": requestId });
+  }
+}
+
+function noRoom(): CallError {
+  const message = `The call has run, but the answers of a batch have at most ${BATCH_CHARACTERS} characters: make it alone.`;
+  return requestError("TOO_LARGE", message, { details: { limit: BATCH_CHARACTERS } });
+}
+
+/** Every body is JSON text here, or nothing. */
+function writeItem({ status, headers, body }: HttpAnswer): string {
+  const shown = `"status":${status},"headers":${JSON.stringify(headers)}`;
+  return typeof body === "string" ? `{${shown},"body":${body}}` : `{${shown}}`;
 }

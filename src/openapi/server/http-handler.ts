@@ -1,24 +1,18 @@
 import { ownerOf } from "../../core/access/identity.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
-import { isRequestId, randomId } from "../../core/execution/request-id.ts";
+import { isRequestId, randomHex, randomId } from "../../core/execution/call-context.ts";
+import type { IdempotencyStore } from "../../core/idempotency/idempotency-store.ts";
+import { Linked, LinkedSet } from "../../core/limits/linked-set.ts";
+import { CLOSE_TIMEOUT_MS, type CloseOptions } from "../../core/options/shared-options.ts";
 import type { Executor } from "../../core/registry/executor.ts";
 import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer, HttpRequest } from "../../http/exchange.ts";
 import { FetchRequest, toResponse } from "../../http/fetch-exchange.ts";
 import { NO_SNIFFING } from "../../http/listen.ts";
 import { Admission } from "./admission.ts";
 import { ApiRoutes } from "./api-routes.ts";
-import { checkExecutor } from "./check-document-options.ts";
-import { checkHandlerOptions } from "./check-handler-options.ts";
-import type { HttpHandlerOptions } from "./http-handler-options.ts";
-import { problemAnswer, refuseMethod, requestError } from "./problem-answer.ts";
-import { readTrace, type TraceContext } from "./trace-context.ts";
-import { createWarn, type Warn } from "./warnings.ts";
-
-/** How long what still runs is waited for. */
-export interface HttpCloseOptions {
-  /** @default 10_000 */
-  readonly timeoutMs?: number | undefined;
-}
+import { checkExecutor, checkHandlerOptions, type HttpHandlerOptions } from "./http-handler-options.ts";
+import { createWarn, problemAnswer, refuseMethod, requestError, type Warn } from "./problem-answer.ts";
+import type { SharedStreams } from "./shared-streams.ts";
 
 /** An HTTP API as a function from request to response; it mounts into anything that speaks `Request` and `Response`. */
 export interface HttpHandler {
@@ -28,7 +22,7 @@ export interface HttpHandler {
   /** Ends subscriptions of callers whom `isCurrent` of the options does not know any more; they are told so. */
   recheck(): void;
   /** Refuses what is new, ends subscriptions, waits for calls that run and ends them after `timeoutMs`. */
-  close(options?: HttpCloseOptions): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
 }
 
 const METHODS = new Set(["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"]);
@@ -38,23 +32,51 @@ const LAST_MS = 100;
 
 /** Creates an HTTP API of operations; put it into any server, or use `serveHttp`. */
 export function createHttpHandler(executor: Executor, options: HttpHandlerOptions = {}): HttpHandler {
+  return createSharedHttpHandler(executor, options, {});
+}
+
+/** What replicas of a server share. */
+export interface SharedHttp {
+  /** Where idempotency keys are kept. @default in this process */
+  readonly keys?: IdempotencyStore | undefined;
+  /** @default subscriptions are of this process alone */
+  readonly streams?: SharedStreams | undefined;
+}
+
+/** The same as one of several replicas. */
+export function createSharedHttpHandler(
+  executor: Executor,
+  options: HttpHandlerOptions,
+  shared: SharedHttp,
+): HttpHandler {
   checkExecutor(executor, "createHttpHandler");
   checkHandlerOptions(options);
-  return new Handler(executor, options);
+  return new Handler(executor, options, shared);
+}
+
+/** A request that is being answered. */
+class RunningRequest extends Linked {
+  readonly request: HttpRequest;
+
+  constructor(request: HttpRequest) {
+    super();
+    this.request = request;
+  }
 }
 
 class Handler implements HttpHandler {
   readonly #admission: Admission;
   readonly #routes: ApiRoutes;
   readonly #warn: Warn;
-  readonly #running = new Set<HttpRequest>();
+  readonly #running = new LinkedSet<RunningRequest>();
   #onIdle: () => void = () => {};
   #closing: Promise<void> | undefined;
 
-  constructor(executor: Executor, options: HttpHandlerOptions) {
+  constructor(executor: Executor, options: HttpHandlerOptions, { keys, streams }: SharedHttp) {
     this.#admission = new Admission(options);
     this.#warn = createWarn(options.onWarning);
-    this.#routes = new ApiRoutes(executor, options, { admission: this.#admission, warn: this.#warn });
+    const own = { admission: this.#admission, warn: this.#warn };
+    this.#routes = new ApiRoutes(executor, options, { ...own, keys, streams });
   }
 
   /** Like all its methods, one that can be passed on by itself. */
@@ -68,21 +90,22 @@ class Handler implements HttpHandler {
     const requestId = isRequestId(given) ? given : randomId();
     const trace = readTrace(request.header("traceparent"), request.header("tracestate"));
     let answer: HttpAnswer;
-    this.#running.add(request);
+    const running = new RunningRequest(request);
+    this.#running.add(running);
     try {
       answer = await this.#admit(request, requestId, trace);
     } catch (thrown) {
       answer = problemAnswer(this.#toError(thrown), requestId);
     } finally {
-      this.#running.delete(request);
+      this.#running.delete(running);
       if (this.#running.size === 0) this.#onIdle();
     }
     return this.#finish(request, answer, requestId, trace);
   };
 
-  readonly recheck = (): void => this.#routes.recheck();
+  readonly recheck = (): void => this.#routes.streams.recheck();
 
-  readonly close = ({ timeoutMs = 10_000 }: HttpCloseOptions = {}): Promise<void> => {
+  readonly close = ({ timeoutMs = CLOSE_TIMEOUT_MS }: CloseOptions = {}): Promise<void> => {
     this.#closing ??= this.#close(timeoutMs);
     return this.#closing;
   };
@@ -126,7 +149,7 @@ class Handler implements HttpHandler {
     return this.#answer({ request, identity: admitted.identity, requestId, ...trace });
   }
 
-  /** Probes come from whoever runs the server, under any name, and learn one word. */
+  /** Probes come from the operator of the server, under any name, and learn one word. */
   #answerProbe({ path, method }: HttpRequest): HttpAnswer {
     if (method !== "GET" && method !== "HEAD") return refuseMethod({ allow: "GET, HEAD" }, randomId());
     const isUp = path === "/health" || this.#closing === undefined;
@@ -143,7 +166,7 @@ class Handler implements HttpHandler {
   /** Adds what every answer says. */
   #finish(
     request: HttpRequest,
-    { status, headers: given, body }: HttpAnswer,
+    { status, headers: given, body, heldBy }: HttpAnswer,
     requestId: string,
     trace: TraceContext,
   ): HttpAnswer {
@@ -156,17 +179,17 @@ class Handler implements HttpHandler {
     const cors = this.#admission.corsHeaders(request);
     if (cors === undefined) headers["vary"] ??= "accept";
     else Object.assign(headers, cors, { vary: "accept, origin" });
-    return { status, headers, body };
+    return heldBy === undefined ? { status, headers, body } : { status, headers, body, heldBy };
   }
 
   async #close(timeoutMs: number): Promise<void> {
     const error = requestError("UNAVAILABLE", "The server closed before the call was done; try again later.");
-    this.#routes.endStreams(error);
+    this.#routes.streams.end(error);
     await this.#idle(timeoutMs);
-    for (const request of this.#running) request.abort(error);
-    this.#routes.abortCalls(error);
+    for (const { request } of this.#running.toArray()) request.abort(error);
+    this.#routes.runner.abort(error);
     await this.#idle(LAST_MS);
-    // Whoever reads a stream gets its last event first.
+    // Readers of streams get the last event first.
     await new Promise((resolve) => setTimeout(resolve));
     this.#routes.close();
   }
@@ -186,4 +209,34 @@ class Handler implements HttpHandler {
 function refuseClosing(requestId: string): HttpAnswer {
   const error = requestError("UNAVAILABLE", "The server is closing; try another, or later.");
   return problemAnswer(error, requestId, { connection: "close" });
+}
+
+/** Where a request stands in a trace (W3C Trace Context). */
+export interface TraceContext {
+  /** With a span of our own; its trace is the client's where that said one, else new. */
+  readonly traceparent: string;
+  /** As it came; nothing without a trace it belongs to. */
+  readonly tracestate: string | undefined;
+}
+
+const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})$/;
+/** Printable ASCII, and no longer than the standard asks everybody to pass on. */
+const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
+
+/** Takes up the trace of a request, or begins one. */
+export function readTrace(traceparent: string | undefined, tracestate: string | undefined): TraceContext {
+  const [, trace, flags] = (traceparent !== undefined && TRACEPARENT.exec(traceparent)) || [];
+  if (trace === undefined) {
+    return { traceparent: `00-${traceDigits(32)}-${traceDigits(16)}-00`, tracestate: undefined };
+  }
+  const state = tracestate !== undefined && TRACESTATE.test(tracestate) ? tracestate : undefined;
+  return { traceparent: `00-${trace}-${traceDigits(16)}-${flags}`, tracestate: state };
+}
+
+/** Digits of which at least one is not zero, as ids need. */
+function traceDigits(digits: 16 | 32): string {
+  for (;;) {
+    const hex = randomHex(digits);
+    if (/[1-9a-f]/.test(hex)) return hex;
+  }
 }

@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
-import type { ResponseEnvelope } from "../../core/envelope/envelope.ts";
+import { isErrorEnvelope, type ResponseEnvelope } from "../../core/envelope/envelope.ts";
 import { CallError, toCallError } from "../../core/errors/errors.ts";
-import { writeDone, writeError, writeNext } from "./stream-events.ts";
+import { toJsonTextOrNone } from "../../core/json/json-value.ts";
+import { encodeEnvelope, toWire } from "../../core/wire/wire.ts";
+import { problemOf } from "./problem-answer.ts";
 
 /** Bounds of one subscription. */
 export interface StreamLimits {
@@ -25,8 +27,16 @@ export interface StreamSource {
   /** The caller, whatever rights they have at the moment. */
   readonly caller: string;
   readonly values: AsyncIterable<ResponseEnvelope>;
+  /** Whether whole envelopes are written, and not their data alone. @default false */
+  readonly isWhole?: boolean | undefined;
+  /** Names this replica among several. @default it is the only one */
+  readonly replica?: string | undefined;
+  /** Hears each event as it is kept. */
+  onKept?(sequence: number, text: string): void;
   /** Ends the handler. */
   abort(reason: unknown): void;
+  /** Hears that the last event was kept. */
+  onOver?(): void;
   /** Hears of what the handler failed with. */
   onError(error: CallError): void;
   /** Hears that nobody can take the subscription up any more. */
@@ -45,12 +55,12 @@ const KEEP_ALIVE = ": keep-alive\n\n";
 const DONE: Text = { done: true, value: undefined };
 
 /**
- * A subscription, whoever reads it at the moment: the handler is asked for one value at a time, and only while somebody reads. What was
+ * A subscription, which readers may come to and leave: the handler is asked for one value at a time, and only while somebody reads. What was
  * read last is kept, for a client that comes back.
  */
 export class LiveStream {
-  /** Nobody can guess it. */
-  readonly id = randomBytes(18).toString("base64url");
+  /** Nobody can guess it; of several replicas, it begins with the name of this one. */
+  readonly id: string;
   readonly #source: StreamSource;
   readonly #limits: StreamLimits & { readonly all: KeptBytes };
   readonly #values: AsyncIterator<ResponseEnvelope>;
@@ -62,12 +72,14 @@ export class LiveStream {
   #isOver = false;
   #firstError: CallError | undefined;
   #reader: StreamReader | undefined;
-  /** Tells whoever waits that there may be something new. */
+  /** Tells the waiting reader that there may be something new. */
   #wake: () => void = () => {};
   #leaving: ReturnType<typeof setTimeout> | undefined;
   #leftAt: number | undefined;
 
   constructor(source: StreamSource, limits: StreamLimits & { readonly all: KeptBytes }) {
+    const id = randomBytes(18).toString("base64url");
+    this.id = source.replica === undefined ? id : `${source.replica}-${id}`;
     this.#source = source;
     this.#limits = limits;
     this.#values = source.values[Symbol.asyncIterator]();
@@ -110,7 +122,7 @@ export class LiveStream {
     return this.#isOver && sequence >= this.#next;
   }
 
-  /** Reads on from an event, in the place of whoever reads now. */
+  /** Reads on from an event, in the place of the present reader. */
   read(from: number): AsyncIterableIterator<string, undefined> {
     clearTimeout(this.#leaving);
     this.#leftAt = undefined;
@@ -119,7 +131,7 @@ export class LiveStream {
     return this.#reader;
   }
 
-  /** Ends it for whoever reads, who is told why. */
+  /** Ends it; the reader is told why. */
   end(error: CallError): void {
     if (!this.#isOver) this.#finish(writeError(this.#nextId(), error, this.#source.requestId));
     this.#source.abort(error);
@@ -182,7 +194,7 @@ export class LiveStream {
     const step = await this.#values.next();
     if (this.#isOver) return;
     if (step.done === true) this.#finish(writeDone(this.#nextId()));
-    else this.#keep(writeNext(this.#nextId(), step.value));
+    else this.#keep(writeNext(this.#nextId(), step.value, this.#source.isWhole));
   }
 
   #fail(error: CallError): void {
@@ -196,6 +208,7 @@ export class LiveStream {
   #finish(text: string): void {
     this.#keep(text);
     this.#isOver = true;
+    this.#source.onOver?.();
     this.#wake();
   }
 
@@ -206,6 +219,7 @@ export class LiveStream {
   #keep(text: string): void {
     const { streamEvents, streamBytes, all } = this.#limits;
     const bytes = Buffer.byteLength(text);
+    this.#source.onKept?.(this.#next, text);
     this.#kept.push({ sequence: this.#next++, text });
     this.#keptBytes += bytes;
     all.now += bytes;
@@ -259,4 +273,47 @@ class StreamReader implements AsyncIterableIterator<string, undefined> {
     this.#stream.leave(this);
     return DONE;
   }
+}
+
+const WIRE = { code: "OUTPUT_INVALID", errors: false } as const;
+
+/**
+ * Writes one yield of a subscription: `data` is what JSON makes of it, `wire` what it is exactly, each where there is one and the two
+ * differ. A yield that reports an error has `isError` and its reason.
+ */
+function writeNext(id: string, envelope: ResponseEnvelope, isWhole = false): string {
+  if (isWhole) return writeEvent(id, "next", `{"envelope":${encodeEnvelope(envelope)}}`);
+  const { data, meta } = envelope;
+  const { cursor, event, code, message, details, said } = meta.waybill ?? {};
+  const wire = toWire(data, WIRE);
+  const text = data === undefined ? undefined : toJsonTextOrNone(data);
+  const members = [
+    ...(text === undefined ? [] : [`"data":${text}`]),
+    ...(wire === data && text !== undefined ? [] : [`"wire":${JSON.stringify(wire)}`]),
+    ...writeMembers({ cursor, event, said }),
+    ...(isErrorEnvelope(envelope) ? ['"isError":true', ...writeMembers({ code, message, details })] : []),
+  ];
+  return writeEvent(id, "next", `{${members.join(",")}}`);
+}
+
+/** Writes the end of a subscription. */
+function writeDone(id: string): string {
+  return writeEvent(id, "done", "{}");
+}
+
+/** Writes the error a subscription ended with, as a problem. */
+export function writeError(id: string, error: CallError, requestId: string): string {
+  return writeEvent(id, "error", JSON.stringify(problemOf(error, requestId)));
+}
+
+function writeMembers(members: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(members).flatMap(([name, value]) => {
+    const text = value === undefined ? undefined : toJsonTextOrNone(value);
+    return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`];
+  });
+}
+
+/** JSON text has no line breaks, so that one line of data is enough. */
+function writeEvent(id: string, event: string, data: string): string {
+  return `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`;
 }

@@ -1,26 +1,24 @@
 import type { ResponseEnvelope, SaidFacts } from "../../core/envelope/envelope.ts";
 import { ERROR_CODES, isErrorCode } from "../../core/errors/error-codes.ts";
-import { CallError } from "../../core/errors/errors.ts";
-import { toProblem } from "../../core/errors/problem.ts";
+import { CallError, isCallError, toProblem } from "../../core/errors/errors.ts";
 import { saidIn, toSaid } from "../../core/errors/source-words.ts";
-import type { JsonValue } from "../../core/json/json-value.ts";
-import { isPlainObject } from "../../core/json/json-value.ts";
-import { textOf } from "../../core/result/call-tool-result.ts";
-import { cutText } from "../../core/text/cut-text.ts";
+import { isPlainObject, type JsonValue } from "../../core/json/json-value.ts";
+import { textOf } from "../../core/result/tool-result.ts";
+import { truncateText } from "../../core/text/truncate-text.ts";
 import { toWire } from "../../core/wire/wire.ts";
-import type { AnswerHeaders, HttpAnswer } from "../../http/exchange.ts";
+import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer } from "../../http/exchange.ts";
 
 /** The media type of problems (RFC 9457). */
 export const PROBLEM_TYPE = "application/problem+json";
 
 const TOOL_ERROR = {
   type: "https://waybill.dev/problems/tool-error",
-  title: "The operation said no",
+  title: "The operation reported an error",
 } as const;
 const UNPROCESSABLE = 422;
 /** Characters of the detail of a tool error; all of it is in the data. */
 const MOST_DETAIL = 1_000;
-/** The status of an aborted call means that nobody listens; whoever hears of it is told that the server failed. */
+/** The status of an aborted call means that nobody listens; a client that still listens is told that the server failed. */
 const CLIENT_GONE = 499;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -44,7 +42,7 @@ export function problemOf(error: CallError, requestId: string): ProblemBody {
   return { ...problem, status, waybill: { outcome: "call-error" } } as unknown as ProblemBody;
 }
 
-/** Answers with what an operation that ran and said no has to say. */
+/** Answers with what an operation that ran and reported an error has to say. */
 export function toolErrorAnswer(
   envelope: ResponseEnvelope,
   requestId: string,
@@ -116,7 +114,7 @@ function adviceMembers(said: SaidFacts): Record<string, JsonValue> {
 /** What an operation of ours that gave no message says for people. */
 function reasonIn({ data, meta }: ResponseEnvelope): string | undefined {
   const reason = meta.source === "local" ? textIn(data) : "";
-  return reason === "" ? undefined : cutText(reason, MOST_DETAIL);
+  return reason === "" ? undefined : truncateText(reason, MOST_DETAIL);
 }
 
 /** What a source wrote about its error is not ours to say in `detail`: it stands among the details, as its words. */
@@ -174,4 +172,44 @@ export function refuseMethod(
   const what = operationId === undefined ? "This address is" : `"${operationId}" is`;
   const message = `${what} not for this HTTP method; use ${ways.join(" or ")}.`;
   return problemAnswer(requestError("NOT_IMPLEMENTED", message, { httpStatus: 405 }), requestId, { allow });
+}
+
+/** Hears of faults of this side, which clients are told nothing about. */
+export type Warn = (message: string, cause?: unknown) => void;
+
+/** Makes sure that the listener of faults causes none. */
+export function createWarn(onWarning: Warn = (message, cause) => console.warn(message, cause)): Warn {
+  return (message, cause) => {
+    try {
+      onWarning(message, cause);
+    } catch {
+      // There is nobody else to tell.
+    }
+  };
+}
+
+/** Tells of an error whose cause nobody meant, which its caller hears nothing of. */
+export function warnOfUnexpected(
+  warn: Warn,
+  error: CallError,
+  { operationId, requestId }: { readonly operationId: string; readonly requestId: string },
+): void {
+  const { code, cause } = error;
+  if (code !== "EXECUTION_ERROR" && code !== "UNKNOWN_ERROR") return;
+  if (cause === undefined || isCallError(cause)) return;
+  warn(`"${operationId}" failed unexpectedly (request ${requestId}).`, cause);
+}
+
+/** Answers with what is allowed where that is asked, or where the method is not among it. */
+export function refuseOr(
+  { request, requestId }: AuthenticatedRequest,
+  allowed: { readonly allow: string; readonly operationId?: string },
+  answer: () => Promise<HttpAnswer> | HttpAnswer,
+): Promise<HttpAnswer> | HttpAnswer {
+  const { method } = request;
+  const { allow } = allowed;
+  if (method === "OPTIONS") return { status: 204, headers: { allow }, body: undefined };
+  // Only methods that are known come here, and none is a part of another.
+  if (allow.includes(method)) return answer();
+  return refuseMethod(allowed, requestId);
 }

@@ -2,8 +2,7 @@ import { describe, expect, it } from "vitest";
 import { defineOperation } from "../../core/operation/operation.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { OperationRegistry } from "../../core/registry/registry.ts";
-import { ServedDocument } from "./served-document.ts";
-import { toOpenApi } from "./to-openapi.ts";
+import { ServedDocument, toOpenApi } from "./to-openapi.ts";
 
 const many = (length: number): readonly AnyOperation[] =>
   Array.from({ length }, (_, i) =>

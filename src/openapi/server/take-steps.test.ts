@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { takeSteps, takeStepsInSlices } from "./take-steps.ts";
+import { takeSteps, takeStepsInSlices } from "./to-openapi.ts";
 
 function* count(to: number, each: () => void = () => {}): Generator<undefined, number, undefined> {
   for (let i = 0; i < to; i++) {

@@ -4,9 +4,12 @@ import { useBench } from "../../../../test/durable-bench.ts";
 import { endsInTime } from "../../../../test/lateness.ts";
 import { query, rejection, sleep } from "../../../../test/make-operation.ts";
 import { natsSuite } from "../../../../test/nats-server.ts";
+import { createClient } from "../../../core/client/client.ts";
 import { unwrap } from "../../../core/envelope/envelope.ts";
 import { CallError } from "../../../core/errors/errors.ts";
-import { requestToken } from "./durable-names.ts";
+import { createMemoryBus } from "../../memory-bus.ts";
+import { createRemoteRegistry } from "../../remote-registry.ts";
+import { DurableNames, requestToken } from "./durable-codec.ts";
 
 const durable = { durable: true } as const;
 const double = query("math.double", (input) => (input as { n: number }).n * 2, durable);
@@ -30,6 +33,25 @@ natsSuite("durable calls", () => {
     await bench.serve([double]);
     const calls = await bench.calls();
     expect(unwrap(await calls.execute("math.double", { n: 4 }))).toBe(8);
+  });
+
+  it("Durable: a typed client starts a call that goes on at the broker, and finds how it ended", async () => {
+    const calls = await bench.calls();
+    const remote = await createRemoteRegistry(createMemoryBus(), { durable: calls });
+    const client = createClient(remote);
+    const task = await client.start(double, { n: 21 });
+    expect(task.id).toMatch(/^[0-9a-f]{32}$/);
+    expect(await task.status()).toEqual({ id: task.id, operationId: "math.double", status: "working" });
+    expect(await rejection(task.result({ timeoutMs: 1 }))).toMatchObject({ code: "TIMEOUT" });
+    expect(await rejection(task.cancel())).toMatchObject({ code: "NOT_IMPLEMENTED" });
+    await bench.serve([double]);
+    const seen: string[] = [];
+    for await (const { status } of task) seen.push(status);
+    expect(seen.at(-1)).toBe("completed");
+    expect(await task.result()).toBe(42);
+    expect(await task.result()).toBe(42);
+    expect(unwrap(await calls.result(task.id))).toBe(42);
+    await remote.close();
   });
 
   it("Durable: submit takes the operation itself, or its id", async () => {
@@ -151,7 +173,7 @@ natsSuite("durable calls", () => {
     const { requestId } = await calls.submit("x.later");
     const waiting = calls.result(requestId);
     const forger = await bench.connect();
-    const subject = bench.names.end("_", requestToken("_", requestId));
+    const subject = new DurableNames(bench.prefix).end("_", requestToken("_", requestId));
     await sleep(100);
     // By a path that delivers to whoever listens and stores nothing.
     await jetstream(forger)
@@ -167,7 +189,7 @@ natsSuite("durable calls", () => {
     const calls = await bench.calls();
     const { requestId } = await calls.submit("math.double", { n: 1 });
     const envelope = await calls.result(requestId);
-    const subject = bench.names.end("_", requestToken("_", requestId));
+    const subject = new DurableNames(bench.prefix).end("_", requestToken("_", requestId));
     await expect(jetstream(await bench.connect()).publish(subject, "+{}")).rejects.toThrow(/per subject/);
     expect(await calls.result(requestId)).toEqual(envelope);
   });
@@ -177,7 +199,10 @@ natsSuite("durable calls", () => {
     const client = jetstream(await bench.connect());
     for (const body of ["", "+", "+{}", "-", "-{}", "x", "-null", "\xff"]) {
       const { requestId } = await calls.submit("x.nobody");
-      await client.publish(bench.names.end("_", requestToken("_", requestId)), Buffer.from(body, "latin1"));
+      await client.publish(
+        new DurableNames(bench.prefix).end("_", requestToken("_", requestId)),
+        Buffer.from(body, "latin1"),
+      );
       expect(await rejection(calls.result(requestId))).toMatchObject({ code: "OUTPUT_INVALID" });
     }
   });
@@ -188,7 +213,7 @@ natsSuite("durable calls", () => {
     expect(error).not.toBeInstanceOf(CallError);
     expect(String(error)).toMatch(/another max_age/);
     const streams = await jetstreamManager(await bench.connect());
-    const { config } = await streams.streams.info(bench.names.calls);
+    const { config } = await streams.streams.info(new DurableNames(bench.prefix).calls);
     expect(config).toMatchObject({
       storage: "file",
       retention: "limits",
@@ -207,7 +232,7 @@ natsSuite("durable calls", () => {
 
   it("Durable: subjects that another stream holds are an error, after a moment", async () => {
     const manager = await jetstreamManager(await bench.connect());
-    await manager.streams.add({ name: "other", subjects: [bench.names.callSubjects] });
+    await manager.streams.add({ name: "other", subjects: [new DurableNames(bench.prefix).callSubjects] });
     const error = await rejection(bench.calls());
     expect(error).toMatchObject({ code: "UNAVAILABLE" });
     expect((error as Error).cause).toMatchObject({ message: expect.stringContaining("subjects overlap") });

@@ -1,8 +1,7 @@
 import { Type } from "typebox";
 import { describe, expectTypeOf, it } from "vitest";
 import { defineOperation } from "../../../core/operation/operation.ts";
-import type { DurableCalls } from "./durable-calls.ts";
-import type { SubmittedCall } from "./submit-call.ts";
+import type { DurableCalls, SubmittedCall } from "./durable-calls.ts";
 
 const double = defineOperation({
   namespace: "math",

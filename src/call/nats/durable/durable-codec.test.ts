@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { localEnvelope } from "../../../core/envelope/envelope.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import type { CallRequested } from "../../call-events.ts";
+import { hashInput } from "./durable-calls.ts";
 import { decodeEnding, decodeRequest, encodeEnding, encodeRequest } from "./durable-codec.ts";
-import { hashInput } from "./input-hash.ts";
 
 const MAX = 1_000_000;
 const request = (input: unknown): CallRequested => ({

@@ -10,10 +10,9 @@ import { endsInTime } from "../../../../test/lateness.ts";
 import { query, rejection, sleep, until } from "../../../../test/make-operation.ts";
 import { natsSuite } from "../../../../test/nats-server.ts";
 import { unwrap } from "../../../core/envelope/envelope.ts";
-import { monotonicNow } from "../../../core/execution/deadline.ts";
-import { readDurableOptions } from "./durable-options.ts";
-import { DurableStore } from "./durable-store.ts";
-import { StartMarks } from "./start-marks.ts";
+import { monotonicNow } from "../../../core/execution/cancellation.ts";
+import { DurableStore, readDurableOptions } from "./durable-store.ts";
+import { StartMarks } from "./durable-worker.ts";
 
 const ACK_WAIT_MS = 500;
 const durable = { durable: true } as const;
@@ -27,7 +26,7 @@ natsSuite("durable calls when things break", () => {
     folder = mkdtempSync(join(tmpdir(), "waybill-durable-"));
     const input = fileURLToPath(new URL("../../../../test/durable-worker-process.ts", import.meta.url));
     const bundle = await rolldown({ input, platform: "node", logLevel: "silent" });
-    await bundle.write({ file: join(folder, "worker.mjs"), format: "esm" });
+    await bundle.write({ file: join(folder, "worker.mjs"), format: "esm", codeSplitting: false });
   });
   afterEach(() => {
     for (const child of children.splice(0)) child.kill("SIGKILL");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { consumerName, DurableNames, hashOf, requestToken } from "./durable-names.ts";
+import { consumerName, DurableNames, hashOf, requestToken } from "./durable-codec.ts";
 
 const letters = "AZaz09_".split("");
 const namespace = fc

@@ -4,7 +4,7 @@ import { query, rejection } from "../../../../test/make-operation.ts";
 import { type NatsServer, natsSuite, startNats } from "../../../../test/nats-server.ts";
 import { unwrap } from "../../../core/envelope/envelope.ts";
 import { OperationRegistry } from "../../../core/registry/registry.ts";
-import { fromBrokerUser } from "../../credentials/from-broker-user.ts";
+import { fromBrokerUser } from "../../credentials/token-verifier.ts";
 import { openDurableCalls } from "./durable-calls.ts";
 import { serveDurableCalls } from "./durable-worker.ts";
 

@@ -5,7 +5,7 @@ import { query, rejection, sleep, until } from "../../../../test/make-operation.
 import { natsSuite } from "../../../../test/nats-server.ts";
 import { unwrap } from "../../../core/envelope/envelope.ts";
 import { OperationRegistry } from "../../../core/registry/registry.ts";
-import { consumerName } from "./durable-names.ts";
+import { consumerName, DurableNames } from "./durable-codec.ts";
 import { serveDurableCalls } from "./durable-worker.ts";
 
 const durable = { durable: true } as const;
@@ -100,7 +100,7 @@ natsSuite("durable workers", () => {
     await until(() => runs === 1);
     // The consumer is made anew, and with it everything is delivered again: two workers run the same request.
     const manager = await jetstreamManager(await bench.connect());
-    await manager.consumers.delete(bench.names.calls, consumerName("x.race"));
+    await manager.consumers.delete(new DurableNames(bench.prefix).calls, consumerName("x.race"));
     const second = await bench.serve([hang]);
     expect(unwrap(await calls.result(requestId))).toBe(2);
     open();
@@ -129,7 +129,7 @@ natsSuite("durable workers", () => {
     const under = await calls.submit("x.once");
     await until(() => runs === 2);
     const manager = await jetstreamManager(await bench.connect());
-    await manager.consumers.delete(bench.names.calls, consumerName("x.once"));
+    await manager.consumers.delete(new DurableNames(bench.prefix).calls, consumerName("x.once"));
     await bench.serve([once]);
     expect(await rejection(calls.result(under.requestId))).toMatchObject({
       code: "UNAVAILABLE",
@@ -151,13 +151,14 @@ natsSuite("durable workers", () => {
     ]);
     const worker = await serveDurableCalls(await bench.connect(), registry, { prefix: bench.prefix });
     const manager = await jetstreamManager(await bench.connect());
-    const consumers = await manager.consumers.list(bench.names.calls).next();
+    const consumers = await manager.consumers.list(new DurableNames(bench.prefix).calls).next();
     expect(consumers.map((info) => info.name).sort()).toEqual(["x~a", "x~guarded"]);
     registry.register(query("x.late", () => "late", durable));
     const calls = await bench.calls();
     expect(unwrap(await calls.execute("x.late"))).toBe("late");
     registry.remove("x.a");
-    const asking = async () => (await manager.consumers.info(bench.names.calls, "x~a")).num_waiting;
+    const asking = async () =>
+      (await manager.consumers.info(new DurableNames(bench.prefix).calls, "x~a")).num_waiting;
     await vi.waitFor(async () => expect(await asking()).toBe(0), 20_000);
     const { requestId } = await calls.submit("x.a", 1);
     const late = await rejection(calls.result(requestId, { timeoutMs: 300 }));

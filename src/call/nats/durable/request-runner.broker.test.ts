@@ -6,8 +6,7 @@ import { natsSuite } from "../../../../test/nats-server.ts";
 import { localEnvelope, unwrap } from "../../../core/envelope/envelope.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import type { Delivery } from "../../bus.ts";
-import { encodeEnding } from "./durable-codec.ts";
-import { consumerName, requestToken } from "./durable-names.ts";
+import { consumerName, DurableNames, encodeEnding, requestToken } from "./durable-codec.ts";
 
 const durable = { durable: true } as const;
 const idempotent = { durable: true, annotations: { idempotent: true } } as const;
@@ -99,7 +98,10 @@ natsSuite("requests and how they end", () => {
       authenticate: async ({ request, user = "_" }) => {
         if (deliveries.push(request) > 1) return undefined;
         const body = encodeEnding({ envelope: localEnvelope("stored", "x.work") }, 1_000);
-        await client.publish(bench.names.end(user, requestToken(user, request.requestId)), body);
+        await client.publish(
+          new DurableNames(bench.prefix).end(user, requestToken(user, request.requestId)),
+          body,
+        );
         throw new CallError("UNAVAILABLE");
       },
     });
@@ -107,7 +109,7 @@ natsSuite("requests and how they end", () => {
     expect(unwrap(await calls.execute("x.work"))).toBe("stored");
     const manager = await jetstreamManager(await bench.connect());
     await vi.waitFor(async () => {
-      const info = await manager.consumers.info(bench.names.calls, consumerName("x.work"));
+      const info = await manager.consumers.info(new DurableNames(bench.prefix).calls, consumerName("x.work"));
       expect(info).toMatchObject({ num_ack_pending: 0, num_pending: 0, delivered: { consumer_seq: 2 } });
     }, 20_000);
     await sleep(500);
@@ -136,7 +138,7 @@ natsSuite("requests and how they end", () => {
     for (const [index, body] of bodies.entries()) {
       const requestId = `bad-${index}`;
       const address = { user: "_", operationId: "x.take", token: requestToken("_", requestId) };
-      await client.publish(bench.names.request(address), Buffer.from(body, "latin1"));
+      await client.publish(new DurableNames(bench.prefix).request(address), Buffer.from(body, "latin1"));
       expect(await rejection(calls.result(requestId))).toMatchObject({ code: "VALIDATION_ERROR" });
     }
     expect(worker.counters).toMatchObject({ malformed: 8, forged: 2 });
@@ -145,7 +147,7 @@ natsSuite("requests and how they end", () => {
     expect(inputs).toEqual(["good"]);
     const manager = await jetstreamManager(await bench.connect());
     await vi.waitFor(async () => {
-      const info = await manager.consumers.info(bench.names.calls, consumerName("x.take"));
+      const info = await manager.consumers.info(new DurableNames(bench.prefix).calls, consumerName("x.take"));
       expect(info).toMatchObject({ num_ack_pending: 0, num_pending: 0 });
     }, 20_000);
     expect(worker.counters).toMatchObject({ malformed: 8, forged: 2 });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { rejection, sleep } from "../../../../test/make-operation.ts";
-import { monotonicNow } from "../../../core/execution/deadline.ts";
-import { settleWithin } from "./settle-within.ts";
+import { CallError } from "../../../core/errors/errors.ts";
+import { monotonicNow } from "../../../core/execution/cancellation.ts";
+import { settleWithin } from "./durable-calls.ts";
 
 const patience = (ms: number, signal?: AbortSignal) => ({
   until: monotonicNow() + ms,
@@ -24,6 +25,21 @@ describe("waiting for work that goes on", () => {
     expect(await rejection(settleWithin(patience(10), () => late))).toMatchObject({ message: "expired" });
     fail(new Error("late"));
     await sleep(20);
+  });
+
+  it("Durable: tells that time is up where the work found nobody because of that", async () => {
+    const { until } = patience(5);
+    const spin = async (code: "UNAVAILABLE" | "NOT_FOUND"): Promise<never> => {
+      while (monotonicNow() < until);
+      throw new CallError(code, code);
+    };
+    const given = { ...patience(0), until };
+    expect(await rejection(settleWithin(given, () => spin("UNAVAILABLE")))).toMatchObject({
+      message: "expired",
+    });
+    expect(await rejection(settleWithin(given, () => spin("NOT_FOUND")))).toMatchObject({
+      code: "NOT_FOUND",
+    });
   });
 
   it("Durable: ends with the signal, and does not start under one that has aborted", async () => {

@@ -6,8 +6,7 @@ import { useBench } from "../../../../test/durable-bench.ts";
 import { query, rejection } from "../../../../test/make-operation.ts";
 import { natsSuite } from "../../../../test/nats-server.ts";
 import { unwrap } from "../../../core/envelope/envelope.ts";
-import { encodeRequest } from "./durable-codec.ts";
-import { requestToken } from "./durable-names.ts";
+import { DurableNames, encodeRequest, requestToken } from "./durable-codec.ts";
 
 const MAX_PAYLOAD = 4_096;
 const REQUEST_ID = "0".repeat(32);
@@ -30,7 +29,7 @@ natsSuite("bodies of any size", () => {
       const length = MAX_PAYLOAD - 1_024 - AROUND + more;
       expect(unwrap(await calls.execute("x.size", "x".repeat(length)))).toBe(length);
       const manager = await jetstreamManager(await bench.connect());
-      const { state } = await manager.streams.info(bench.names.calls);
+      const { state } = await manager.streams.info(new DurableNames(bench.prefix).calls);
       expect(state.messages).toBe(more > 0 ? 3 : 1);
     },
   );
@@ -48,9 +47,9 @@ natsSuite("bodies of any size", () => {
     const fits = "x".repeat(10_000 - AROUND);
     expect(unwrap(await calls.execute("x.size", fits))).toBe(fits.length);
     const manager = await jetstreamManager(await bench.connect());
-    const before = (await manager.streams.info(bench.names.calls)).state.messages;
+    const before = (await manager.streams.info(new DurableNames(bench.prefix).calls)).state.messages;
     expect(await rejection(calls.submit("x.size", `${fits}x`))).toMatchObject({ code: "RESOURCE_EXHAUSTED" });
-    expect((await manager.streams.info(bench.names.calls)).state.messages).toBe(before);
+    expect((await manager.streams.info(new DurableNames(bench.prefix).calls)).state.messages).toBe(before);
   });
 
   it("Durable: a result of messageBytes is stored, one more ends the call in RESOURCE_EXHAUSTED", async () => {
@@ -83,13 +82,18 @@ natsSuite("bodies of any size", () => {
     ];
     for (const [index, [parts, content, reason]] of forged.entries()) {
       const token = requestToken("_", `id-${index}`);
-      if (content !== "") await client.publish(bench.names.requestPart("_", token, "s", 0), content);
+      if (content !== "")
+        await client.publish(new DurableNames(bench.prefix).requestPart("_", token, "s", 0), content);
       const head = headers();
       head.set("Waybill-Parts", `${parts} ${hash} s`);
       const before = worker.counters[reason];
-      await client.publish(bench.names.request({ user: "_", operationId: "x.size", token }), "", {
-        headers: head,
-      });
+      await client.publish(
+        new DurableNames(bench.prefix).request({ user: "_", operationId: "x.size", token }),
+        "",
+        {
+          headers: head,
+        },
+      );
       expect(await rejection(calls.result(`id-${index}`))).toMatchObject({ code: "VALIDATION_ERROR" });
       expect(worker.counters[reason]).toBe(before + 1);
     }

@@ -6,7 +6,7 @@ import { query, rejection, sleep } from "../../../../test/make-operation.ts";
 import { natsSuite } from "../../../../test/nats-server.ts";
 import { unwrap } from "../../../core/envelope/envelope.ts";
 import type { AnyOperation } from "../../../core/operation/operation-types.ts";
-import { hashOf, requestToken } from "./durable-names.ts";
+import { DurableNames, hashOf, requestToken } from "./durable-codec.ts";
 
 function counting(id: string): { readonly operation: AnyOperation; readonly inputs: unknown[] } {
   const inputs: unknown[] = [];
@@ -94,7 +94,11 @@ natsSuite("submitting", () => {
     const calls = await bench.calls({ user: "ada" });
     const head = headers();
     head.set("Nats-Msg-Id", hashOf("key", "ada", null, "shop.order", "k"));
-    const subject = bench.names.request({ user: "bob", operationId: "shop.order", token: "x" });
+    const subject = new DurableNames(bench.prefix).request({
+      user: "bob",
+      operationId: "shop.order",
+      token: "x",
+    });
     await jetstream(await bench.connect()).publish(subject, "{}", { headers: head });
     const error = await rejection(calls.submit("shop.order", 1, { idempotencyKey: "k" }));
     expect(error).toMatchObject({ code: "CONFLICT" });
@@ -133,7 +137,7 @@ natsSuite("submitting", () => {
       );
       expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
       const manager = await jetstreamManager(await bench.connect());
-      const { state } = await manager.streams.info(bench.names.calls);
+      const { state } = await manager.streams.info(new DurableNames(bench.prefix).calls);
       // The call, and the claim on its id.
       expect(state.messages).toBe(2);
     },
@@ -155,7 +159,7 @@ natsSuite("submitting", () => {
     const error = await rejection(calls.submit("a.b", 1, { identity: { subject: "ada" } }));
     expect(error).toMatchObject({ code: "UNAUTHENTICATED" });
     const manager = await jetstreamManager(await bench.connect());
-    expect((await manager.streams.info(bench.names.calls)).state.messages).toBe(0);
+    expect((await manager.streams.info(new DurableNames(bench.prefix).calls)).state.messages).toBe(0);
   });
 
   it("Durable: credentials that hang end in UNAVAILABLE within the timeout, an abort in ABORTED", async () => {
@@ -174,14 +178,14 @@ natsSuite("submitting", () => {
     const calls = await bench.calls();
     expect(await rejection(calls.submit("a.b", () => 1))).toMatchObject({ code: "VALIDATION_ERROR" });
     const manager = await jetstreamManager(await bench.connect());
-    expect((await manager.streams.info(bench.names.calls)).state.messages).toBe(0);
+    expect((await manager.streams.info(new DurableNames(bench.prefix).calls)).state.messages).toBe(0);
   });
 
   it("Durable: the subject of a request tells user, operation and id", async () => {
     const calls = await bench.calls({ user: "ada" });
     await calls.submit("shop.order/v1.new", 1, { requestId: "r" });
     const manager = await jetstreamManager(await bench.connect());
-    const found = await manager.streams.getMessage(bench.names.calls, {
+    const found = await manager.streams.getMessage(new DurableNames(bench.prefix).calls, {
       last_by_subj: `${bench.prefix}.durable.ada.shop.*.*`,
     });
     expect(found?.subject).toBe(`${bench.prefix}.durable.ada.shop.order/v1~new.${requestToken("ada", "r")}`);

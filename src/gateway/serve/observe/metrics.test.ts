@@ -2,15 +2,16 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { collect, query, rejection, stream } from "../../../../test/make-operation.ts";
 import { serveCalls } from "../../../call/call-handler.ts";
+import { createMemoryBus } from "../../../call/memory-bus.ts";
 import { PendingRequestMap } from "../../../call/pending-request-map.ts";
-import { createMemoryTransport } from "../../../call/wire/memory-transport.ts";
+import { createMemoryTransport } from "../../../call/wire/transport.ts";
 import { createWireBus } from "../../../call/wire/wire-bus.ts";
 import { toolError } from "../../../core/envelope/envelope.ts";
+import { CallError } from "../../../core/errors/errors.ts";
 import { OperationRegistry } from "../../../core/registry/registry.ts";
-import type { CallRecord } from "./call-record.ts";
-import { Metrics, type MetricsOptions } from "./metrics.ts";
-import { createObserver } from "./observer.ts";
-import { writeMetric } from "./prometheus-text.ts";
+import { addCounters } from "../../sources/bus-source.ts";
+import { Metrics, type MetricsOptions, writeMetric } from "./metrics.ts";
+import { type CallRecord, createObserver } from "./observer.ts";
 
 const open: Metrics[] = [];
 afterEach(() => {
@@ -195,6 +196,41 @@ describe("Metrics", () => {
     await bus.close();
     await hanging;
     expect(at("waybill_bus_calls_in_flight", caller)).toBe(0);
+  });
+
+  it("RE-17 counts what a bus dropped, retried and left out, by end, and says whom calls keep away from", async () => {
+    const bus = createMemoryBus();
+    const fail = () => {
+      throw new CallError("UNAVAILABLE");
+    };
+    const sick = query("desk.say", fail, { annotations: { idempotent: true } });
+    const handler = await serveCalls(new OperationRegistry([sick]), bus);
+    const map = new PendingRequestMap(bus, { circuitBreaker: { failures: 2 } });
+    await rejection(map.call("desk.say", 1, { retry: { attempts: 2, delayMs: 0 }, requestId: "r" }));
+    expect(await rejection(map.call("desk.say", 1, { requestId: "r" }))).toMatchObject({
+      code: "UNAVAILABLE",
+    });
+    const report = {
+      counters: addCounters(map.counters, bus.counters),
+      membersLeftOut: bus.leftOut.length,
+      openCircuits: map.openCircuits.length,
+    };
+    const up = { status: "up", since: 0 } as const;
+    const metrics = create({
+      sources: () => [{ name: "bus", kind: "bus", state: up, operations: 1, bus: report }],
+      served: () => handler.counters,
+    });
+    const events = named(metrics, "waybill_bus_events_total");
+    const at = (end: string, event: string) =>
+      events.find(({ labels }) => labels["end"] === end && labels["event"] === event)?.value;
+    expect([at("caller", "ejected"), at("caller", "retried"), at("caller", "circuitOpen")]).toEqual([
+      1, 1, 1,
+    ]);
+    expect(at("handler", "overLimit")).toBe(0);
+    expect(named(metrics, "waybill_bus_members_left_out")).toMatchObject([
+      { labels: { source: "bus" }, value: 1 },
+    ]);
+    expect(named(metrics, "waybill_bus_circuits_open")[0]?.value).toBe(1);
   });
 
   it("RE-30 X-6 writes any label so that it is read back, but for characters that are none", () => {

@@ -1,16 +1,27 @@
+import { hostname } from "node:os";
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
-import type { CallObservation } from "../../../call/call-observer.ts";
+import type { CallCounters, CallObservation } from "../../../call/call-observer.ts";
 import { isErrorCode } from "../../../core/errors/error-codes.ts";
-import type { SourceReport } from "../../sources/source.ts";
-import type { CallRecord } from "./call-record.ts";
-import { type Sample, writeMetric } from "./prometheus-text.ts";
+import { PACKAGE_VERSION } from "../../../core/package-version.ts";
+import type { AuditStatus } from "../../audit/audit-trail.ts";
+import type { BusReport, SourceReport } from "../../sources/source.ts";
+import type { StateReport } from "../../state/gateway-state.ts";
+import type { CallRecord } from "./observer.ts";
 
 /** What metrics are read from besides calls. */
 export interface MetricsOptions {
   /** The sources there are, asked at every look. @default none */
   readonly sources?:
-    | (() => readonly Pick<SourceReport, "name" | "kind" | "state" | "operations">[])
+    | (() => readonly Pick<SourceReport, "name" | "kind" | "state" | "operations" | "bus">[])
     | undefined;
+  /** How the audit file is doing, asked at every look. @default there is none */
+  readonly audit?: (() => AuditStatus | undefined) | undefined;
+  /** What a bus that the gateway is served on has dropped or refused, asked likewise. @default there is none */
+  readonly served?: (() => CallCounters | undefined) | undefined;
+  /** How the state is doing that replicas share, asked at every look. @default there is none */
+  readonly state?: (() => StateReport | undefined) | undefined;
+  /** How many replicas there are, asked likewise. @default it is not known */
+  readonly replicas?: (() => number | undefined) | undefined;
   /** Series of calls; further ones are counted under the operation and source `other`. @default 10_000 */
   readonly series?: number | undefined;
 }
@@ -34,12 +45,21 @@ interface Durations {
   count: number;
 }
 
+interface LastCall extends Pick<CallRecord, "outcome"> {
+  readonly source: string | undefined;
+  readonly code: string;
+  readonly calls: Counted;
+  readonly durations: Durations;
+}
+
 /** Counts calls and looks at sources and the process, for Prometheus. */
 export class Metrics {
   readonly #options: MetricsOptions;
   readonly #calls = new Map<string, Counted>();
   readonly #durations = new Map<string, Durations>();
   readonly #sources = new Set<string>();
+  /** What the last call of each operation was counted in: nearly all calls of one end alike. No more than there are series. */
+  readonly #last = new Map<string, LastCall>();
   readonly #bus = new BusCounts();
   readonly #lag: IntervalHistogram = monitorEventLoopDelay({ resolution: 20 });
   #running = 0;
@@ -60,7 +80,6 @@ export class Metrics {
     this.#running -= 1;
     if (record.cached === true) this.#cacheHits += 1;
     this.#count(record);
-    this.#time(record);
   }
 
   /** A step of a call on the bus. */
@@ -83,7 +102,10 @@ export class Metrics {
         { value: this.#cacheHits },
       ]),
       ...this.#bus.metrics(),
+      ...this.#auditMetrics(),
+      ...this.#busHealth(),
       ...this.#sourceMetrics(),
+      ...this.#stateMetrics(),
       ...this.#processMetrics(),
     ].join("");
   }
@@ -93,25 +115,71 @@ export class Metrics {
     this.#lag.disable();
   }
 
-  #count({ operation, source = "", isKnown, outcome, code: said = "" }: CallRecord): void {
+  #count(record: CallRecord): void {
+    const { operation, source, isKnown, outcome, code: said = "", durationMs } = record;
     const code = countedCode(said);
-    // The key that `keyOf` would give: labels are made once for each series.
-    const counted = isKnown
-      ? this.#calls.get(`${operation}\u0000${source}\u0000${outcome}\u0000${code}`)
-      : undefined;
-    if (counted !== undefined) {
-      counted.value += 1;
+    const last = isKnown ? this.#last.get(operation) : undefined;
+    if (last !== undefined && last.source === source && last.outcome === outcome && last.code === code) {
+      last.calls.value += 1;
+      addDuration(last.durations, durationMs);
       return;
     }
     const { series = 10_000 } = this.#options;
-    const others = { operation: OTHER, source: OTHER, outcome, code };
-    const isFull = this.#calls.size >= series || !isKnown;
-    addTo(this.#calls, isFull ? others : { operation, source, outcome, code }, 1);
+    const own = { operation, source: source ?? "", outcome, code };
+    const isCounted = isKnown && (this.#calls.has(keyOf(own)) || this.#calls.size < series);
+    const calls = counterOf(
+      this.#calls,
+      isCounted ? own : { operation: OTHER, source: OTHER, outcome, code },
+    );
+    const durations = durationsOf(this.#durations, { source: this.#sourceLabel(source ?? OTHER), outcome });
+    calls.value += 1;
+    addDuration(durations, durationMs);
+    if (isCounted) this.#last.set(operation, { source, outcome, code, calls, durations });
   }
 
-  #time({ source = OTHER, outcome, durationMs }: CallRecord): void {
-    if (!this.#sources.has(source) && this.#sources.size < MOST_SOURCES) this.#sources.add(source);
-    timeInto(this.#durations, { source: this.#sources.has(source) ? source : OTHER, outcome }, durationMs);
+  #sourceLabel(source: string): string {
+    if (this.#sources.has(source)) return source;
+    if (this.#sources.size >= MOST_SOURCES) return OTHER;
+    this.#sources.add(source);
+    return source;
+  }
+
+  /** Nothing without a bus. */
+  #busHealth(): readonly string[] {
+    const { sources, served } = this.#options;
+    const mounted = (sources?.() ?? []).flatMap(({ name, bus }) =>
+      bus === undefined ? [] : [{ name, bus }],
+    );
+    const counters = [
+      ...mounted.map(({ bus }) => ["caller", bus.counters] as const),
+      ...[served?.() ?? []].flat().map((counted) => ["handler", counted] as const),
+    ];
+    if (counters.length === 0) return [];
+    const events = counters.flatMap(([end, counted]) =>
+      Object.entries(counted).map(([event, value]) => ({ labels: { end, event }, value })),
+    );
+    const samples = (read: (bus: BusReport) => number) =>
+      mounted.map(({ name, bus }) => ({ labels: { source: name }, value: read(bus) }));
+    return [
+      writeMetric(
+        "waybill_bus_events_total",
+        "counter",
+        "What was dropped, refused, retried or left out.",
+        events,
+      ),
+      writeMetric(
+        "waybill_bus_members_left_out",
+        "gauge",
+        "Members that get no calls since they failed.",
+        samples(({ membersLeftOut }) => membersLeftOut),
+      ),
+      writeMetric(
+        "waybill_bus_circuits_open",
+        "gauge",
+        "Operations whose calls are refused since they failed.",
+        samples(({ openCircuits }) => openCircuits),
+      ),
+    ];
   }
 
   #sourceMetrics(): readonly string[] {
@@ -134,6 +202,51 @@ export class Metrics {
         "Operations of a source.",
         samples(({ operations }) => operations),
       ),
+    ];
+  }
+
+  #auditMetrics(): readonly string[] {
+    const status = this.#options.audit?.();
+    if (status === undefined) return [];
+    const { head, dropped, isFailing } = status;
+    const labels = { seq: String(head.seq), head: head.hash };
+    return [
+      writeMetric("waybill_audit_head_info", "gauge", "The audit record that was told last.", [
+        { labels, value: 1 },
+      ]),
+      writeMetric("waybill_audit_dropped_total", "counter", "Audit records that were dropped.", [
+        { value: dropped },
+      ]),
+      writeMetric("waybill_audit_failing", "gauge", "Whether audit records cannot be written.", [
+        { value: isFailing ? 1 : 0 },
+      ]),
+    ];
+  }
+
+  /** Nothing where state is kept in this process alone. */
+  #stateMetrics(): readonly string[] {
+    const report = this.#options.state?.();
+    if (report === undefined || report.store === "memory") return [];
+    const { store, status, replica, lost, counts } = report;
+    const up = { labels: { store, replica }, value: status === "up" ? 1 : 0 };
+    const events = Object.entries(counts).map(([event, value]) => ({ labels: { event }, value }));
+    const replicas = this.#options.replicas?.();
+    const named = { replica, host: hostname(), version: PACKAGE_VERSION };
+    return [
+      writeMetric("waybill_replica_info", "gauge", "Names this replica.", [{ labels: named, value: 1 }]),
+      ...(replicas === undefined
+        ? []
+        : [
+            writeMetric("waybill_replicas", "gauge", "Replicas that share the state.", [{ value: replicas }]),
+          ]),
+      writeMetric("waybill_state_up", "gauge", "Whether the state can be reached.", [up]),
+      writeMetric(
+        "waybill_state_lost_info",
+        "gauge",
+        "What becomes of each thing that replicas share while the state cannot be reached.",
+        Object.entries(lost).map(([setting, choice]) => ({ labels: { setting, lost: choice }, value: 1 })),
+      ),
+      writeMetric("waybill_state_events_total", "counter", "What went wrong with the state.", events),
     ];
   }
 
@@ -191,7 +304,7 @@ class BusCounts {
     const { end, outcome, code = "", durationMs } = call;
     addTo(this.#running, { end }, -1);
     addTo(this.#calls, { end, outcome, code: countedCode(code) }, 1);
-    timeInto(this.#durations, { end, outcome }, durationMs);
+    addDuration(durationsOf(this.#durations, { end, outcome }), durationMs);
   }
 }
 
@@ -201,19 +314,24 @@ function countedCode(code: string): string {
 }
 
 function addTo(counts: Map<string, Counted>, labels: Counted["labels"], amount: number): void {
-  const key = keyOf(labels);
-  const found = counts.get(key);
-  if (found === undefined) counts.set(key, { labels, value: amount });
-  else found.value += amount;
+  counterOf(counts, labels).value += amount;
 }
 
-function timeInto(all: Map<string, Durations>, labels: Durations["labels"], durationMs: number): void {
+function counterOf(counts: Map<string, Counted>, labels: Counted["labels"]): Counted {
   const key = keyOf(labels);
-  let durations = all.get(key);
-  if (durations === undefined) {
-    durations = { labels, buckets: BUCKETS.map(() => 0), sum: 0, count: 0 };
-    all.set(key, durations);
-  }
+  const found = counts.get(key) ?? { labels, value: 0 };
+  counts.set(key, found);
+  return found;
+}
+
+function durationsOf(all: Map<string, Durations>, labels: Durations["labels"]): Durations {
+  const key = keyOf(labels);
+  const found = all.get(key) ?? { labels, buckets: BUCKETS.map(() => 0), sum: 0, count: 0 };
+  all.set(key, found);
+  return found;
+}
+
+function addDuration(durations: Durations, durationMs: number): void {
   const seconds = durationMs / 1_000;
   durations.sum += seconds;
   durations.count += 1;
@@ -236,4 +354,52 @@ function* samplesOf(all: Iterable<Durations>): Generator<Sample> {
 
 function keyOf(labels: Readonly<Record<string, string>>): string {
   return Object.values(labels).join("\u0000");
+}
+
+/** The media type of the text format of Prometheus. */
+export const PROMETHEUS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+/** One number with the labels that tell it from others of the same name. */
+export interface Sample {
+  /** Put behind the name of the metric. @default nothing */
+  readonly suffix?: "_bucket" | "_sum" | "_count" | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly value: number;
+}
+
+/** Writes one metric in the text format of Prometheus: what it is, then its samples. */
+export function writeMetric(
+  name: string,
+  type: "counter" | "gauge" | "histogram",
+  help: string,
+  samples: Iterable<Sample>,
+): string {
+  const lines = [
+    `# HELP ${name} ${help.replace(/\\/g, "\\\\").replace(/\n/g, "\\n")}`,
+    `# TYPE ${name} ${type}`,
+  ];
+  for (const { suffix = "", labels, value } of samples) {
+    lines.push(`${name}${suffix}${writeLabels(labels)} ${writeNumber(value)}`);
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function writeLabels(labels: Sample["labels"]): string {
+  const written = Object.entries(labels ?? {}).map(([name, value]) => `${name}="${escapeLabel(value)}"`);
+  return written.length === 0 ? "" : `{${written.join(",")}}`;
+}
+
+/** A lone surrogate cannot be written as UTF-8, and a reader may stumble over other line breaks than the one that is escaped. */
+function escapeLabel(value: string): string {
+  return value
+    .replace(/\\/g, "\\\\")
+    .replace(/"/g, '\\"')
+    .replace(/\n/g, "\\n")
+    .replace(/[\p{Cc}\p{Cs}\u2028\u2029]/gu, "\ufffd");
+}
+
+function writeNumber(value: number): string {
+  if (Number.isNaN(value)) return "NaN";
+  if (Number.isFinite(value)) return String(value);
+  return value > 0 ? "+Inf" : "-Inf";
 }

@@ -2,11 +2,10 @@ import { describe, expect, it, vi } from "vitest";
 import { query, rejection, stream } from "../../../../test/make-operation.ts";
 import { toolError } from "../../../core/envelope/envelope.ts";
 import { CallError } from "../../../core/errors/errors.ts";
+import type { Hooks, NextOptions } from "../../../core/execution/dispatch.ts";
 import { OperationRegistry } from "../../../core/registry/registry.ts";
 import { takeNote } from "../../policy/call-notes.ts";
-import type { CallRecord } from "./call-record.ts";
-import { withEntry } from "./entry.ts";
-import { createObserver } from "./observer.ts";
+import { type CallRecord, createObserver, withEntry } from "./observer.ts";
 
 function watched() {
   const records: CallRecord[] = [];
@@ -80,6 +79,28 @@ describe("createObserver", () => {
       { operation: "desk.outer", entry: "http", requestId: "above" },
     ]);
     expect(records[1]).not.toHaveProperty("parent");
+  });
+
+  it.each<readonly [string, NextOptions]>([
+    ["a timeout", { timeoutMs: 60_000 }],
+    ["a signal", { signal: new AbortController().signal }],
+    ["a life of its own", { detached: true, timeoutMs: 60_000 }],
+  ])("RE-30 tells what was noted inside of a hook that gave the call %s", async (_, bounds) => {
+    const { records, registry } = watched();
+    const bounded: Hooks = { execute: (call, next) => next(call.input, bounds) };
+    registry.use(bounded);
+    registry.use(bounded);
+    registry.register(
+      query("desk.signed", (_, context) => {
+        takeNote(context, { upstream: { as: "caller", subject: "ada", grant: "g-1" } });
+        return context.execute("desk.ok");
+      }),
+    );
+    await registry.execute("desk.signed");
+    expect(records).toMatchObject([{ operation: "desk.ok", attempts: 3 }, { operation: "desk.signed" }]);
+    expect(records[0]).not.toHaveProperty("upstream");
+    expect(records[1]).toMatchObject({ upstream: { as: "caller", subject: "ada", grant: "g-1" } });
+    expect(records[1]).not.toHaveProperty("attempts");
   });
 
   it("RE-30 says nothing about where a call came in that nobody marked", async () => {

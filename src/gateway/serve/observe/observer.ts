@@ -1,12 +1,21 @@
 import type { CallObservation } from "../../../call/call-observer.ts";
+import type { Identity } from "../../../core/access/identity.ts";
 import { isErrorEnvelope, type ResponseEnvelope } from "../../../core/envelope/envelope.ts";
 import { type CallError, toCallError } from "../../../core/errors/errors.ts";
-import type { CallHook, HookedCall, Hooks, SubscribeHook } from "../../../core/execution/hooks.ts";
-import type { OperationContext } from "../../../core/operation/operation-context.ts";
+import type { CallHook, HookedCall, Hooks, SubscribeHook } from "../../../core/execution/dispatch.ts";
+import type { Metadata, OperationContext } from "../../../core/operation/operation-context.ts";
+import type { AnyOperation, OperationType } from "../../../core/operation/operation-types.ts";
+import type {
+  ChangeListener,
+  ExecuteOptions,
+  Executor,
+  ListOptions,
+} from "../../../core/registry/executor.ts";
+import { takesLightSignals, VIEWS_REGISTRY } from "../../../core/registry/registry.ts";
 import type { ReplayedCall } from "../../../openapi/server/http-handler-options.ts";
-import { type CallNotes, notesOf as notesOfCall, takeNote } from "../../policy/call-notes.ts";
-import type { CallEntry, CallHead, CallRecord } from "./call-record.ts";
-import { entryOf } from "./entry.ts";
+import { forCallers } from "../../missing-operation.ts";
+import { type CallNotes, callNotesOf as notesOfCall, shownNotes, takeNote } from "../../policy/call-notes.ts";
+import { recognisedBy } from "../gateway-auth.ts";
 import type { GatewayLogger } from "./logger.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Telemetry } from "./telemetry.ts";
@@ -30,7 +39,7 @@ export interface ObserverOptions {
 export interface CallListener {
   /** Hears that a call begins, before anything is done about it. */
   begin?(head: CallHead, call: HookedCall): void;
-  /** Hears each value of a subscription, before whoever reads it does. */
+  /** Hears each value of a subscription, before its reader does. */
   value?(envelope: ResponseEnvelope, call: HookedCall): void;
   /** Hears how a call ended; what came back is for those who show it, and is in no record. */
   end?(record: CallRecord, call: HookedCall, ended: CallEnd): void;
@@ -74,6 +83,7 @@ class CallObserver implements Observer {
   readonly #listeners = new Set<{ readonly listener: CallListener }>();
   /** Where running calls came in, for the calls they make with metadata of their own. */
   readonly #entries = new Map<string, CallEntry>();
+  readonly #sources = new WeakMap<AnyOperation, string>();
   #running = 0;
 
   constructor(options: ObserverOptions) {
@@ -88,7 +98,7 @@ class CallObserver implements Observer {
     if (this.#listeners.size >= MOST_LISTENERS) {
       throw new Error(`At most ${MOST_LISTENERS} may hear of calls at a time.`);
     }
-    // An object of its own, so that whoever listens twice hears twice and leaves once.
+    // An object of its own, so that a listener added twice hears twice and leaves once.
     const added = { listener };
     this.#listeners.add(added);
     return () => void this.#listeners.delete(added);
@@ -97,7 +107,7 @@ class CallObserver implements Observer {
   readonly execute: CallHook = async (call, next) => {
     const observed = this.#begin(call);
     try {
-      const envelope = await observed.within(() => next());
+      const envelope = await observed.within(next);
       observed.end(endingOf(envelope), { envelope });
       return envelope;
     } catch (thrown) {
@@ -180,7 +190,9 @@ class CallObserver implements Observer {
         this.#running -= 1;
         if (isFirst) this.#entries.delete(requestId);
         const durationMs = performance.now() - startedAt;
-        const record = this.#toRecord(call, ending, { head: known ?? this.#headOf(call, entry), durationMs });
+        // Listeners may keep the record that they were given when the call began.
+        const head = known === undefined ? this.#headOf(call, entry) : { ...known };
+        const record = this.#toRecord(call, ending, { head, durationMs });
         metrics?.end(record);
         span?.end(record);
         this.#log(record);
@@ -194,35 +206,61 @@ class CallObserver implements Observer {
   }
 
   #headOf({ operationId, operation, context }: HookedCall, entry: CallEntry | undefined): CallHead {
-    return {
+    const head: Writable<CallHead> = {
       requestId: this.#mask(context.requestId),
       operation: this.#mask(operationId.slice(0, MOST_ID_CHARACTERS)),
       isKnown: operation !== undefined,
-      ...(operation !== undefined && {
-        source: this.#options.sourceOf?.(operationId) ?? operation.namespace,
-        type: operation.type,
-      }),
-      ...(context.identity !== undefined && { subject: this.#mask(context.identity.subject) }),
-      ...(entry !== undefined && { entry }),
     };
+    if (operation !== undefined) {
+      head.source = this.#sourceOf(operation);
+      head.type = operation.type;
+    }
+    if (context.identity !== undefined) this.#tellOf(context.identity, head);
+    if (entry !== undefined) head.entry = entry;
+    return head;
   }
 
+  /** Two callers of one name are told apart by who issued what they showed. */
+  #tellOf(identity: Identity, head: Writable<CallHead>): void {
+    head.subject = this.#mask(identity.subject);
+    const recognised = recognisedBy(identity);
+    if (recognised !== undefined) head.recognised = recognised;
+    const issuer = identity.claims?.["iss"];
+    if (typeof issuer === "string") head.issuer = this.#mask(issuer.slice(0, MOST_ID_CHARACTERS));
+  }
+
+  /** Kept, as every call asks: what another source offers is another operation. */
+  #sourceOf(operation: AnyOperation): string {
+    const known = this.#sources.get(operation);
+    if (known !== undefined) return known;
+    const source = this.#options.sourceOf?.(operation.id);
+    if (source !== undefined) this.#sources.set(operation, source);
+    return source ?? operation.namespace;
+  }
+
+  /** Makes the head the record of the whole call. */
   #toRecord(
     { context }: HookedCall,
-    { attempts: tried, ...ending }: Ending,
+    { attempts: tried, outcome, code, values }: Ending,
     { head, durationMs }: { readonly head: CallHead; readonly durationMs: number },
   ): CallRecord {
     const { notesOf = notesOfCall } = this.#options;
-    const { attempts = tried, ...notes } = notesOf(context) ?? {};
-    return {
-      ...head,
-      ...ending,
-      ...(ending.code !== undefined && { code: this.#mask(ending.code) }),
-      durationMs: Math.round(Math.max(durationMs, 0) * 1_000) / 1_000,
-      ...(attempts !== undefined && attempts > 1 && { attempts }),
-      ...notes,
-      ...(context.parent !== undefined && { parent: this.#mask(context.parent.requestId) }),
-    };
+    const notes = notesOf(context);
+    const attempts = notes?.attempts ?? tried;
+    const parent = context.parent?.requestId;
+    const record = head as Writable<CallRecord>;
+    record.outcome = outcome;
+    if (values !== undefined) record.values = values;
+    if (code !== undefined) record.code = this.#mask(code);
+    record.durationMs = Math.round(Math.max(durationMs, 0) * 1_000) / 1_000;
+    if (attempts !== undefined && attempts > 1) record.attempts = attempts;
+    if (notes !== undefined)
+      addNotes(
+        record,
+        shownNotes(notes, (text) => this.#mask(text)),
+      );
+    if (parent !== undefined) record.parent = this.#mask(parent);
+    return record;
   }
 
   #mask(text: string): string {
@@ -232,11 +270,11 @@ class CallObserver implements Observer {
   #log(record: CallRecord): void {
     const { log } = this.#options;
     if (log === undefined) return;
-    const { isKnown: _, ...fields } = record;
-    log.info("call", { event: "call", ...fields });
+    // Where something stood in a result is for the audit, and not for everybody who reads logs.
+    log.info("call", { event: "call", ...record, isKnown: undefined, marked: undefined });
   }
 
-  /** Whoever listens badly changes nothing about the call. */
+  /** A listener that throws changes nothing about the call. */
   #tell(tell: (listener: CallListener) => void): void {
     for (const { listener } of this.#listeners) {
       try {
@@ -247,6 +285,12 @@ class CallObserver implements Observer {
     }
   }
 }
+
+function addNotes(record: object, { attempts: _, ...notes }: CallNotes): void {
+  Object.assign(record, notes);
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** What ended a stream from outside, while its handler was busy or waited for its reader. */
 function cutBy({ context: { signal } }: HookedCall): CallError | undefined {
@@ -261,4 +305,155 @@ function endingOf(envelope: ResponseEnvelope): Ending {
     ...(isError && code !== undefined && { code: String(code).slice(0, 64) }),
     ...(typeof attempts === "number" && { attempts }),
   };
+}
+
+/** Not a text, so that it goes on to nobody: what is sent on is JSON. */
+const ENTRY = Symbol("waybill.entry");
+
+/** What servers of a gateway run operations on. */
+export type ServedGateway = Executor & { readonly operations: Iterable<AnyOperation> };
+
+/** Says where a call came in; nothing where nobody said. */
+function entryOf(metadata: Metadata): CallEntry | undefined {
+  return (metadata as { readonly [ENTRY]?: CallEntry })[ENTRY];
+}
+
+/** Says in the metadata of a call where it came in; where there is telemetry, its span begins. */
+export function markEntry(metadata: Metadata, entry: CallEntry, telemetry?: CallTelemetry): Metadata {
+  // In front, because adding a key to a spread copy is ten times slower.
+  return { [ENTRY]: entry, ...(telemetry?.begin(metadata) ?? metadata) };
+}
+
+/** The same executor for those who call from elsewhere: their calls are known to have come in here, and errors are in words for them; where there is telemetry, each begins a span. */
+export function withEntry(
+  executor: ServedGateway,
+  entry: CallEntry,
+  telemetry?: CallTelemetry,
+): ServedGateway {
+  return new EntryView(executor, entry, telemetry);
+}
+
+interface Calling {
+  execute(target: unknown, input: unknown, options: ExecuteOptions): Promise<ResponseEnvelope>;
+  subscribe(target: unknown, input: unknown, options: ExecuteOptions): AsyncIterable<ResponseEnvelope>;
+}
+
+class EntryView implements ServedGateway {
+  readonly #executor: ServedGateway;
+  readonly #entry: CallEntry;
+  readonly #telemetry: CallTelemetry | undefined;
+
+  constructor(executor: ServedGateway, entry: CallEntry, telemetry: CallTelemetry | undefined) {
+    this.#executor = executor;
+    this.#entry = entry;
+    this.#telemetry = telemetry;
+  }
+
+  get operations(): Iterable<AnyOperation> {
+    return this.#executor.operations;
+  }
+
+  get [VIEWS_REGISTRY](): boolean {
+    return takesLightSignals(this.#executor);
+  }
+
+  readonly execute = ((target: unknown, input: unknown, options?: ExecuteOptions) => {
+    const executor = this.#executor as unknown as Calling;
+    return executor.execute(target, input, this.#marked(options)).catch(refuse);
+  }) as Executor["execute"];
+
+  readonly subscribe = ((target: unknown, input: unknown, options?: ExecuteOptions) => {
+    const executor = this.#executor as unknown as Calling;
+    return refusing(executor.subscribe(target, input, this.#marked(options)));
+  }) as Executor["subscribe"];
+
+  list(options?: ListOptions): readonly AnyOperation[] {
+    return this.#executor.list(options);
+  }
+
+  get(id: string): AnyOperation | undefined {
+    return this.#executor.get(id);
+  }
+
+  onChange(listener: ChangeListener): () => void {
+    return this.#executor.onChange(listener);
+  }
+
+  #marked(options: ExecuteOptions | undefined): ExecuteOptions {
+    const metadata = markEntry(options?.metadata ?? {}, this.#entry, this.#telemetry);
+    return { ...options, metadata };
+  }
+}
+
+function refuse(thrown: unknown): never {
+  throw forCallers(thrown);
+}
+
+async function* refusing(
+  stream: AsyncIterable<ResponseEnvelope>,
+): AsyncGenerator<ResponseEnvelope, void, undefined> {
+  try {
+    yield* stream;
+  } catch (thrown) {
+    throw forCallers(thrown);
+  }
+}
+
+/** Where a call came in. */
+export type CallEntry = "mcp" | "http" | "bus" | "stdio" | "cli" | "inspect";
+
+/** How a call ended: it gave a result, ran and reported an error, or never ran or broke. */
+export type CallOutcome = "ok" | "tool_error" | "call_error";
+
+/** What is known of a call when it begins. */
+export interface CallHead {
+  readonly requestId: string;
+  /** As the caller asked for it, at most 200 characters of it. */
+  readonly operation: string;
+  /** Whether there is such an operation; a name that anybody made up is nothing to count by. */
+  readonly isKnown: boolean;
+  /** The name of the source it comes from. */
+  readonly source?: string;
+  readonly type?: OperationType;
+  /** Nothing for an anonymous caller. */
+  readonly subject?: string;
+  /** How the caller was recognised: by a token of the config, or by one that an authorization server signed. */
+  readonly recognised?: "token" | "jwt";
+  /** Who issued the signed token. */
+  readonly issuer?: string;
+  readonly entry?: CallEntry;
+}
+
+/** What is told about one call that has ended; never what went in or came out. */
+export interface CallRecord extends CallHead, CallNotes {
+  readonly outcome: CallOutcome;
+  /** Of an error. */
+  readonly code?: string;
+  readonly durationMs: number;
+  /** The call whose handler made this one. */
+  readonly parent?: string;
+  /** Values that a subscription gave. */
+  readonly values?: number;
+}
+
+/** What begins the spans of calls that come in. */
+export interface CallTelemetry {
+  /** Answers a request of the HTTP API, whose headers say what trace it belongs to. */
+  answering<T>(headers: Readonly<Record<string, unknown>>, run: () => T): T;
+  /** Begins the span of a call that comes in; the metadata that comes back holds it, and names it to the server that the call is sent on to. */
+  begin(metadata: Metadata): Metadata;
+}
+
+/** What is told about one read of a resource or a kept result, or one prompt that was filled in; never what it holds. */
+export interface ReadRecord {
+  readonly event: "resource" | "prompt" | "result";
+  /** For a result that of its operation; empty where that is not known. */
+  readonly source: string;
+  /** The address of the resource or result, or the name of the prompt, as the source calls it; at most 200 characters of it. */
+  readonly name: string;
+  /** Nothing for an anonymous caller. */
+  readonly subject?: string;
+  readonly outcome: "ok" | "call_error";
+  readonly code?: string;
+  readonly durationMs: number;
 }

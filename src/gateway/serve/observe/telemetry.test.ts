@@ -7,15 +7,15 @@ import { handGateway, loadedConfig } from "../../../../test/served-gateway.ts";
 import { serveCalls } from "../../../call/call-handler.ts";
 import { createMemoryBus } from "../../../call/memory-bus.ts";
 import { PendingRequestMap } from "../../../call/pending-request-map.ts";
+import { createRemoteRegistry } from "../../../call/remote-registry.ts";
 import { toolError } from "../../../core/envelope/envelope.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { OperationRegistry } from "../../../core/registry/registry.ts";
 import { SecretMask } from "../../../core/secrets/secret-mask.ts";
 import { serveGateway } from "../serve-gateway.ts";
 import { createLogger } from "./logger.ts";
-import { createObserver } from "./observer.ts";
-import { createTelemetry, type Telemetry } from "./telemetry.ts";
-import { wantsTelemetry } from "./telemetry-sdk.ts";
+import { createObserver, withEntry } from "./observer.ts";
+import { createTelemetry, type Telemetry, wantsTelemetry } from "./telemetry.ts";
 
 interface SentSpan {
   readonly name: string;
@@ -30,6 +30,10 @@ interface SentSpan {
 const OBSERVED = { type: "requested", operationId: "desk.say", requestId: "r" } as const;
 const SERVER = 2;
 const INTERNAL = 1;
+const CLIENT = 3;
+
+const attributesOf = ({ attributes }: SentSpan) =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 
 /** What one file registers with this process is there for the next one. */
 function unregister(): void {
@@ -125,10 +129,7 @@ describe("createTelemetry", () => {
     expect(passedOn).toEqual([`00-${traceId}-${outer.spanId}-01`]);
     expect(broken).toMatchObject({ kind: SERVER, status: { code: 2 } });
     expect(broken.parentSpanId ?? "").toBe("");
-    const attributes = Object.fromEntries(
-      broken.attributes.map(({ key, value }) => [key, Object.values(value)[0]]),
-    );
-    expect(attributes).toMatchObject({
+    expect(attributesOf(broken)).toMatchObject({
       "waybill.operation": "desk.broken",
       "waybill.source": "desk",
       "waybill.outcome": "call_error",
@@ -173,6 +174,54 @@ describe("createTelemetry", () => {
     const names = ["waybill.bus.calls", "waybill.bus.call.duration", "waybill.bus.bytes", "NO_RESPONDER"];
     await until(() => bodies.some((body) => names.every((name) => body.includes(name))));
     expect(bodies.join("\n")).not.toContain("planted");
+  });
+
+  it("RE-17 RE-30 traces a call over the bus at both ends, by the conventions for RPC", async () => {
+    if (telemetry === undefined) throw new Error("no telemetry");
+    const bus = createMemoryBus();
+    const far = handGateway([query("far.say.it", () => "x")], [createObserver({ telemetry })]);
+    await serveCalls(withEntry(far.executor, "bus", telemetry), bus);
+    const near = new OperationRegistry();
+    near.use(createObserver({ telemetry }));
+    near.registerAll(await createRemoteRegistry(bus, { propagate: telemetry.propagate }));
+    near.register(query("near.ask", (_, context) => context.execute("far.say.it")));
+    await near.execute("near.ask");
+    const named = (name: string, kind: number) =>
+      spans().find((span) => span.name === name && span.kind === kind) as SentSpan;
+    await until(() => named("near.ask", INTERNAL) !== undefined && named("far.say.it", SERVER) !== undefined);
+    const sent = named("far/say.it", CLIENT);
+    const answered = named("far.say.it", SERVER);
+    expect(answered).toMatchObject({
+      traceId: named("near.ask", INTERNAL).traceId,
+      parentSpanId: sent.spanId,
+    });
+    const conventional = { "rpc.system": "waybill", "rpc.service": "far", "rpc.method": "say.it" };
+    for (const span of [sent, answered]) expect(attributesOf(span)).toMatchObject(conventional);
+    await until(() =>
+      ["rpc.client.duration", "rpc.server.duration"].every((name) => bodies.join().includes(name)),
+    );
+  });
+
+  it("RE-17 RE-30 names tools and methods at both ends, by the conventions for MCP", async () => {
+    if (telemetry === undefined) throw new Error("no telemetry");
+    const passedOn = {
+      ...query("shelf.find", () => {
+        throw new CallError("UNAVAILABLE", "planted-message");
+      }),
+      source: "mcp",
+    } as const;
+    const gateway = handGateway([passedOn], [createObserver({ telemetry })]);
+    await rejection(withEntry(gateway.executor, "mcp", telemetry).execute("shelf.find"));
+    const named = (name: string) => spans().find((span) => span.name === name) as SentSpan;
+    await until(() => named("tools/call find") !== undefined && named("shelf.find") !== undefined);
+    const [sent, came] = [named("tools/call find"), named("shelf.find")];
+    expect(sent).toMatchObject({ kind: CLIENT, parentSpanId: came.spanId, status: { code: 2 } });
+    const conventional = { "mcp.method.name": "tools/call", "error.type": "UNAVAILABLE" };
+    expect(attributesOf(sent)).toMatchObject({ ...conventional, "gen_ai.tool.name": "find" });
+    expect(attributesOf(came)).toMatchObject({ ...conventional, "gen_ai.tool.name": "shelf.find" });
+    const names = ["mcp.client.operation.duration", "mcp.server.operation.duration"];
+    await until(() => names.every((name) => bodies.join().includes(name)));
+    expect(bodies.join()).not.toContain("planted-message");
   });
 
   it("RE-30 uses what the process has registered itself", async () => {

@@ -2,11 +2,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Context, Counter, Histogram, Span, Tracer } from "@opentelemetry/api";
 import type { CallObservation } from "../../../call/call-observer.ts";
 import { isErrorCode } from "../../../core/errors/error-codes.ts";
-import type { HookedCall } from "../../../core/execution/hooks.ts";
+import type { HookedCall } from "../../../core/execution/dispatch.ts";
 import type { Metadata } from "../../../core/operation/operation-context.ts";
-import type { CallRecord } from "./call-record.ts";
-import type { CallTelemetry } from "./call-telemetry.ts";
-import { isRegistered, type LoadedSdk, type LoadSdk, loadSdk, wantsTelemetry } from "./telemetry-sdk.ts";
+import type { CallEntry, CallRecord, CallTelemetry } from "./observer.ts";
 
 type Api = typeof import("@opentelemetry/api");
 
@@ -63,6 +61,10 @@ export class Telemetry implements CallTelemetry {
   readonly #busCalls: Counter;
   readonly #busDurations: Histogram;
   readonly #busBytes: Counter;
+  /** By the conventions for MCP and RPC; the latter are milliseconds. */
+  readonly #conventional: Readonly<Record<Way, Histogram>>;
+  /** Spans of calls that came in and run by now. */
+  readonly #opened = new WeakSet<Span>();
   /** What the request that is being answered says about the trace it belongs to. */
   readonly #remote = new AsyncLocalStorage<Metadata>();
 
@@ -87,7 +89,25 @@ export class Telemetry implements CallTelemetry {
       unit: "By",
       description: "Bytes of requests and answers on the bus.",
     });
+    const durationOf = (name: string, unit: string) => meter.createHistogram(name, { unit });
+    this.#conventional = {
+      "mcp server": durationOf("mcp.server.operation.duration", "s"),
+      "mcp client": durationOf("mcp.client.operation.duration", "s"),
+      "rpc server": durationOf("rpc.server.duration", "ms"),
+      "rpc client": durationOf("rpc.client.duration", "ms"),
+    };
   }
+
+  /** Gives the metadata of a call that goes to another process, which names the span that is active. */
+  readonly propagate = (metadata: Metadata): Metadata => {
+    const { context, propagation, trace } = this.#api;
+    const active = context.active();
+    if (trace.getSpan(active) === undefined) return metadata;
+    const carrier: Record<string, unknown> = { ...metadata };
+    delete carrier["tracestate"];
+    propagation.inject(active, carrier);
+    return carrier;
+  };
 
   /** Answers a request of the HTTP API, whose headers say what trace it belongs to: metadata of its calls names a span of nobody's. */
   answering<T>(headers: Readonly<Record<string, unknown>>, run: () => T): T {
@@ -101,7 +121,7 @@ export class Telemetry implements CallTelemetry {
     );
   }
 
-  /** Begins the span of a call that comes in; the metadata that comes back holds it, and says so to whoever it is sent on to. */
+  /** Begins the span of a call that comes in; the metadata that comes back holds it, and names it to the server that the call is sent on to. */
   begin(metadata: Metadata): Metadata {
     const { SpanKind, propagation, trace, ROOT_CONTEXT } = this.#api;
     const parent = propagation.extract(ROOT_CONTEXT, this.#remote.getStore() ?? metadata);
@@ -117,14 +137,47 @@ export class Telemetry implements CallTelemetry {
   /** Opens the span of a call: that which began when it came in, or one of its own within the call that made it. */
   open(call: HookedCall, name: string = call.operationId): CallSpan {
     const { context, trace } = this.#api;
-    const begun = call.context.parent === undefined ? spanOf(call.context.metadata) : undefined;
-    const span = begun ?? this.#nested(call);
+    const begun = spanOf(call.context.metadata);
+    // Calls that it makes have its metadata; one that came over the bus may have a parent in another process.
+    const isFirst = begun !== undefined && !this.#opened.has(begun);
+    if (isFirst) this.#opened.add(begun);
+    const span = isFirst ? begun : this.#nested(call);
     span.updateName(call.operation === undefined ? "call" : name);
     const active = trace.setSpan(context.active(), span);
+    const onward = this.#onward(call, active);
+    const inner = onward === undefined ? active : trace.setSpan(active, onward.span);
     return {
-      within: (run) => context.with(active, run),
-      end: (record) => this.#end(span, active, record),
+      within: (run) => context.with(inner, run),
+      end: (record) => {
+        if (onward !== undefined) this.#endOnward(onward, inner, record);
+        this.#end(span, active, record, isFirst);
+      },
     };
+  }
+
+  /** Opens the span of what goes on to an MCP server or over the bus, whose own span is within it. */
+  #onward({ operation, refusal }: HookedCall, active: Context): Onward | undefined {
+    if (operation === undefined || refusal !== undefined) return undefined;
+    const { source } = operation;
+    if (source !== "mcp" && source !== "call") return undefined;
+    const kind = this.#api.SpanKind.CLIENT;
+    // Named when it ends, with secrets masked.
+    const span = this.#tracer.startSpan("call", { kind }, active);
+    return { way: source === "mcp" ? "mcp client" : "rpc client", span };
+  }
+
+  #endOnward({ way, span }: Onward, within: Context, record: CallRecord): void {
+    const labels = conventionalLabels(way, record);
+    span.updateName(spanNameOf(way, labels));
+    span.setAttributes(labels);
+    if (record.outcome !== "ok") span.setStatus({ code: this.#api.SpanStatusCode.ERROR });
+    span.end();
+    this.#measure(way, within, record, labels);
+  }
+
+  #measure(way: Way, within: Context, { durationMs }: CallRecord, labels: Labels): void {
+    const duration = way === "rpc client" || way === "rpc server" ? durationMs : durationMs / 1_000;
+    this.#conventional[way].record(duration, labels, within);
   }
 
   /** Counts and measures a step of a call on the bus; calls have their spans where they run. */
@@ -166,7 +219,7 @@ export class Telemetry implements CallTelemetry {
     return this.#tracer.startSpan("call", { kind: SpanKind.INTERNAL }, parent);
   }
 
-  #end(span: Span, active: Context, record: CallRecord): void {
+  #end(span: Span, active: Context, record: CallRecord, isFirst: boolean): void {
     const { operation, isKnown, source, outcome, durationMs, entry, attempts, values } = record;
     // Tools make up codes of their own, without end.
     const code = record.code === undefined || isErrorCode(record.code) ? record.code : "other";
@@ -184,6 +237,12 @@ export class Telemetry implements CallTelemetry {
       ...(values !== undefined && { "waybill.values": values }),
       ...(record.cached === true && { "waybill.cached": true }),
     });
+    const way = entry && WAYS_IN[entry];
+    if (way !== undefined && isFirst) {
+      const conventional = conventionalLabels(way, record);
+      span.setAttributes(conventional);
+      this.#measure(way, active, record, conventional);
+    }
     if (outcome === "call_error")
       span.setStatus({ code: this.#api.SpanStatusCode.ERROR, message: code ?? "" });
     span.end();
@@ -192,6 +251,114 @@ export class Telemetry implements CallTelemetry {
   }
 }
 
+/** Which convention is about a call, and at which end of it this process is. */
+type Way = "mcp server" | "mcp client" | "rpc server" | "rpc client";
+
+type Labels = Readonly<Record<string, string>>;
+
+/** A call that goes on to another process. */
+interface Onward {
+  readonly way: Way;
+  readonly span: Span;
+}
+
+/** Conventions about calls by where they came in. */
+const WAYS_IN: Partial<Record<CallEntry, Way>> = {
+  mcp: "mcp server",
+  stdio: "mcp server",
+  bus: "rpc server",
+};
+
+/** What the conventions of OpenTelemetry for MCP, and those for RPC of version 1.37, say of a call; names that callers make up are left out. */
+function conventionalLabels(way: Way, { operation, isKnown, outcome, code }: CallRecord): Labels {
+  const dot = operation.indexOf(".");
+  const said = code !== undefined && isErrorCode(code) ? code : outcome;
+  const error = outcome === "ok" ? {} : { "error.type": said };
+  if (way === "rpc client" || way === "rpc server") {
+    const place = { "rpc.service": operation.slice(0, dot), "rpc.method": operation.slice(dot + 1) };
+    return { "rpc.system": "waybill", ...(isKnown && place), ...error };
+  }
+  const tool = way === "mcp client" ? operation.slice(dot + 1) : operation;
+  return {
+    "mcp.method.name": "tools/call",
+    "gen_ai.operation.name": "execute_tool",
+    ...(isKnown && { "gen_ai.tool.name": tool }),
+    ...error,
+  };
+}
+
+/** As the conventions name spans: the method and what it is about. */
+function spanNameOf(way: Way, labels: Labels): string {
+  return way === "mcp client"
+    ? `tools/call ${labels["gen_ai.tool.name"] ?? ""}`.trim()
+    : `${labels["rpc.service"] ?? ""}/${labels["rpc.method"] ?? ""}`;
+}
+
 function spanOf(metadata: Metadata): Span | undefined {
   return (metadata as { readonly [SPAN]?: Span })[SPAN];
 }
+
+/** What was loaded: the API, and how to end the SDK once what is left has been sent. */
+export interface LoadedSdk {
+  readonly api: typeof import("@opentelemetry/api");
+  shutdown(): Promise<void>;
+}
+
+/** Loads and starts an SDK. */
+export type LoadSdk = (env: NodeJS.ProcessEnv) => Promise<LoadedSdk>;
+
+const ENDPOINT = /^OTEL_EXPORTER_OTLP_(?:(?:TRACES|METRICS)_)?ENDPOINT$/;
+
+/** Tells whether an exporter is configured, by the variables that OpenTelemetry reads. */
+export function wantsTelemetry(env: NodeJS.ProcessEnv): boolean {
+  if (/^true$/i.test(env["OTEL_SDK_DISABLED"] ?? "")) return false;
+  return wantsTraces(env) || wantsMetrics(env);
+}
+
+function wantsTraces(env: NodeJS.ProcessEnv): boolean {
+  return wants(env, "TRACES");
+}
+
+function wantsMetrics(env: NodeJS.ProcessEnv): boolean {
+  return wants(env, "METRICS");
+}
+
+function wants(env: NodeJS.ProcessEnv, what: "TRACES" | "METRICS"): boolean {
+  const exporter = env[`OTEL_${what}_EXPORTER`]?.trim() ?? "";
+  if (exporter !== "") return !/\bnone\b/.test(exporter);
+  return Object.keys(env).some(
+    (name) =>
+      ENDPOINT.test(name) &&
+      (env[name] ?? "") !== "" &&
+      !name.includes(what === "TRACES" ? "METRICS" : "TRACES"),
+  );
+}
+
+/** Where the API keeps what is registered with it; looked at without loading it. */
+const GLOBAL = Symbol.for("opentelemetry.js.api.1");
+
+/** Tells whether this process has registered a provider of traces or metrics, by `--import` for instance. */
+function isRegistered(): boolean {
+  const registered = (globalThis as Record<symbol, unknown>)[GLOBAL];
+  if (typeof registered !== "object" || registered === null) return false;
+  return "trace" in registered || "metrics" in registered;
+}
+
+/**
+ * Loads `@opentelemetry/sdk-node` and starts it as the environment says, without instrumentations. What it says of the process leaves out the
+ * command line, which may hold secrets.
+ */
+const loadSdk: LoadSdk = async (env) => {
+  const api = await import("@opentelemetry/api");
+  const { NodeSDK, resources } = await import("@opentelemetry/sdk-node");
+  const sdk = new NodeSDK({
+    serviceName: env["OTEL_SERVICE_NAME"] || "waybill",
+    instrumentations: [],
+    resourceDetectors: [resources.envDetector, resources.hostDetector],
+    logRecordProcessors: [],
+    ...(!wantsTraces(env) && { spanProcessors: [] }),
+    ...(!wantsMetrics(env) && { metricReaders: [] }),
+  });
+  sdk.start();
+  return { api, shutdown: () => sdk.shutdown() };
+};

@@ -1,9 +1,8 @@
 import type { CallRow } from "../../protocol.ts";
-import { type Outcome, standingOf } from "./call-words.ts";
-import { type Weighted, weightedPercentile } from "./percentiles.ts";
+import { type RowOutcome, standingOf } from "./call-words.ts";
 
 /** The outcomes, in the order they are stacked. */
-export const ENDED: readonly Outcome[] = ["ok", "tool_error", "call_error", "cancelled"];
+export const ENDED: readonly RowOutcome[] = ["ok", "tool_error", "call_error", "cancelled"];
 
 /** Milliseconds of one bucket. */
 export const STEP_MS = 5_000;
@@ -18,7 +17,7 @@ export const MOST_SAMPLES = 200;
 export interface Bucket {
   /** Steps since the Unix epoch. */
   readonly slot: number;
-  readonly counts: Record<Outcome, number>;
+  readonly counts: Record<RowOutcome, number>;
   /** Calls whose duration counts. */
   timed: number;
   /** Milliseconds, of some of them. */
@@ -28,12 +27,12 @@ export interface Bucket {
 /** How some calls went; milliseconds. */
 export interface Summary {
   readonly calls: number;
-  readonly counts: Readonly<Record<Outcome, number>>;
+  readonly counts: Readonly<Record<RowOutcome, number>>;
   readonly p50: number | undefined;
   readonly p95: number | undefined;
 }
 
-const noCounts = (): Record<Outcome, number> => ({
+const noCounts = (): Record<RowOutcome, number> => ({
   ok: 0,
   tool_error: 0,
   call_error: 0,
@@ -99,4 +98,61 @@ export function summarize(buckets: readonly Bucket[]): Summary {
     p50: weightedPercentile(samples, 50),
     p95: weightedPercentile(samples, 95),
   };
+}
+
+/** The smallest of some sorted values that at least so many in a hundred are not above; nothing of nothing. */
+export function percentile(sorted: ArrayLike<number>, percent: number): number | undefined {
+  // Whole numbers are multiplied before they are divided: a share such as 0.95 would be off by one here and there.
+  return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)];
+}
+
+/** A value that stands for several. */
+interface Weighted {
+  readonly value: number;
+  readonly weight: number;
+}
+
+/** The same for values that stand for several each, sorted by value. */
+export function weightedPercentile(sorted: readonly Weighted[], percent: number): number | undefined {
+  let all = 0;
+  for (const { weight } of sorted) all += weight;
+  const wanted = (all * percent) / 100;
+  let passed = 0;
+  for (const { value, weight } of sorted) {
+    passed += weight;
+    // Weights are fractions, whose sums miss by a hair.
+    if (passed >= wanted - 1e-9 * all) return value;
+  }
+  return undefined;
+}
+
+/** What is told of each operation; percentiles in milliseconds, without subscriptions. */
+export const COLUMNS = ["Operation", "Calls", "Errors", "p50", "p90", "p95", "p99", "Max"] as const;
+
+/** How the calls of one operation went, column by column. */
+export type Figures = readonly [operation: string, ...(number | undefined)[]];
+
+/** Says how the calls that have ended went, operation by operation. */
+export function byOperation(rows: readonly CallRow[]): readonly Figures[] {
+  const all = new Map<string, { count: number; errors: number; readonly durations: number[] }>();
+  for (const row of rows) {
+    const { operation, durationMs, type } = row;
+    const outcome = standingOf(row);
+    if (outcome === "running") continue;
+    const known = all.get(operation) ?? { count: 0, errors: 0, durations: [] };
+    all.set(operation, known);
+    known.count += 1;
+    if (/error/.test(outcome)) known.errors += 1;
+    if (type !== "subscription" && durationMs !== undefined) known.durations.push(durationMs);
+  }
+  return Array.from(all, ([operation, { count, errors, durations }]): Figures => {
+    const sorted = Float64Array.from(durations).sort();
+    return [operation, count, errors, ...[50, 90, 95, 99, 100].map((percent) => percentile(sorted, percent))];
+  });
+}
+
+/** Sorts by one column: names upwards, the highest figure first, what has none last. */
+export function sortFigures(figures: readonly Figures[], column: number): readonly Figures[] {
+  const figure = (one: Figures): number => (column === 0 ? 0 : Number(one[column] ?? -1));
+  return figures.toSorted((a, b) => figure(b) - figure(a) || (a[0] < b[0] ? -1 : 1));
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CallRow } from "../../protocol.ts";
-import { type CallFilter, isFiltering, NO_FILTER, toTest } from "./call-filter.ts";
+import { type CallFilter, isFiltering, NO_FILTER, toTest } from "./calls-view.tsx";
 
 const row = (part: Partial<CallRow> = {}): CallRow => ({
   seq: 1,

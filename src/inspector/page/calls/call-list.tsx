@@ -1,14 +1,12 @@
 import { useEffect, useId, useState } from "preact/hooks";
 import type { CallRow } from "../../protocol.ts";
-import { Badge } from "../parts/badge.tsx";
-import { indexAfterKey } from "../parts/index-after-key.ts";
-import { showTime } from "../parts/show.ts";
-import { VirtualList } from "../parts/virtual-list.tsx";
-import { visibleText } from "../parts/visible-text.ts";
+import { useSession } from "../page-session.ts";
+import { Badge } from "../parts/controls.tsx";
+import { showTime, visibleText } from "../parts/show.ts";
+import { indexAfterKey, VirtualList } from "../parts/virtual-list.tsx";
 import { navigate, toHash } from "../router.ts";
-import { useSession } from "../session.ts";
 import { historyOf } from "./call-history.ts";
-import { ENTRIES, marksOf, OUTCOMES, standingOf, timeOf } from "./call-words.ts";
+import { ENTRIES, notesOf, OUTCOMES, sizesOf, standingOf, timeOf } from "./call-words.ts";
 
 const ROW_HEIGHT = 30;
 
@@ -34,7 +32,7 @@ export function CallList(props: {
     if (index === undefined || row === undefined) return;
     event.preventDefault();
     setMoved({ seq: row.seq, index });
-    // Whoever reads calls moves on to the next one; whoever looks for one opens it when it is found.
+    // A reader of calls moves on to the next one; a reader who searches opens one when it is found.
     if (isOpening || chosen !== undefined) choose(row.seq);
   };
   useEffect(() => () => onScrolled(false), []);
@@ -44,7 +42,7 @@ export function CallList(props: {
       onScrollCapture={({ target }) => onScrolled((target as HTMLElement).scrollTop > ROW_HEIGHT / 2)}
     >
       <div class="call-line head" aria-hidden="true">
-        {["Time", "Operation", "Outcome", "Took", "Way in", "Caller", "Marks"].map((title) => (
+        {["Time", "Operation", "Outcome", "Took", "Transport", "Caller", "Size", "Notes"].map((title) => (
           <span key={title}>{title}</span>
         ))}
       </div>
@@ -88,17 +86,18 @@ function Cells({ row, now }: { readonly row: CallRow; readonly now: number }) {
   return (
     <>
       <span class="mono">{showTime(row.startedAt)}</span>
-      <span class="mono" title={operation}>
+      <span class="mono" title={`${operation} ${visibleText(row.digest ?? "", 200)}`}>
         {row.parent !== undefined && "↳ "}
-        <bdi>{operation}</bdi>
+        <bdi>{operation}</bdi> <span class="soft">{visibleText(row.digest ?? "", 200)}</span>
       </span>
       <span>
         <OutcomeBadge row={row} />
       </span>
       <span>{timeOf(row, now)}</span>
       <span>{ENTRIES[row.entry ?? "none"]}</span>
-      <bdi>{visibleText(row.subject ?? "", 60)}</bdi>
-      <span>{marksOf(row)}</span>
+      <bdi>{visibleText(row.subject ?? "anonymous", 60)}</bdi>
+      <span>{sizesOf(row)}</span>
+      <span>{notesOf(row)}</span>
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { marksOf, standingOf, timeOf } from "./call-words.ts";
+import { notesOf, standingOf, timeOf } from "./call-words.ts";
 
 const row = { seq: 1, requestId: "r", operation: "a", startedAt: 0 };
 
@@ -19,10 +19,10 @@ describe("the words of a call", () => {
   });
 
   it("mark what was special about it", () => {
-    expect(marksOf({ ...row, cached: true, attempts: 3, waitedMs: 4 })).toBe(
+    expect(notesOf({ ...row, cached: true, attempts: 3, waitedMs: 4 })).toBe(
       "cached · tried 3× · waited 4 ms",
     );
-    expect(marksOf({ ...row, attempts: 1, waitedMs: 0 })).toBe("");
-    expect(marksOf({ ...row, type: "subscription", values: 1 })).toBe("1 value");
+    expect(notesOf({ ...row, attempts: 1, waitedMs: 0 })).toBe("");
+    expect(notesOf({ ...row, type: "subscription", values: 1 })).toBe("1 value");
   });
 });

@@ -1,9 +1,9 @@
 import type { CallRow, KeptReason } from "../../protocol.ts";
-import type { Tone } from "../parts/badge.tsx";
-import { counted, showMs } from "../parts/show.ts";
+import type { Tone } from "../parts/controls.tsx";
+import { showBytes, showCount, showMs } from "../parts/show.ts";
 
 /** How a call ended. */
-export type Outcome = NonNullable<CallRow["outcome"]> | "cancelled";
+export type RowOutcome = NonNullable<CallRow["outcome"]> | "cancelled";
 
 /** What is said of an outcome. */
 export interface OutcomeWords {
@@ -13,20 +13,20 @@ export interface OutcomeWords {
 }
 
 /** How calls stand, by what is filtered for; those that ended in the order they are stacked. */
-export const OUTCOMES: Readonly<Record<Outcome | "running", OutcomeWords>> = {
+export const OUTCOMES: Readonly<Record<RowOutcome | "running", OutcomeWords>> = {
   ok: { word: "ok", sign: "✓", tone: "ok" },
-  tool_error: { word: "said no", sign: "!", tone: "warn" },
+  tool_error: { word: "tool error", sign: "!", tone: "warn" },
   call_error: { word: "failed", sign: "✕", tone: "bad" },
   cancelled: { word: "cancelled", sign: "–", tone: "plain" },
   running: { word: "running", sign: "…", tone: "accent" },
 };
 
 /** Tells how a call stands; one that its caller gave up did not fail, and a tool may call its own errors so. */
-export function standingOf({ outcome, code }: CallRow): Outcome | "running" {
+export function standingOf({ outcome, code }: CallRow): RowOutcome | "running" {
   return code === "ABORTED" && outcome !== "tool_error" ? "cancelled" : (outcome ?? "running");
 }
 
-/** Names of the ways in, by what is filtered for; `none` is a call that a module made by itself. */
+/** Names of the transports that calls come over, by what is filtered for; `none` is a call that a module made by itself. */
 export const ENTRIES: Readonly<Record<NonNullable<CallRow["entry"]> | "none", string>> = {
   mcp: "MCP",
   http: "HTTP",
@@ -37,18 +37,24 @@ export const ENTRIES: Readonly<Record<NonNullable<CallRow["entry"]> | "none", st
   none: "Module",
 };
 
-/** Says what was special about a call, in a word or two each. */
-export function marksOf({ cached, shared, repeated, attempts = 1, waitedMs, values, type }: CallRow): string {
+/** Notes what was special about a call, in a word or two each. */
+export function notesOf({ cached, shared, repeated, attempts = 1, waitedMs, values, type }: CallRow): string {
   return [
     cached && "cached",
     shared && "shared",
     repeated && "repeated",
     attempts > 1 && `tried ${attempts}×`,
     waitedMs && `waited ${showMs(waitedMs)}`,
-    type === "subscription" && values !== undefined && counted(values, "value"),
+    type === "subscription" && values !== undefined && showCount(values, "value"),
   ]
     .filter(Boolean)
     .join(" · ");
+}
+
+/** Says how large the input and the result are: `0.1 KB → 4.2 KB`. */
+export function sizesOf({ inputSize, resultSize }: CallRow): string {
+  if (inputSize === undefined && resultSize === undefined) return "";
+  return `${inputSize === undefined ? "–" : showBytes(inputSize)} → ${resultSize === undefined ? "–" : showBytes(resultSize)}`;
 }
 
 /** Says how long a call took, or runs already. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CallRow } from "../../protocol.ts";
-import { layOutFamily } from "./lay-out-family.ts";
+import { layOutFamily } from "./call-detail.tsx";
 
 const call = (seq: number, startedAt: number, part: Partial<CallRow> = {}): CallRow => ({
   seq,

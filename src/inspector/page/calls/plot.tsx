@@ -1,7 +1,10 @@
 import { useState } from "preact/hooks";
-import { counted, showMs, showTime } from "../parts/show.ts";
+import { useSession } from "../page-session.ts";
+import { Facts } from "../parts/controls.tsx";
+import { showCount, showMs, showSomeMs, showTime } from "../parts/show.ts";
 import { BUCKETS, type Bucket, ENDED, STEP_MS, type Summary, summarize } from "./call-buckets.ts";
-import { OUTCOMES, type Outcome } from "./call-words.ts";
+import { historyOf } from "./call-history.ts";
+import { OUTCOMES, type RowOutcome } from "./call-words.ts";
 import { latencyHeight, type PlotScale, scaleOf } from "./plot-shape.ts";
 
 /** Pixels: how high each of the two parts is, where they end, and the whole. */
@@ -11,7 +14,7 @@ const LINES_END = 134;
 const HEIGHT = 140;
 
 /** The plot of outcomes and latency; the pointer or arrow keys read it bar by bar. */
-export function Plot({ buckets, all }: { readonly buckets: readonly Bucket[]; readonly all: Summary }) {
+function Plot({ buckets, all }: { readonly buckets: readonly Bucket[]; readonly all: Summary }) {
   const [pointed, setPointed] = useState<number>();
   const bars = buckets.map((bucket) => summarize([bucket]));
   const scale = scaleOf(bars);
@@ -111,7 +114,7 @@ function ticksOf({ most, decades }: PlotScale): readonly (readonly [number, stri
 }
 
 /** All bars of an outcome in one path. */
-function barsPath(bars: readonly Summary[], outcome: Outcome, { most }: PlotScale): string {
+function barsPath(bars: readonly Summary[], outcome: RowOutcome, { most }: PlotScale): string {
   const below = ENDED.slice(0, ENDED.indexOf(outcome));
   return bars
     .map(({ counts }, index) => {
@@ -147,5 +150,33 @@ function sayCounts({ calls, counts, p50, p95 }: Summary): string {
     (outcome) => `${counts[outcome].toLocaleString("en")} ${OUTCOMES[outcome].word}`,
   );
   const took = p50 === undefined || p95 === undefined ? "" : `, p50 ${showMs(p50)}, p95 ${showMs(p95)}`;
-  return `${counted(calls, "call")} (${parts.join(", ")})${took}`;
+  return `${showCount(calls, "call")} (${parts.join(", ")})${took}`;
 }
+
+/** How the calls of the last minutes went: figures and a plot. */
+export function Overview() {
+  const { live } = useSession();
+  const history = historyOf(live);
+  const buckets = history.buckets.until(history.clock());
+  const all = summarize(buckets);
+  const { calls, counts, p50, p95 } = all;
+  const rate = (summarize(buckets.slice(-2, -1)).calls * 1_000) / STEP_MS;
+  const figures = [
+    ["Running", live.running.toLocaleString("en")],
+    [`Calls/s (${STEP_MS / 1_000}\u00a0s)`, rate.toLocaleString("en")],
+    [
+      "Errors",
+      calls === 0 ? "–" : ((counts.tool_error + counts.call_error) / calls).toLocaleString("en", PERCENT),
+    ],
+    ["p50", showSomeMs(p50)],
+    ["p95", showSomeMs(p95)],
+  ] as const;
+  return (
+    <section class="overview" aria-label="Calls over time">
+      <Facts facts={figures} />
+      <Plot buckets={buckets} all={all} />
+    </section>
+  );
+}
+
+const PERCENT = { style: "percent", maximumSignificantDigits: 2 } as const;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CallView, EnvelopeView } from "../../protocol.ts";
-import { fixtureName, toFixture as makeFixture } from "./to-fixture.ts";
+import { fixtureName, toFixture as makeFixture } from "./call-detail.tsx";
 
 /** As it is written. */
 const toFixture = (call: CallView): unknown => JSON.parse(JSON.stringify(makeFixture(call)));

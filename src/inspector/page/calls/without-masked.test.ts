@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { withoutMasked } from "./without-masked.ts";
+import { withoutMasked } from "./call-detail.tsx";
 
 describe("withoutMasked", () => {
   it("leaves out members and lists that hold a mask, at any depth", () => {

@@ -1,21 +1,33 @@
 import type {
-  AnswerAsk,
+  AnswerRequest,
+  ApprovalsAnswer,
   CallFailure,
   CallView,
+  CompleteAnswer,
+  CompleteRequest,
+  DecideRequest,
   DecodeAnswer,
   EnvelopeView,
+  FindAnswer,
+  FollowEvent,
   FormatsAnswer,
   Hello,
   LiveEvent,
+  OffersAnswer,
   OperationsAnswer,
   OperationView,
+  PromptRequest,
+  ReplicasAnswer,
+  ResourceRequest,
   RetryAnswer,
-  RunAsk,
   RunEvent,
+  RunRequest,
+  SearchAnswer,
+  SourceLogAnswer,
   SourcesAnswer,
+  StartAnswer,
   ValidateAnswer,
 } from "../../protocol.ts";
-import { readLines } from "./read-lines.ts";
 
 /** A request that was refused or failed. */
 export class ApiError extends Error {
@@ -42,6 +54,53 @@ export class Api {
     return this.#json("hello", signal);
   }
 
+  start(origin: string, signal?: AbortSignal): Promise<StartAnswer> {
+    return this.#json(`start?origin=${encodeURIComponent(origin)}`, signal);
+  }
+
+  /** What is remembered of the log of a source, behind a line. */
+  log(source: string, after: number, signal?: AbortSignal): Promise<SourceLogAnswer> {
+    return this.#json(`log?source=${encodeURIComponent(source)}&after=${after}`, signal);
+  }
+
+  approvals(signal?: AbortSignal): Promise<ApprovalsAnswer> {
+    return this.#json("approvals", signal);
+  }
+
+  decide(ask: DecideRequest, signal?: AbortSignal): Promise<unknown> {
+    return this.#json("approvals/decide", signal, ask);
+  }
+
+  replicas(signal?: AbortSignal): Promise<ReplicasAnswer> {
+    return this.#json("replicas", signal);
+  }
+
+  offers(signal?: AbortSignal): Promise<OffersAnswer> {
+    return this.#json("offers", signal);
+  }
+
+  readResource(ask: ResourceRequest, signal?: AbortSignal): Promise<unknown> {
+    return this.#json("offers/read", signal, ask);
+  }
+
+  prompt(ask: PromptRequest, signal?: AbortSignal): Promise<unknown> {
+    return this.#json("offers/prompt", signal, ask);
+  }
+
+  complete(ask: CompleteRequest, signal?: AbortSignal): Promise<CompleteAnswer> {
+    return this.#json("offers/complete", signal, ask);
+  }
+
+  /** Follows a resource; aborting unsubscribes. */
+  follow(ask: ResourceRequest, signal: AbortSignal): AsyncGenerator<FollowEvent> {
+    return this.#stream("offers/follow", signal, ask);
+  }
+
+  /** Finds calls by a text in their inputs and results. */
+  findCalls(text: string, signal?: AbortSignal): Promise<FindAnswer> {
+    return this.#json("calls/find", signal, { text });
+  }
+
   live(signal: AbortSignal): AsyncGenerator<LiveEvent> {
     return this.#stream("live", signal);
   }
@@ -58,20 +117,24 @@ export class Api {
     return this.#json("operations", signal);
   }
 
+  search(query: string, signal: AbortSignal): Promise<SearchAnswer> {
+    return this.#json(`search?query=${encodeURIComponent(query)}`, signal);
+  }
+
   operation(id: string, signal?: AbortSignal): Promise<OperationView> {
     return this.#json(`operation?id=${encodeURIComponent(id)}`, signal);
   }
 
-  validate(ask: RunAsk, signal?: AbortSignal): Promise<ValidateAnswer> {
+  validate(ask: RunRequest, signal?: AbortSignal): Promise<ValidateAnswer> {
     return this.#json("validate", signal, ask);
   }
 
   /** Runs an operation; aborting cancels it. */
-  run(ask: RunAsk, signal: AbortSignal): AsyncGenerator<RunEvent> {
+  run(ask: RunRequest, signal: AbortSignal): AsyncGenerator<RunEvent> {
     return this.#stream("run", signal, { ...ask, page: this.#page });
   }
 
-  answer(ask: AnswerAsk): Promise<unknown> {
+  answer(ask: AnswerRequest): Promise<unknown> {
     return this.#json("answer", undefined, ask);
   }
 
@@ -129,5 +192,25 @@ async function failureOf(response: Response): Promise<CallFailure> {
     return typeof error?.message === "string" ? error : fallback;
   } catch {
     return fallback;
+  }
+}
+
+/** Reads a body as one JSON value in each line; a last line without an end is one too. */
+export async function* readLines<T>(body: ReadableStream<Uint8Array>): AsyncGenerator<T> {
+  const reader = body
+    .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
+    .getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      const lines = (rest + value).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) if (line !== "") yield JSON.parse(line) as T;
+    }
+    if (rest !== "") yield JSON.parse(rest) as T;
+  } finally {
+    await reader.cancel().catch(() => {});
   }
 }

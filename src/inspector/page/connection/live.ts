@@ -1,3 +1,4 @@
+import { backoffMs } from "../../../core/limits/backoff.ts";
 import type { CallRow, LiveEvent } from "../../protocol.ts";
 import { type Api, ApiError } from "./api.ts";
 
@@ -58,12 +59,12 @@ export class Live {
   }
 
   async #follow(signal: AbortSignal): Promise<void> {
-    for (let wait = FIRST_WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-      // The gateway ends it from time to time, so that whoever looks says again who they are: that is no loss.
+    for (let tries = 1; !signal.aborted; tries++) {
+      // The gateway ends it from time to time, so that readers say again who they are: that is no loss.
       let isLost = true;
       try {
         for await (const event of this.#api.live(signal)) {
-          wait = FIRST_WAIT_MS;
+          tries = 1;
           this.#take(event);
         }
         isLost = this.status !== "open";
@@ -76,7 +77,7 @@ export class Live {
       }
       if (signal.aborted) return;
       if (isLost) this.#setStatus("lost");
-      await new Promise((resolve) => setTimeout(resolve, wait));
+      await new Promise((resolve) => setTimeout(resolve, backoffMs(tries, FIRST_WAIT_MS, LONGEST_WAIT_MS)));
     }
   }
 

@@ -21,9 +21,9 @@ describe("the words about a decoded text", () => {
     expect(answerWords({ results: [] })).toBe("There is no result in it.");
   });
 
-  it("tell a tool that said no from a call that failed", () => {
+  it("tell a tool error from a call that failed", () => {
     expect(outcomeWords(RESULT)[1]).toBe("ok");
-    expect(outcomeWords({ ...RESULT, isError: true })[1]).toBe("the tool said no");
+    expect(outcomeWords({ ...RESULT, isError: true })[1]).toBe("tool error");
     for (const format of ["json-rpc-error", "call-error", "problem"] as const) {
       expect(outcomeWords({ format, isError: true })[1]).toBe("the call failed");
     }

@@ -1,6 +1,6 @@
 import type { DecodeAnswer, DecodedView } from "../../protocol.ts";
-import type { Tone } from "../parts/badge.tsx";
-import { counted } from "../parts/show.ts";
+import type { Tone } from "../parts/controls.tsx";
+import { showCount } from "../parts/show.ts";
 
 /** What a format is called. */
 export const FORMAT_WORDS: Readonly<Record<DecodedView["format"], string>> = {
@@ -26,7 +26,7 @@ export function outcomeWords({
   isError,
 }: Pick<DecodedView, "format" | "isError">): readonly [tone: Tone, word: string] {
   if (!isError) return ["ok", "ok"];
-  return ["bad", /error|problem/.test(format) ? "the call failed" : "the tool said no"];
+  return /error|problem/.test(format) ? ["bad", "the call failed"] : ["warn", "tool error"];
 }
 
 /** Says in one line what was found. */
@@ -34,6 +34,6 @@ export function answerWords({ results }: DecodeAnswer): string {
   const [first] = results;
   if (first === undefined) return "There is no result in it.";
   const odd = results.reduce((sum, result) => sum + result.odd.length, 0);
-  const what = results.length === 1 ? FORMAT_WORDS[first.format] : counted(results.length, "result");
-  return `${what}, ${odd === 0 ? "nothing" : counted(odd, "thing")} odd.`;
+  const what = results.length === 1 ? FORMAT_WORDS[first.format] : showCount(results.length, "result");
+  return `${what}, ${odd === 0 ? "nothing" : showCount(odd, "thing")} odd.`;
 }

@@ -1,12 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
-import { joinPointer } from "../parts/json-text.ts";
+import { joinPointer } from "../../../core/json/json-pointer.ts";
+import { MarkdownLine } from "../parts/markdown-text.tsx";
 import { PlainText } from "../parts/plain-text.tsx";
-import { visibleText } from "../parts/visible-text.ts";
-import type { DrawnProps } from "./form-tools.ts";
-import { showShort } from "./json-value.ts";
-import type { PlacedIssue } from "./split-issues.ts";
-import type { FocusRef } from "./use-focus.ts";
+import { visibleText } from "../parts/show.ts";
+import { showShort } from "./form-json.ts";
+import type { DrawnProps, FocusRef, PlacedIssue } from "./form-tools.ts";
 
 /** What ties an input to its label, its help and its errors. */
 export interface ControlProps {
@@ -57,14 +56,14 @@ export function Frame({
 }
 
 /** What a field is called: by its schema, or by its place where several have the same. */
-export function titleOf({ field, name, isItem }: Pick<FrameProps, "field" | "name" | "isItem">): string {
+export function fieldTitle({ field, name, isItem }: Pick<FrameProps, "field" | "name" | "isItem">): string {
   return showShort((isItem ? undefined : field.title) ?? (name === "" ? '""' : name));
 }
 
 /** The name of a field, and what is said beside it. */
-export function Name({ id, ...props }: FrameProps & { readonly id: string }) {
+function Name({ id, ...props }: FrameProps & { readonly id: string }) {
   const { field, name, isItem, isRequired } = props;
-  const title = titleOf(props);
+  const title = fieldTitle(props);
   return (
     <>
       <span class="field-name" id={id}>
@@ -85,8 +84,11 @@ export function Name({ id, ...props }: FrameProps & { readonly id: string }) {
   );
 }
 
+/** Characters of a description that are shown at first. */
+const MOST_HELP = 400;
+
 /** What a schema says about a field, and its rules. */
-export function Help({
+function Help({
   id,
   field: { description, hints },
   children,
@@ -94,14 +96,19 @@ export function Help({
   return (
     <div class="field-help small soft break" id={id}>
       {children}
-      {description !== undefined && <PlainText text={description} most={400} />}
+      {description !== undefined &&
+        (description.length > MOST_HELP ? (
+          <PlainText text={description} most={MOST_HELP} />
+        ) : (
+          <MarkdownLine text={description} />
+        ))}
       {hints.length > 0 && <div>{hints.join(" · ")}</div>}
     </div>
   );
 }
 
 /** The errors of a field, each with the way to it where that is not this very place. */
-export function Problems({
+function Problems({
   id,
   issues,
   problem,
@@ -118,7 +125,7 @@ export function Problems({
           {path.length > 0 && <code>{visibleText(path.reduce(joinPointer, ""), 200)}: </code>}
           {expected === "a required property" && found === "nothing"
             ? "Required"
-            : `expected ${visibleText(expected, 300)}, found ${visibleText(found, 300)}`}
+            : `must be ${visibleText(expected, 300)}; it is ${visibleText(found, 300)}`}
         </p>
       ))}
     </div>
@@ -151,5 +158,69 @@ export function Act({
     >
       {text}
     </button>
+  );
+}
+
+/** What stands around fields that belong together. */
+export function GroupFrame({
+  onRemove,
+  note,
+  place,
+  children,
+  ...props
+}: FrameProps & {
+  /** Takes it away, where it does not have to be there. */
+  readonly onRemove: () => void;
+  /** A word beside the name. @default none */
+  readonly note?: string;
+  readonly place: FocusRef;
+  readonly children: ComponentChildren;
+}) {
+  const { isRequired, isItem, isBare, issues, nullAct } = props;
+  const id = useId();
+  const problems = <Problems id={`${id}-bad`} issues={issues} />;
+  const members = (
+    <div class="members stack" ref={place}>
+      {isBare && problems}
+      {children}
+    </div>
+  );
+  if (isBare) return members;
+  return (
+    <fieldset class="group" aria-labelledby={`${id}-label`} aria-describedby={`${id}-help ${id}-bad`}>
+      <div class="field-head">
+        <Name {...props} id={`${id}-label`} />
+        {note !== undefined && <span class="soft small">{note}</span>}
+        <span class="group-acts">
+          {nullAct}
+          {!isRequired && !isItem && (
+            <Act label={`Remove ${fieldTitle(props)}`} text="Remove" onClick={onRemove} />
+          )}
+        </span>
+      </div>
+      <Help {...props} id={`${id}-help`} />
+      {problems}
+      {members}
+    </fieldset>
+  );
+}
+
+/** Offers to add what is not set. */
+export function AddRow({
+  onAdd,
+  place,
+  ...frame
+}: FrameProps & {
+  readonly onAdd: () => void;
+  readonly place: FocusRef;
+}) {
+  return (
+    <Frame {...frame}>
+      {({ "aria-describedby": help }) => (
+        <button type="button" ref={place} aria-describedby={help} onClick={onAdd}>
+          <span aria-hidden="true">+</span> Add {fieldTitle(frame)}
+        </button>
+      )}
+    </Frame>
   );
 }

@@ -1,4 +1,5 @@
-import { isHardToShow, isObject } from "./json-value.ts";
+import { isObject } from "../../../core/schema/json-schema.ts";
+import { isHardToShow } from "./form-json.ts";
 
 /** What a form knows of one place of an input, whatever it holds. */
 export interface FieldFacts {
@@ -61,7 +62,6 @@ export interface FileField extends FieldFacts {
 export interface NumberField extends FieldFacts {
   readonly kind: "number";
   readonly isInteger: boolean;
-  /** One to start with. */
   readonly start: number;
 }
 

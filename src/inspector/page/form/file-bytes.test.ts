@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { base64Size, MOST_BYTES, readFile, toBase64 } from "./file-bytes.ts";
+import { base64Size, MOST_FILE_BYTES, readFile, toBase64 } from "./file-bytes.ts";
 
 it.each([0, 1, 2, 3, 24_575, 24_576, 24_577, 100_000])(
   "writes %i bytes as base64 and knows their size",
@@ -13,7 +13,7 @@ it.each([0, 1, 2, 3, 24_575, 24_576, 24_577, 100_000])(
 
 it("refuses files that are too large, without reading them", async () => {
   const file = Object.assign(new Blob([]), { name: "a" });
-  Object.defineProperty(file, "size", { value: MOST_BYTES + 1 });
+  Object.defineProperty(file, "size", { value: MOST_FILE_BYTES + 1 });
   expect(await readFile(file)).toEqual({ problem: expect.stringContaining("at most 8 MB") });
 });
 

@@ -1,14 +1,16 @@
 import { showBytes } from "../parts/show.ts";
 
 /** The largest file that a form takes: more makes requests that gateways refuse. */
-export const MOST_BYTES = 8_000_000;
+export const MOST_FILE_BYTES = 8_000_000;
 
 /** Reads a file as base64; one that is too large or cannot be read is told. */
 export async function readFile(
   file: Blob,
 ): Promise<{ readonly base64: string } | { readonly problem: string }> {
-  if (file.size > MOST_BYTES) {
-    return { problem: `The file has ${showBytes(file.size)}; at most ${showBytes(MOST_BYTES)} can be sent.` };
+  if (file.size > MOST_FILE_BYTES) {
+    return {
+      problem: `The file has ${showBytes(file.size)}; at most ${showBytes(MOST_FILE_BYTES)} can be sent.`,
+    };
   }
   try {
     return { base64: toBase64(new Uint8Array(await file.arrayBuffer())) };

@@ -1,12 +1,11 @@
-import { parsePointer } from "../parts/json-text.ts";
-import { decode } from "../router.ts";
-import { isObject, isSameJson, type JsonObject, membersIn, ownOf } from "./json-value.ts";
-import { remember } from "./remember.ts";
+import { isObject } from "../../../core/schema/json-schema.ts";
+import { findReference } from "../../../core/schema/schema-view.ts";
+import { type FormObject, isSameJson } from "./form-json.ts";
 
 /** A schema with its references followed and what must hold all together put together. */
 export interface FlatSchema {
   /** Keywords of all parts; the first part that says something is believed, where both cannot hold. */
-  readonly keywords: JsonObject;
+  readonly keywords: FormObject;
   /** Alternatives: of each list, one holds. */
   readonly choices: readonly (readonly unknown[])[];
 }
@@ -37,22 +36,6 @@ function flatten(schema: unknown, root: unknown): FlatSchema | undefined {
     if (typeof $ref === "string") waiting.push(findReference($ref, root));
   }
   return { keywords: Object.fromEntries(keywords), choices };
-}
-
-/** Finds what a reference within a document leads to; nothing for one that leads out of it, or nowhere. */
-export function findReference(reference: string, root: unknown): unknown {
-  if (!/^#(\/|$)/.test(reference)) return findNamed(reference, root);
-  let here = root;
-  for (const name of parsePointer(decode(reference.slice(1)))) here = ownOf(here, name);
-  return here;
-}
-
-/** Names that definitions give themselves. */
-function findNamed(reference: string, root: unknown): unknown {
-  const { $defs, definitions } = membersIn(root);
-  return Object.values({ ...membersIn(definitions), ...membersIn($defs) }).find(
-    (each) => ownOf(each, "$id") === reference || `#${String(ownOf(each, "$anchor"))}` === reference,
-  );
 }
 
 /** What two values of a keyword mean together. */
@@ -91,4 +74,17 @@ function commonTypes(one: readonly unknown[], other: readonly unknown[]): unknow
 function both(one: unknown, other: unknown): unknown {
   if (one === false || other === false) return false;
   return isObject(one) ? (isObject(other) ? { allOf: [one, other] } : one) : other;
+}
+
+/** Makes a function of a schema and its document that is asked once for each schema: they are looked at on every key, and stay in one document. */
+export function remember<T>(
+  make: (schema: unknown, root: unknown) => T,
+): (schema: unknown, root: unknown) => T {
+  const known = new WeakMap<object, { readonly made: T }>();
+  return (schema, root) => {
+    if (!isObject(schema)) return make(schema, root);
+    const found = known.get(schema) ?? { made: make(schema, root) };
+    known.set(schema, found);
+    return found.made;
+  };
 }

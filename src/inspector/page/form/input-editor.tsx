@@ -1,13 +1,12 @@
+import "./form.css";
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import type { IssueView, JsonSchemaView } from "../../protocol.ts";
-import { counted } from "../parts/show.ts";
-import "./form.css";
-import { FormContext, type FormTools } from "./form-tools.ts";
-import { RawControl } from "./raw-control.tsx";
+import { showCount } from "../parts/show.ts";
+import { setAt } from "./form-json.ts";
+import { FormContext, type FormTools, placeIssues } from "./form-tools.ts";
 import { readSchema } from "./read-schema.ts";
 import { SchemaField } from "./schema-field.tsx";
-import { setAt } from "./set-at.ts";
-import { placeIssues } from "./split-issues.ts";
+import { RawControl } from "./value-controls.tsx";
 
 /** What an editor of an input works with. */
 export interface InputEditorProps {
@@ -46,7 +45,7 @@ export function InputEditor(props: InputEditorProps) {
           <span class="soft small" role="status">
             {problem !== undefined
               ? "Put right what is marked first."
-              : issues.length > 0 && `${counted(issues.length, "problem")} in the input.`}
+              : issues.length > 0 && `${showCount(issues.length, "problem")} in the input.`}
           </span>
         </div>
       )}

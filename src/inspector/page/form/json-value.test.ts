@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { isHardToShow, isSameJson, showShort, toJsonText } from "./json-value.ts";
+import { formJsonText, isHardToShow, isSameJson, showShort } from "./form-json.ts";
 
 it("escapes what people do not see, so that the text still reads the same", () => {
   const value = { "a\u202eb": "x\u200b\u2066y\u007f", c: "\u2028" };
-  const text = toJsonText(value) ?? "";
+  const text = formJsonText(value) ?? "";
   expect(text).toContain("a\\u202eb");
   expect(text).not.toMatch(/[\u007f\u200b\u2028\u202e\u2066]/);
   expect(JSON.parse(text)).toEqual(value);
@@ -12,9 +12,9 @@ it("escapes what people do not see, so that the text still reads the same", () =
 it("gives no text for a value that is too deep, and an empty one for none", () => {
   let deep: unknown = 1;
   for (let i = 0; i < 200_000; i++) deep = [deep];
-  expect(toJsonText(deep)).toBeUndefined();
+  expect(formJsonText(deep)).toBeUndefined();
   expect(showShort(deep).length).toBeLessThan(200);
-  expect(toJsonText(undefined)).toBe("");
+  expect(formJsonText(undefined)).toBe("");
 });
 
 it("knows texts that an input would change or hide", () => {

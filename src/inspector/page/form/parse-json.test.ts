@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../../test/cpu-ms.ts";
 import { runs } from "../../../../test/runs.ts";
-import { parseJson } from "./parse-json.ts";
+import { parseJson } from "./form-json.ts";
 
 function faultOf(text: string): string | undefined {
   const parsed = parseJson(text);

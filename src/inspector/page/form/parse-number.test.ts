@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseNumber } from "./parse-number.ts";
+import { parseNumber } from "./form-json.ts";
 
 describe("parseNumber", () => {
   it.each([

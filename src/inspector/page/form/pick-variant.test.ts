@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../../test/cpu-ms.ts";
 import type { VariantsField } from "./field.ts";
-import { isOfKind, pickVariant, switchVariant } from "./pick-variant.ts";
+import { isOfKind, pickVariant, switchVariant } from "./initial-value.ts";
 import { readSchema } from "./read-schema.ts";
 
 function variantsOf(schema: unknown): VariantsField {

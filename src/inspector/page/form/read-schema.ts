@@ -1,11 +1,10 @@
-import { listIn, membersIn, shortJson } from "../parts/json-text.ts";
-import type { Field, FieldFacts, ListField, Member, ObjectField } from "./field.ts";
-import { flattenSchema } from "./flatten-schema.ts";
-import { hintsOf } from "./hints.ts";
-import { isObject, type JsonObject, showShort } from "./json-value.ts";
-import { readText } from "./read-text.ts";
+import { isObject } from "../../../core/schema/json-schema.ts";
+import { showCount } from "../parts/show.ts";
+import { listIn, membersIn, shortJson } from "../parts/show-json.ts";
+import type { Field, FieldFacts, ListField, Member, ObjectField, TextField } from "./field.ts";
+import { flattenSchema, remember } from "./flatten-schema.ts";
+import { type FormObject, showShort } from "./form-json.ts";
 import { FILE_OBJECT, readChoices, readTypes } from "./read-variants.ts";
-import { remember } from "./remember.ts";
 
 /** A schema that is its own only alternative would be read for ever. */
 const DEEPEST = 20;
@@ -32,7 +31,7 @@ function buildField(schema: unknown, root: unknown): Field {
   return field ?? readTyped(keywords, facts, root);
 }
 
-function factsOf(keywords: JsonObject): FieldFacts {
+function factsOf(keywords: FormObject): FieldFacts {
   const { title, description, example, examples, deprecated, nullable } = keywords;
   return {
     ...(typeof title === "string" && title.trim() !== "" && { title }),
@@ -59,8 +58,8 @@ function readEnum(facts: FieldFacts, values: readonly unknown[]): Field {
   return { ...facts, kind: "choice", isNullable, options };
 }
 
-function readTyped(keywords: JsonObject, given: FieldFacts, root: unknown): Field {
-  const types = typesOf(keywords);
+function readTyped(keywords: FormObject, given: FieldFacts, root: unknown): Field {
+  const types = schemaTypes(keywords);
   const facts = { ...given, isNullable: given.isNullable || types.includes("null") };
   const rest = types.filter((type) => type !== "null");
   const [type] = rest;
@@ -93,7 +92,7 @@ const SIGNS: readonly (readonly [type: string, keywords: RegExp])[] = [
 ];
 
 /** The types that are named, or the one that the rules are about. */
-export function typesOf(keywords: JsonObject): readonly string[] {
+export function schemaTypes(keywords: FormObject): readonly string[] {
   const named = new Set([keywords["type"]].flat().filter((type) => typeof type === "string"));
   if (named.has("number")) named.delete("integer");
   if (named.size > 0) return [...named];
@@ -103,13 +102,13 @@ export function typesOf(keywords: JsonObject): readonly string[] {
     .map(([type]) => type);
 }
 
-function startOf({ minimum, maximum, exclusiveMinimum }: JsonObject): number {
+function startOf({ minimum, maximum, exclusiveMinimum }: FormObject): number {
   if (typeof exclusiveMinimum === "number" && exclusiveMinimum >= 0) return exclusiveMinimum + 1;
   if (typeof minimum === "number" && minimum > 0) return minimum;
   return typeof maximum === "number" && maximum < 0 ? maximum : 0;
 }
 
-function readObject(keywords: JsonObject, facts: FieldFacts, root: unknown): ObjectField {
+function readObject(keywords: FormObject, facts: FieldFacts, root: unknown): ObjectField {
   const { additionalProperties, patternProperties } = keywords;
   const properties = membersIn(keywords["properties"]);
   const required = new Set(listIn(keywords["required"]));
@@ -137,14 +136,14 @@ function readObject(keywords: JsonObject, facts: FieldFacts, root: unknown): Obj
 }
 
 /** Patterns are never run: one made for it would stop the page. Any of their schemas may hold. */
-function othersOf({ additionalProperties, patternProperties }: JsonObject): unknown {
+function othersOf({ additionalProperties, patternProperties }: FormObject): unknown {
   const patterns = isObject(patternProperties) ? Object.values(patternProperties) : [];
   const others = isObject(additionalProperties) ? [...patterns, additionalProperties] : patterns;
   if (others.length === 0 || additionalProperties === true) return true;
   return others.length === 1 ? others[0] : { anyOf: others };
 }
 
-function readList(keywords: JsonObject, facts: FieldFacts): ListField {
+function readList(keywords: FormObject, facts: FieldFacts): ListField {
   const { items, prefixItems, additionalItems, minItems, maxItems } = keywords;
   const places = Array.isArray(items) ? items : prefixItems;
   const first = listIn(places);
@@ -158,4 +157,77 @@ function readList(keywords: JsonObject, facts: FieldFacts): ListField {
     min: typeof minItems === "number" ? minItems : 0,
     max: rest === false ? Math.min(first.length, most) : most,
   };
+}
+
+/** Texts that may be longer get more than a line. */
+const LINE = 200;
+
+const FILES = /^(application\/(octet-stream|pdf|zip|gzip)$|(audio|font|image|video)\/)/i;
+
+const TYPES = new Map<unknown, TextField["type"]>([
+  ["password", "password"],
+  ["date", "date"],
+  ["email", "email"],
+  ["uri", "url"],
+  ["url", "url"],
+]);
+
+/** Reads what kind of text is asked for. */
+function readText(keywords: FormObject, facts: FieldFacts): Field {
+  const { format, contentEncoding, contentMediaType, maxLength, pattern, writeOnly } = keywords;
+  const media = typeof contentMediaType === "string" ? contentMediaType : "";
+  if (
+    String(contentEncoding).toLowerCase() === "base64" ||
+    format === "binary" ||
+    format === "byte" ||
+    (contentEncoding === undefined && FILES.test(media))
+  ) {
+    const isType = /^[\w.+-]+\/[\w.+*-]+$/.test(media);
+    return { ...facts, kind: "file", isNamed: false, ...(isType && { accept: media }) };
+  }
+  const type = writeOnly === true ? "password" : (TYPES.get(format) ?? "text");
+  const isShort = typeof maxLength === "number" && maxLength <= LINE;
+  return {
+    ...facts,
+    kind: "text",
+    type,
+    mayBreak: type === "text" && !isShort && format === undefined && pattern === undefined,
+    ...(format === "date-time" && facts.examples.length === 0 && { examples: [new Date().toISOString()] }),
+  };
+}
+
+/** Formats that inputs of their own show. */
+const SEEN = /^(|date|password|binary|byte)$/;
+
+/** Says the rules of a schema in words. */
+export function hintsOf(keywords: FormObject): readonly string[] {
+  const { pattern, format, multipleOf, uniqueItems, default: preset } = keywords;
+  const { minimum, maximum, exclusiveMinimum: above, exclusiveMaximum: below } = keywords;
+  return [
+    between(keywords["minLength"], keywords["maxLength"], "character"),
+    // Draft 4 says with `true` that a limit itself is out.
+    above === true ? limit("more than", minimum) : limit("more than", above),
+    below === true ? limit("less than", maximum) : limit("less than", below),
+    between(above === true ? undefined : minimum, below === true ? undefined : maximum),
+    multipleOf === 1 ? "" : limit("a multiple of", multipleOf),
+    between(keywords["minItems"], keywords["maxItems"], "item"),
+    uniqueItems === true ? "no item twice" : "",
+    between(keywords["minProperties"], keywords["maxProperties"], "member"),
+    typeof format === "string" && !SEEN.test(format) ? `format ${showShort(format)}` : "",
+    typeof pattern === "string" ? `pattern ${showShort(pattern, 200)}` : "",
+    Object.hasOwn(keywords, "default") ? `default ${preset === "" ? "empty text" : showShort(preset)}` : "",
+  ].filter((hint) => hint !== "");
+}
+
+function limit(words: string, value: unknown, noun?: string): string {
+  if (typeof value !== "number") return "";
+  return `${words} ${noun === undefined ? value : showCount(value, noun)}`.trim();
+}
+
+/** No count is less than nothing. */
+function between(min: unknown, max: unknown, noun?: string): string {
+  const least = noun !== undefined && min === 0 ? undefined : min;
+  if (typeof least !== "number") return limit("at most", max, noun);
+  if (typeof max !== "number") return limit("at least", least, noun);
+  return limit(least === max ? "exactly" : `${least} to`, max, noun);
 }

@@ -1,10 +1,11 @@
+import { isObject } from "../../../core/schema/json-schema.ts";
 import { titled } from "../parts/show.ts";
 import type { ChoiceField, Field, FieldFacts, VariantsField } from "./field.ts";
 import { type FlatSchema, flattenSchema } from "./flatten-schema.ts";
-import { isObject, type JsonObject, membersIn, ownOf, showShort } from "./json-value.ts";
+import { type FormObject, membersIn, ownOf, showShort } from "./form-json.ts";
 
 /** How the importer of OpenAPI documents takes a file: its bytes, and what it is called. */
-export const FILE_OBJECT: JsonObject = Object.freeze({ title: "File" });
+export const FILE_OBJECT: FormObject = Object.freeze({ title: "File" });
 
 /** As many as a person can choose from. */
 const MOST = 200;
@@ -38,7 +39,7 @@ export function readChoices(flat: FlatSchema, options: ChoicesOptions): Field | 
   const [only] = real;
   if (only === undefined) return undefined;
   const others = flat.choices.toSpliced(index, 1).map((anyOf) => ({ anyOf }));
-  const rest: JsonObject = { ...flat.keywords, allOf: others };
+  const rest: FormObject = { ...flat.keywords, allOf: others };
   const facts = { ...options.facts, isNullable: options.facts.isNullable || real.length < possible.length };
   if (real.length === 1) {
     return { ...read({ allOf: [rest, only.schema] }, root), isNullable: facts.isNullable };
@@ -58,15 +59,15 @@ export function readChoices(flat: FlatSchema, options: ChoicesOptions): Field | 
 }
 
 /** Reads several types as one variant each. */
-export function readTypes(keywords: JsonObject, types: readonly string[], facts: FieldFacts): VariantsField {
+export function readTypes(keywords: FormObject, types: readonly string[], facts: FieldFacts): VariantsField {
   const variants = types.map((type) => ({ label: titled(type), schema: { ...untitled(keywords), type } }));
   const isFile = types.includes("string") && types.includes("object") && keywords["properties"] === undefined;
-  if (isFile) variants.push({ label: "File", schema: FILE_OBJECT as JsonObject & { readonly type: string } });
+  if (isFile) variants.push({ label: "File", schema: FILE_OBJECT as FormObject & { readonly type: string } });
   return { ...facts, kind: "variants", variants };
 }
 
 /** A variant stands below the title of the whole. */
-function untitled({ title: _1, description: _2, default: _3, ...rest }: JsonObject): JsonObject {
+function untitled({ title: _1, description: _2, default: _3, ...rest }: FormObject): FormObject {
   return rest;
 }
 
@@ -114,13 +115,13 @@ function mappedName(discriminator: unknown, schema: unknown): string | undefined
 }
 
 /** The member that tells the variants apart has to say which it is. */
-function told({ discriminator }: JsonObject, value: string | undefined): unknown {
+function told({ discriminator }: FormObject, value: string | undefined): unknown {
   const name = ownOf(discriminator, "propertyName");
   if (typeof name !== "string" || value === undefined) return true;
   return { properties: { [name]: { const: value } }, required: [name] };
 }
 
-function onlyValue(keywords: JsonObject): string | undefined {
+function onlyValue(keywords: FormObject): string | undefined {
   const { enum: values } = keywords;
   if (Object.hasOwn(keywords, "const")) return showShort(keywords["const"]);
   return Array.isArray(values) && values.length === 1 ? showShort(values[0]) : undefined;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { joinPointer } from "../parts/json-text.ts";
-import { setAt } from "./set-at.ts";
+import { joinPointer } from "../../../core/json/json-pointer.ts";
+import { setAt } from "./form-json.ts";
 
 const NAMES = ["__proto__", "constructor", "toString", "", "a/b", "m~n", "~1", "0", "hasOwnProperty"];
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { issuesElsewhere, NO_ISSUES, placeIssues, splitIssues } from "./split-issues.ts";
+import { issuesElsewhere, NO_ISSUES, placeIssues, splitIssues } from "./form-tools.ts";
 
 const issue = (pointer: string) => ({ pointer, expected: "a", found: "b" });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { OperationView } from "../../protocol.ts";
-import { accessWords, annotationWords, planWords } from "./access-words.ts";
+import { accessWords, annotationWords, planWords } from "./operations-view.tsx";
 
 const operation = (over: Partial<OperationView>): OperationView => ({
   id: "a.b",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { failureIssues } from "./failure-issues.ts";
+import { failureIssues } from "./operation-desk.ts";
 
 const issue = { pointer: "/a", expected: "a text", found: "a number" };
 

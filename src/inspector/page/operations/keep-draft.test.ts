@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { OperationView } from "../../protocol.ts";
 import { InputHistory, type TextStore } from "./input-history.ts";
-import { keepDraft } from "./keep-draft.ts";
+import { keepDraft } from "./workspace.ts";
 
 const MOST = 65_536;
 

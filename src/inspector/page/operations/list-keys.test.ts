@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { lineAfterKey } from "./list-keys.ts";
-import { searchOperations, toSearched } from "./search-operations.ts";
+import { operationLines } from "./operation-groups.ts";
+import { lineAfterKey } from "./operation-list.tsx";
 
 const rows = Array.from({ length: 30 }, (_, at) => ({
   id: `a.${at}`,
@@ -9,7 +9,7 @@ const rows = Array.from({ length: 30 }, (_, at) => ({
   summary: "",
 }));
 // Line 0 and line 16 are heads; operations stand at 1 to 15 and 17 to 31.
-const lines = searchOperations(toSearched(rows), { query: "" });
+const lines = operationLines(rows, undefined);
 
 test("arrows pass over the heads of sources and stop at the ends", () => {
   expect(lineAfterKey(lines, -1, "ArrowDown")).toBe(1);

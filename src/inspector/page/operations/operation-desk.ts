@@ -1,8 +1,8 @@
-import type { AnswerAsk, IssueView, OperationView, RunAsk } from "../../protocol.ts";
+import type { AnswerRequest, CallFailure, IssueView, OperationView, RunRequest } from "../../protocol.ts";
 import { type Api, UNREACHABLE } from "../connection/api.ts";
+import { listIn, ownOf } from "../form/form-json.ts";
 import { initialValue } from "../form/initial-value.ts";
-import { toApiError } from "../session.ts";
-import { failureIssues } from "./failure-issues.ts";
+import { toApiError } from "../page-session.ts";
 import type { InputHistory } from "./input-history.ts";
 import { beginRun, endRun, type RunRecord, takeEvent } from "./run-record.ts";
 import type { KeptInput } from "./without-secrets.ts";
@@ -102,7 +102,7 @@ export class OperationDesk {
   }
 
   /** Answers a question of the call; it stays open when the gateway does not take the answer. */
-  async answer(key: string, answer: Pick<AnswerAsk, "action" | "content">): Promise<void> {
+  async answer(key: string, answer: Pick<AnswerRequest, "action" | "content">): Promise<void> {
     const { run } = this;
     if (run?.requestId === undefined) throw new Error("The call has not begun.");
     await this.#with.api.answer({ requestId: run.requestId, key, ...answer });
@@ -140,7 +140,7 @@ export class OperationDesk {
     if (this.value === value && this.wasTried) this.set({ issues });
   }
 
-  #ask(): RunAsk {
+  #ask(): RunRequest {
     const { value } = this;
     return { operation: this.operation.id, ...(value !== undefined && { input: value }) };
   }
@@ -165,4 +165,16 @@ export class OperationDesk {
     const issues = run.failure === undefined ? [] : failureIssues(run.failure);
     this.set(issues.length > 0 && value === this.value ? { issues } : {});
   }
+}
+
+const MOST_ISSUES = 500;
+
+/** The fields a refused input missed, where a failure names them; whatever else is in its details is left alone. */
+export function failureIssues({ code, details }: CallFailure): readonly IssueView[] {
+  const issues = code === "VALIDATION_ERROR" ? listIn(ownOf(details, "issues")) : [];
+  return issues.slice(0, MOST_ISSUES).filter(isIssue);
+}
+
+function isIssue(value: unknown): value is IssueView {
+  return ["pointer", "expected", "found"].every((name) => typeof ownOf(value, name) === "string");
 }

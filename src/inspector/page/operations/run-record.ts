@@ -1,6 +1,7 @@
-import type { CallFailure, Question, ResultView, RunEvent } from "../../protocol.ts";
-import { isObject } from "../form/json-value.ts";
-import { lineJson } from "../parts/json-text.ts";
+import { isObject } from "../../../core/schema/json-schema.ts";
+import type { CallFailure, ResultView, RunEvent, RunQuestion } from "../../protocol.ts";
+
+import { lineJson } from "../parts/show-json.ts";
 
 /** What became of a call that the page made; it is filled as events come. */
 export interface RunRecord {
@@ -12,10 +13,10 @@ export interface RunRecord {
   requestId?: string;
   seq?: number;
   durationMs?: number;
-  progress?: Progress;
+  progress?: RunProgress;
   failure?: CallFailure;
   /** Oldest first. */
-  readonly logs: LogLine[];
+  readonly logs: RunLogLine[];
   /** Lines that were let go. */
   earlierLogs: number;
   questions: readonly AskedQuestion[];
@@ -28,14 +29,14 @@ export interface RunRecord {
 }
 
 /** How far a call is. */
-export interface Progress {
+export interface RunProgress {
   readonly done?: number;
   readonly total?: number;
   readonly message?: string;
 }
 
 /** What a handler said while it ran. */
-export interface LogLine {
+export interface RunLogLine {
   readonly key: number;
   readonly level: string;
   readonly message: string;
@@ -45,7 +46,7 @@ export interface LogLine {
 /** A question that waits for an answer. */
 export interface AskedQuestion {
   readonly key: string;
-  readonly question: Question;
+  readonly question: RunQuestion;
 }
 
 /** One value of a call: a result, how long the one was that the server did not send, or neither for what is no JSON. */
@@ -132,7 +133,7 @@ function addValue(run: RunRecord, value: Omit<RunValue, "position">): void {
 }
 
 /** Progress in the words of MCP; other words are shown as they are. */
-function readProgress(value: unknown): Progress {
+function readProgress(value: unknown): RunProgress {
   if (!isObject(value)) return typeof value === "string" ? { message: value } : {};
   const { progress, total, message } = value;
   return {

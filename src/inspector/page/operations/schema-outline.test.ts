@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonSchemaView } from "../../protocol.ts";
-import { schemaOutline } from "./schema-outline.ts";
-import { schemaNotes, schemaType } from "./schema-words.ts";
+import { schemaNotes, schemaOutline, schemaType } from "./operations-view.tsx";
 
 const lines = (schema: JsonSchemaView, limit = 100): readonly string[] =>
   schemaOutline(schema, limit).map(

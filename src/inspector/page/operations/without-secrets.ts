@@ -1,6 +1,7 @@
+import { isObject } from "../../../core/schema/json-schema.ts";
+import { findReference } from "../../../core/schema/schema-view.ts";
 import type { JsonSchemaView } from "../../protocol.ts";
-import { findReference } from "../form/flatten-schema.ts";
-import { isObject, ownOf } from "../form/json-value.ts";
+import { ownOf } from "../form/form-json.ts";
 
 /** An input as it may be kept, and whether something was left out. */
 export interface KeptInput {

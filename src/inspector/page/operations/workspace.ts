@@ -1,10 +1,17 @@
 import type { OperationsAnswer, OperationView } from "../../protocol.ts";
 import type { Api } from "../connection/api.ts";
-import { type Session, useSession } from "../session.ts";
+import { isSameJson } from "../form/form-json.ts";
+import { initialValue } from "../form/initial-value.ts";
+import { type PageSession, useSession } from "../page-session.ts";
 import { browserStore, InputHistory } from "./input-history.ts";
-import { keepDraft } from "./keep-draft.ts";
 import { OperationDesk } from "./operation-desk.ts";
-import type { Narrowing } from "./search-operations.ts";
+import type { Narrowing } from "./operation-groups.ts";
+
+/** The operations that were found, and what was searched for. */
+export interface FoundIds {
+  readonly query: string;
+  readonly ids: readonly string[];
+}
 
 const MOST_DESKS = 50;
 
@@ -16,8 +23,11 @@ export class Workspace {
   readonly #desks = new Map<string, OperationDesk>();
   answer: OperationsAnswer | undefined;
   narrowing: Narrowing = { query: "" };
+  found: FoundIds | undefined;
+  /** Whether groups of operations that somebody folded or unfolded are open. */
+  readonly folds = new Map<string, boolean>();
 
-  constructor({ api, hello }: Session) {
+  constructor({ api, hello }: PageSession) {
     this.api = api;
     const scope = JSON.stringify([hello.name, hello.subject ?? ""]);
     this.history = new InputHistory(browserStore("localStorage"), scope);
@@ -63,4 +73,11 @@ export function useWorkspace(): Workspace {
     current = new Workspace(session);
   }
   return current;
+}
+
+/** Keeps what was typed at a desk, as far as it may be kept, in the place of what was kept of it before. */
+export function keepDraft(drafts: InputHistory, desk: Pick<OperationDesk, "operation" | "value">): void {
+  const { id, inputSchema } = desk.operation;
+  drafts.forget(id);
+  if (!isSameJson(desk.value, initialValue(inputSchema))) drafts.add(id, desk.value, inputSchema);
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { indexAfterKey } from "./index-after-key.ts";
+import { indexAfterKey } from "./virtual-list.tsx";
 
 it("moves within a list, never beyond its ends", () => {
   const keys = ["ArrowDown", "ArrowUp", "PageDown", "PageUp", "Home", "End"];

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { placeMarks, type TreeMark } from "./json-marks.ts";
-import { MOST_ROWS, nodesToOpen, openAtFirst, PAGE, treeRows } from "./json-rows.ts";
+import {
+  MOST_TREE_ROWS,
+  nodesToOpen,
+  openAtFirst,
+  PAGE,
+  placeMarks,
+  type TreeMark,
+  treeRows,
+} from "./json-rows.ts";
 
 const all = { isOpen: () => true, shownOf: () => PAGE };
 const mark: TreeMark = { tone: "note", word: "converted" };
@@ -32,7 +39,7 @@ describe("treeRows", () => {
 
   it("is bounded in length, and by no depth", () => {
     const wide = Array(100).fill(Array(100).fill([1, 2]));
-    expect(treeRows(wide, all)).toHaveLength(MOST_ROWS);
+    expect(treeRows(wide, all)).toHaveLength(MOST_TREE_ROWS);
     let deep: unknown = 1;
     for (let at = 0; at < 4_000; at++) deep = [deep];
     expect(treeRows(deep, all)).toHaveLength(4_001);

@@ -1,5 +1,6 @@
-import type { PlacedMarks } from "./json-marks.ts";
-import { joinPointer } from "./json-text.ts";
+import { joinPointer, parsePointer } from "../../../core/json/json-pointer.ts";
+import type { Tone } from "./controls.tsx";
+import { memberOf } from "./show-json.ts";
 
 /** One line of a tree. */
 export interface TreeRow {
@@ -22,7 +23,7 @@ export interface TreeRow {
 }
 
 /** What of a tree is open. */
-export interface TreeState {
+interface TreeState {
   readonly isOpen: (pointer: string) => boolean;
   /** How many members of a node are shown. */
   readonly shownOf: (pointer: string) => number;
@@ -32,7 +33,7 @@ export interface TreeState {
 export const PAGE = 100;
 
 /** Rows of one tree; what is open beyond them is not drawn. */
-export const MOST_ROWS = 5_000;
+export const MOST_TREE_ROWS = 5_000;
 
 /** Counts the members of a list or an object; nothing for everything else. */
 function sizeOf(value: unknown): number | undefined {
@@ -46,7 +47,7 @@ export function treeRows(value: unknown, { isOpen, shownOf }: TreeState): readon
   const first = { id: "", pointer: "", parent: undefined, depth: 0, key: undefined, value };
   // What is still to be listed, the next one last: no depth of data can be too much.
   const waiting: Waiting[] = [{ ...first, left: 0, place: 1, of: 1 }];
-  for (let next = waiting.pop(); next !== undefined && rows.length < MOST_ROWS; next = waiting.pop()) {
+  for (let next = waiting.pop(); next !== undefined && rows.length < MOST_TREE_ROWS; next = waiting.pop()) {
     const size = sizeOf(next.value);
     const open = size !== undefined && size > 0 && isOpen(next.pointer);
     rows.push({ ...next, size, isOpen: open });
@@ -115,4 +116,63 @@ export function openAtFirst(value: unknown, depth: number, marks: PlacedMarks): 
   const open = nodesToOpen(value, { depth, rows: 2 * PAGE });
   for (const pointer of [...marks.below.keys()].slice(0, OPEN_FOR_MARKS)) open.add(pointer);
   return open;
+}
+
+/** Something to be said of a node of a tree. */
+export interface TreeMark {
+  readonly tone: Tone;
+  readonly word: string;
+}
+
+/** Marks by the JSON pointer of what they are said of; it may no longer be there. */
+export type TreeMarks = ReadonlyMap<string, readonly TreeMark[]>;
+
+/** A mark at the node it is shown at. */
+interface PlacedMark extends TreeMark {
+  /** What is left of its pointer, where the node itself is not there. */
+  readonly rest: string;
+}
+
+/** Marks as a tree shows them. */
+export interface PlacedMarks {
+  readonly at: ReadonlyMap<string, readonly PlacedMark[]>;
+  /** How many are below a node. */
+  readonly below: ReadonlyMap<string, number>;
+}
+
+const MOST_MARKS = 1_000;
+
+/** Finds the node of each mark: its own, or the nearest one above that is there. */
+export function placeMarks(value: unknown, marks: TreeMarks = new Map()): PlacedMarks {
+  const at = new Map<string, PlacedMark[]>();
+  const below = new Map<string, number>();
+  let count = 0;
+  for (const [pointer, told] of marks) {
+    if (count >= MOST_MARKS) break;
+    count += told.length;
+    const { above, place, rest } = nearest(value, pointer);
+    for (const upper of above) below.set(upper, (below.get(upper) ?? 0) + told.length);
+    const here = at.get(place) ?? [];
+    here.push(...told.map((mark) => ({ ...mark, rest })));
+    at.set(place, here);
+  }
+  return { at, below };
+}
+
+function nearest(value: unknown, pointer: string) {
+  const above: string[] = [];
+  const keys = parsePointer(pointer);
+  let place = "";
+  let node = value;
+  for (const [depth, key] of keys.entries()) {
+    const member = memberOf(node, key);
+    if (member === undefined) {
+      const rest = keys.slice(depth).reduce((path, each) => joinPointer(path, each), "");
+      return { above, place, rest };
+    }
+    above.push(place);
+    place = joinPointer(place, key);
+    node = member.value;
+  }
+  return { above, place, rest: "" };
 }

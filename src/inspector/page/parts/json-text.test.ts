@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../../test/cpu-ms.ts";
-import { joinPointer, lineJson, memberOf, parsePointer, prettyJson, shortJson } from "./json-text.ts";
+import { joinPointer, parsePointer } from "../../../core/json/json-pointer.ts";
+import { lineJson, memberOf, prettyJson, shortJson } from "./show-json.ts";
 
 describe("JSON as text", () => {
   it("shows what hides, and stays the same JSON", () => {

@@ -1,20 +1,30 @@
+import { truncateText } from "../../../core/text/truncate-text.ts";
+import "./json-tree.css";
 import type { VNode } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { CopyButton } from "./copy-button.tsx";
-import { placeMarks, type TreeMarks } from "./json-marks.ts";
-import { MOST_ROWS, nodesToOpen, openAtFirst, PAGE, type TreeRow, treeRows } from "./json-rows.ts";
-import { textOf } from "./json-text.ts";
-import { visibleText } from "./visible-text.ts";
-import "./json-tree.css";
-import { TreeNode } from "./tree-node.tsx";
+import { Badge, CopyButton } from "./controls.tsx";
+import {
+  MOST_TREE_ROWS,
+  nodesToOpen,
+  openAtFirst,
+  PAGE,
+  type PlacedMarks,
+  placeMarks,
+  type TreeMarks,
+  type TreeRow,
+  treeRows,
+} from "./json-rows.ts";
+import { isSafeAddress, SafeLink } from "./plain-text.tsx";
+import { showCount, visibleText } from "./show.ts";
+import { lineJson, shortJson, shownText } from "./show-json.ts";
 
-export type { TreeMark, TreeMarks } from "./json-marks.ts";
+export type { TreeMark, TreeMarks } from "./json-rows.ts";
 
 const DEEPEST_INDENT = 24;
 const NO_MARKS: TreeMarks = new Map();
 
 /** What a tree is made of. */
-export interface JsonTreeProps {
+interface JsonTreeProps {
   /** Any JSON. */
   readonly value: unknown;
   /** What it is, for screen readers. */
@@ -42,7 +52,7 @@ export function JsonTree({ value, label, marks = NO_MARKS, openDepth = 2 }: Json
       <div class="rows" role="tree" aria-label={label} ref={list} onKeyDown={tree.onKey}>
         {rows.map(draw)}
       </div>
-      {rows.length >= MOST_ROWS && (
+      {rows.length >= MOST_TREE_ROWS && (
         <p class="soft small">Not all is drawn; close some of it to see the rest.</p>
       )}
     </div>
@@ -87,7 +97,7 @@ function TreeTools({ current, openAll, closeAll }: Tree) {
       <code class="where cut soft">
         <bdi>{visibleText(current.pointer, 120)}</bdi>
       </code>
-      <CopyButton label="Copy value" what="the value" text={() => textOf(current.value)} />
+      <CopyButton label="Copy value" what="the value" text={() => shownText(current.value)} />
       <CopyButton label="Copy pointer" what="the pointer" text={() => current.pointer} />
       <button type="button" onClick={openAll}>
         Expand all
@@ -174,4 +184,85 @@ function moveBy(event: KeyboardEvent, { rows, current, go, press }: Moves): void
   if (move === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
   event.preventDefault();
   move();
+}
+
+const CUT = 300;
+const MOST_CHARACTERS = 100_000;
+const KEY_CHARACTERS = 200;
+const PREVIEW_CHARACTERS = 60;
+const MOST_MARKS = 20;
+const MARK_CHARACTERS = 160;
+
+/** A row of a tree, and what the tree knows of it besides its value. */
+interface TreeNodeProps {
+  readonly row: TreeRow;
+  readonly placed: PlacedMarks;
+  readonly isCurrent: boolean;
+  readonly isWhole: boolean;
+}
+
+/** What is written in the row of a node. */
+function TreeNode({ row, placed, isCurrent, isWhole }: TreeNodeProps) {
+  const { key, pointer, value, size, isOpen, left } = row;
+  if (left > 0) return <span class="more">Show more of {showCount(left, "member")} left</span>;
+  const marks = placed.at.get(pointer) ?? [];
+  const below = isOpen ? 0 : (placed.below.get(pointer) ?? 0);
+  return (
+    <>
+      {key !== undefined && <NodeKey name={key} />}{" "}
+      {size === undefined ? (
+        <Leaf value={value} isCurrent={isCurrent} isWhole={isWhole} />
+      ) : (
+        <span class="soft">
+          {showCount(size, Array.isArray(value) ? "item" : "member")}
+          {!isOpen && size > 0 && <span aria-hidden="true"> {shortJson(value, PREVIEW_CHARACTERS)}</span>}
+        </span>
+      )}
+      {marks.slice(0, MOST_MARKS).map(({ tone, word, rest }) => [
+        " ",
+        <Badge tone={tone}>
+          {rest !== "" && <bdi>{visibleText(rest, 60)}</bdi>} {visibleText(word, MARK_CHARACTERS)}
+        </Badge>,
+      ])}
+      {marks.length > MOST_MARKS && ` ${showCount(marks.length - MOST_MARKS, "note")} more`}{" "}
+      {below > 0 && <Badge>{showCount(below, "mark")} inside</Badge>}
+    </>
+  );
+}
+
+function NodeKey({ name }: { readonly name: string | number }) {
+  if (typeof name === "number") return <span class="soft">{name}:</span>;
+  const text = /^[\w$.-]+$/.test(name) ? name : lineJson(name.slice(0, KEY_CHARACTERS));
+  return (
+    <span class="key">
+      <bdi>{visibleText(text, KEY_CHARACTERS)}</bdi>:
+    </span>
+  );
+}
+
+function Leaf({
+  value,
+  isCurrent,
+  isWhole,
+}: Pick<TreeNodeProps, "isCurrent" | "isWhole"> & { readonly value: unknown }) {
+  const tabIndex = isCurrent ? 0 : -1;
+  if (typeof value !== "string") {
+    return <span class={typeof value === "number" ? "number" : "word"}>{lineJson(value)}</span>;
+  }
+  if (isSafeAddress(value)) return <SafeLink address={value} tabIndex={tabIndex} />;
+  const most = isWhole ? MOST_CHARACTERS : CUT;
+  return (
+    <>
+      <bdi class="text">
+        {lineJson(truncateText(value, most))}
+        {value.length > most && "…"}
+      </bdi>
+      {/* A press on it is one on its row. */}
+      {value.length > CUT && (
+        <button type="button" class="quiet small" tabIndex={tabIndex}>
+          {isWhole ? "Show less" : `Show more of ${showCount(value.length, "character")}`}
+        </button>
+      )}
+    </>
+  );
 }

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import { SafeLink } from "./safe-link.tsx";
-import { cutText, visibleText } from "./visible-text.ts";
+import { truncateText } from "../../../core/text/truncate-text.ts";
+import { visibleText } from "./show.ts";
 
 /** How much more is shown each time it is asked for. */
 const TIMES = 20;
@@ -21,7 +21,7 @@ export function PlainText({
 }) {
   const [times, setTimes] = useState(1);
   const length = Math.min(most * times, MOST_DRAWN);
-  const shown = cutText(text, length);
+  const shown = truncateText(text, length);
   const part = `${length.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters`;
   return (
     <>
@@ -57,4 +57,43 @@ function linked(text: string) {
       ),
     visibleText(pieces.slice(MOST_PIECES).join("")),
   ];
+}
+
+/** A text that is a link where it is an http(s) address, and nothing but a text everywhere else. */
+export function SafeLink({
+  address,
+  text = address,
+  tabIndex,
+}: {
+  readonly address: string;
+  readonly text?: string;
+  /** Where the Tab key comes to it. @default in its turn */
+  readonly tabIndex?: number | undefined;
+}) {
+  if (!isSafeAddress(address)) return <span class="break">{text}</span>;
+  return (
+    <a class="break" href={address} target="_blank" rel="noopener noreferrer" tabIndex={tabIndex}>
+      {text}
+    </a>
+  );
+}
+
+/** Tells whether a text is an address that a browser may be sent to: http(s), and nobody's password in it. */
+export function isSafeAddress(text: string): boolean {
+  return /^https?:\/\/[^/?#\\@]+([/?#]|$)/i.test(text) && text.length <= 2_000 && URL.canParse(text);
+}
+
+/** Characters at the end of a name that are never cut. */
+const TAIL = 16;
+
+/** A name that is cut in its middle where there is no room: its end tells it from its neighbours. */
+export function CutMiddle({ text }: { readonly text: string }) {
+  const characters = [...text.slice(0, 300)];
+  const at = characters.length > 2 * TAIL ? characters.length - TAIL : characters.length;
+  return (
+    <span class="cut-middle mono" title={visibleText(text, 300)}>
+      <bdi class="cut">{visibleText(characters.slice(0, at).join(""))}</bdi>
+      <bdi>{visibleText(characters.slice(at).join(""))}</bdi>
+    </span>
+  );
 }

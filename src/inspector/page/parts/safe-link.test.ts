@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { isWebAddress } from "./safe-link.tsx";
+import { isSafeAddress } from "./plain-text.tsx";
 
 describe("addresses that may be links", () => {
   it.each(["http://example.com", "https://example.com/a?b#c", "HTTPS://EXAMPLE.COM"])("%s is one", (text) => {
-    expect(isWebAddress(text)).toBe(true);
+    expect(isSafeAddress(text)).toBe(true);
   });
 
   it.each([
@@ -24,6 +24,6 @@ describe("addresses that may be links", () => {
     "java\nscript:alert(1)",
     "",
   ])("%j is none", (text) => {
-    expect(isWebAddress(text)).toBe(false);
+    expect(isSafeAddress(text)).toBe(false);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { counted, showAgo, showBytes, showMs } from "./show.ts";
+import { showAgo, showBytes, showCount, showMs } from "./show.ts";
 
 describe("figures for people", () => {
   it.each([
@@ -35,7 +35,7 @@ describe("figures for people", () => {
   });
 
   it("one of a thing is one", () => {
-    expect([counted(0, "call"), counted(1, "call"), counted(1_200, "call")]).toEqual([
+    expect([showCount(0, "call"), showCount(1, "call"), showCount(1_200, "call")]).toEqual([
       "0 calls",
       "1 call",
       "1,200 calls",

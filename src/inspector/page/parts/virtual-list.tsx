@@ -31,7 +31,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   if (keep >= 0 && keep < from) shown.unshift(keep);
   if (keep >= to && keep < items.length) shown.push(keep);
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: whoever draws the list gives it a role
+    // biome-ignore lint/a11y/noStaticElementInteractions: the caller gives the list a role
     <div class="virtual" ref={box} onKeyDown={onKeyDown} {...attributes}>
       <div class="extent" role="presentation" style={{ height: items.length * height }}>
         {shown.map((index) => {
@@ -78,4 +78,20 @@ function useReveal(box: RefObject<HTMLDivElement>, index: number | undefined, he
     if (top < scrollTop) element.scrollTop = top;
     else if (top + height > scrollTop + clientHeight) element.scrollTop = top + height - clientHeight;
   }, [box, index, height]);
+}
+
+const PAGE = 10;
+
+/** The place in a list that a key leads to; nothing where the key is not for moving. */
+export function indexAfterKey(key: string, at: number, count: number): number | undefined {
+  const places = new Map([
+    ["ArrowDown", at + 1],
+    ["ArrowUp", at - 1],
+    ["PageDown", at + PAGE],
+    ["PageUp", at - PAGE],
+    ["Home", 0],
+    ["End", count],
+  ]);
+  const wanted = places.get(key);
+  return wanted === undefined ? undefined : Math.max(0, Math.min(count - 1, wanted));
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { cutText, visibleText } from "./visible-text.ts";
+import { truncateText } from "../../../core/text/truncate-text.ts";
+import { visibleText } from "./show.ts";
 
 test("characters that hide or reorder text are shown by their number", () => {
   expect(visibleText("a\u202Eb\u0000\u200Bc\u{E0041}")).toBe("a<U+202E>b<U+0000><U+200B>c<U+E0041>");
@@ -34,7 +35,7 @@ test("a long text is cut", () => {
 });
 
 test("a cut never falls between the halves of a character", () => {
-  expect(cutText("ab😀c", 3)).toBe("ab");
-  expect(cutText("ab😀c", 4)).toBe("ab😀");
-  expect(cutText("ab", 2)).toBe("ab");
+  expect(truncateText("ab😀c", 3)).toBe("ab");
+  expect(truncateText("ab😀c", 4)).toBe("ab😀");
+  expect(truncateText("ab", 2)).toBe("ab");
 });

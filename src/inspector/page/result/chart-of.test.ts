@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { frameOf, nearestPoint, pathOf, roundTicks } from "./chart-frame.ts";
-import { type Chart, chartOf, chartSummary } from "./chart-of.ts";
+import {
+  type Chart,
+  chartOf,
+  chartSummary,
+  frameOf,
+  nearestPoint,
+  pathOf,
+  roundTicks,
+} from "./chart-view.tsx";
 
 function found(data: unknown): Chart {
   const chart = chartOf(data);

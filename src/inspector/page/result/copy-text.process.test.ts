@@ -1,12 +1,11 @@
-import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { hello, operation, origin } from "../../../../test/copied-call.ts";
-import { asCurl } from "./copy-text.ts";
-import { shellWord } from "./shell-word.ts";
+import { runInShell, SHELLS } from "../../../../test/installed-shells.ts";
+import { asCurl, pastedWord } from "./copy-as.tsx";
 
 /** What bash makes of a word. */
-function readByShell(word: string): string {
-  return execFileSync("bash", ["-c", `printf %s ${word}`], { encoding: "utf8" });
+function readByShell(word: string, shell = "bash"): string {
+  return runInShell(shell, `printf %s ${word}`);
 }
 
 describe("shellWord", () => {
@@ -25,9 +24,15 @@ describe("shellWord", () => {
     "~",
     "#x",
     "-n",
+    "x\\'; touch pwned #",
+    "x\\\\'; touch pwned #\\",
+    '{"a":"\\\\n\\\\"}',
   ];
   it.each(texts)("is read by a shell as what it was: %j", (text) => {
-    expect(readByShell(shellWord(text))).toBe(text);
+    const word = pastedWord(text);
+    // fish has no escapes of this kind, and refuses the whole line.
+    for (const shell of SHELLS.filter((name) => name !== "fish" || !word.startsWith("$")))
+      expect([shell, readByShell(word, shell)]).toEqual([shell, text]);
   });
 });
 

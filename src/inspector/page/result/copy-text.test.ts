@@ -1,17 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { hello, operation, origin } from "../../../../test/copied-call.ts";
-import { asCommand, asCurl, asTypeScript } from "./copy-text.ts";
-import { shellWord } from "./shell-word.ts";
+import { asCommand, asCurl, asTypeScript, pastedWord } from "./copy-as.tsx";
 
 describe("shellWord", () => {
   it("holds nothing that a terminal acts on", () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
-    expect(shellWord("\u001b[201~\r\u009b")).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
+    expect(pastedWord("\u001b[201~\r\u009b")).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
   });
 
   it("leaves words alone that need no quotes", () => {
-    expect(shellWord("http://127.0.0.1:4100/api")).toBe("http://127.0.0.1:4100/api");
-    expect(shellWord("a?b")).toBe("'a?b'");
+    expect(pastedWord("http://127.0.0.1:4100/api")).toBe("http://127.0.0.1:4100/api");
+    expect(pastedWord("a?b")).toBe("'a?b'");
   });
 });
 
@@ -49,7 +48,7 @@ describe("asCurl", () => {
 describe("asCommand", () => {
   it("names the gateway that runs, and gives the input as one word", () => {
     expect(asCommand({ operation: operation(), input: { value: { to: "it's" } }, hello, origin })).toBe(
-      `npx waybill call parcel.list --url http://127.0.0.1:4100 '{"to":"it'\\''s"}'`,
+      `npx --no waybill call parcel.list --url http://127.0.0.1:4100 '{"to":"it'\\''s"}'`,
     );
   });
 

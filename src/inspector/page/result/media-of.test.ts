@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bytesOf, fileName, mediaOf, mediaOfBlock } from "./media-of.ts";
+import { bytesOf, fileName, mediaOf, mediaOfBlock } from "./content-view.tsx";
 
 describe("mediaOf", () => {
   it("shows images and plays sounds of known types", () => {

@@ -35,7 +35,7 @@ describe("factsOf", () => {
     expect(facts.marks.get("/x")).toEqual([{ tone: "warn", word: "stripped" }]);
     expect(facts.marks.get("/a")?.map(({ word }) => word)).toEqual([
       "converted",
-      "misses its schema: expected a text, found a number",
+      "misses its schema: must be a text; it is a number",
     ]);
   });
 

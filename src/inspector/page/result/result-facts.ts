@@ -1,9 +1,9 @@
 import type { EnvelopeView, ResultView } from "../../protocol.ts";
-import { listIn, memberOf, membersIn, textOf } from "../parts/json-text.ts";
 import type { TreeMark, TreeMarks } from "../parts/json-tree.tsx";
+import { listIn, memberOf, membersIn, shownText } from "../parts/show-json.ts";
 
 /** What an envelope tells of itself, read with care: nothing is taken for what it is not. */
-export interface ResultFacts {
+export interface ResultFactsView {
   readonly isError: boolean;
   readonly durationMs: number | undefined;
   readonly attempts: number | undefined;
@@ -32,7 +32,7 @@ const TOLD = [
 ] as const;
 
 /** Reads the facts of an envelope. */
-export function factsOf({ meta }: EnvelopeView): ResultFacts {
+export function factsOf({ meta }: EnvelopeView): ResultFactsView {
   const facts = membersIn(meta["waybill"]);
   const report = membersIn(facts["normalization"]);
   const marks = new Map<string, TreeMark[]>();
@@ -50,7 +50,7 @@ export function factsOf({ meta }: EnvelopeView): ResultFacts {
   const sequence = numberIn(facts["sequence"]);
   const violations = listIn(facts["violations"]).filter((violation) => {
     const { pointer, expected, found } = membersIn(violation);
-    const word = `misses its schema: expected ${textOf(expected)}, found ${textOf(found)}`;
+    const word = `misses its schema: must be ${shownText(expected)}; it is ${shownText(found)}`;
     return add(pointer, { tone: "bad", word });
   }).length;
   const told = [
@@ -68,7 +68,7 @@ export function factsOf({ meta }: EnvelopeView): ResultFacts {
     violations,
     marks,
     told: told.flatMap(([name, value]) =>
-      value === undefined ? [] : [[textOf(name), textOf(value)] as const],
+      value === undefined ? [] : [[shownText(name), shownText(value)] as const],
     ),
     details: memberOf(facts, "details"),
   };

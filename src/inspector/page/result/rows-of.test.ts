@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../../test/cpu-ms.ts";
-import { csvOf, MOST_COLUMNS, type Rows, rowsOf, sortedRows } from "./rows-of.ts";
+import { csvOf, MOST_COLUMNS, type Rows, rowsOf, sortedRows } from "./table-view.tsx";
 
 function found(data: unknown): Rows {
   const rows = rowsOf(data);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { SourceView } from "../../protocol.ts";
-import { errorWords, retryWord, stateWords, summaryOf } from "./source-words.ts";
+import { errorWords, retryWord, stateWords, summaryOf } from "./source-state.ts";
 
 const NOW = 1_000_000_000;
 const SOURCE: SourceView = {
@@ -34,7 +34,7 @@ describe("the words about sources", () => {
   });
 
   it("name what the button does, and nothing where there is nothing to try", () => {
-    expect(retryWord(SOURCE)).toBe("Reconnect");
+    expect(retryWord(SOURCE)).toBe("Restart");
     expect(retryWord({ ...SOURCE, kind: "local" })).toBe("Load again");
     expect(retryWord({ ...SOURCE, state: DOWN })).toBe("Try now");
     expect(retryWord({ ...SOURCE, state: { status: "disabled" } })).toBeUndefined();

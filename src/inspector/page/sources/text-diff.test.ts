@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../../test/cpu-ms.ts";
-import { diffTexts, laidOut } from "./text-diff.ts";
+import { diffTexts, laidOut } from "./lock-panel.tsx";
 
 /** Both texts as one, what went and what came in brackets. */
 function drawn(before: string | undefined, after: string | undefined): string {

@@ -5,11 +5,19 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { rejection } from "../../../../test/make-operation.ts";
 import type { JsonValue } from "../../../core/json/json-value.ts";
+import { canonicalJson } from "../../../core/json/json-value.ts";
 import { cleanText } from "../../../core/text/clean-text.ts";
-import { DIFF_LIMITS, diffDefinitions } from "./definition-diff.ts";
-import { canonicalJson, hashDefinition, toDefinition } from "./definition-hash.ts";
 import { readLockFile, writeLockFile } from "./lock-file.ts";
-import { approve, createToolLock, findChange, readToolLock } from "./tool-lock.ts";
+import {
+  approve,
+  createToolLock,
+  DIFF_LIMITS,
+  diffDefinitions,
+  findChange,
+  hashDefinition,
+  readToolLock,
+  toDefinition,
+} from "./tool-lock.ts";
 
 const TOOL = {
   name: "add",

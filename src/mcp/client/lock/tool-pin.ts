@@ -1,15 +1,15 @@
 import { CallError } from "../../../core/errors/errors.ts";
 import type { PinOptions } from "../import-options.ts";
-import type { DefinitionChange } from "./definition-diff.ts";
-import type { ToolDefinition } from "./definition-hash.ts";
 import { LOCK_FILE_NAME, readLockFile, updateLockFile } from "./lock-file.ts";
 import {
   type ApprovedTool,
   approve,
   createToolLock,
+  type DefinitionChange,
   findApproved,
   findChange,
   readToolLock,
+  type ToolDefinition,
   type ToolLock,
 } from "./tool-lock.ts";
 

@@ -1,8 +1,8 @@
+import { percentDecoded } from "../../../core/text/parse-url.ts";
 import { encodeBase64 } from "../../../core/wire/base64.ts";
-import { isFramingHeader, isHeaderValue, isToken } from "../header-rules.ts";
 import type { RequestDraft } from "../http-message.ts";
 import type { SecuritySchemePlan } from "../plan.ts";
-import { tryEscape } from "../request/escape.ts";
+import { isFramingHeader, isHeaderValue, isToken, tryEscape } from "../request/input-text.ts";
 import type { BasicCredential } from "./credentials.ts";
 
 /** What a credential adds to a request: a header in lower case, or an escaped pair of the query or of the cookies. */
@@ -77,7 +77,7 @@ export function addTo(draft: RequestDraft, additions: readonly Addition[]): void
     if (place === "header") draft.headers[name] = value;
     else if (place === "cookie")
       replacePair(draft.cookies, `${name}=${value}`, (text) => keptCookie(text, name));
-    else replacePair(draft.query, `${name}=${value}`, (text) => keptQuery(text, plainName(name)));
+    else replacePair(draft.query, `${name}=${value}`, (text) => keptQuery(text, percentDecoded(name)));
   }
 }
 
@@ -104,23 +104,14 @@ function replacePair(pairs: string[], added: string, keep: (text: string) => str
 /** Names of parameters are escaped in cookies, and those of keys are not. */
 function keptCookie(text: string, name: string): string | undefined {
   const [found = ""] = text.split("=", 1);
-  return found === name || plainName(found) === name ? undefined : text;
+  return found === name || percentDecoded(found) === name ? undefined : text;
 }
 
 /** One text of a query may hold several pairs. */
 function keptQuery(text: string, name: string): string | undefined {
   const all = text.split("&");
-  const kept = all.filter((pair) => plainName(pair.split("=", 1)[0] ?? "") !== name);
+  const kept = all.filter((pair) => percentDecoded(pair.split("=", 1)[0] ?? "") !== name);
   return kept.length === 0 ? undefined : kept.join("&");
-}
-
-function plainName(name: string): string {
-  if (!name.includes("%")) return name;
-  try {
-    return decodeURIComponent(name);
-  } catch {
-    return name;
-  }
 }
 
 /** Leaves what a cookie can hold (RFC 6265) as it is, `=` and `%` included: keys are often base64, and servers seldom unescape them. */

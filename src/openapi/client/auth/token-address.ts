@@ -1,7 +1,6 @@
+import { namedPlace } from "../../../http/address-guard.ts";
 import type { OAuthFlowPlan, SecuritySchemePlan } from "../plan.ts";
-import { namedPlace } from "../transport/address-guard.ts";
-import { isOAuthForm, readAddress } from "./credential-forms.ts";
-import type { AuthOptions, OAuthCredential } from "./credentials.ts";
+import { type AuthOptions, isOAuthForm, type OAuthCredential, readAddress } from "./credentials.ts";
 
 /** Where tokens are had: at an endpoint, or where a discovery document says. */
 export interface TokenAddress {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { TokenSources } from "./token-sources.ts";
+import { TokenSources } from "./token-source.ts";
 
 const address = { kind: "endpoint", url: new URL("https://login.example/token") } as const;
 const client = (clientId: string) => ({ clientId, clientSecret: "hush-hush" });

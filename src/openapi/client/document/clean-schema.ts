@@ -2,9 +2,10 @@ import { setOwn } from "../../../core/json/json-value.ts";
 import { isObject, type JsonSchema } from "../../../core/schema/json-schema.ts";
 import { SCHEMA_LIMITS } from "../../../core/schema/limits.ts";
 import { compilePattern } from "../../../core/schema/pattern.ts";
+import { definitionName } from "../../../core/schema/plain-schema.ts";
+import { modernItems } from "../../../core/schema/rewrite-schema.ts";
 import { PROTO_KEY } from "./copy-schema.ts";
-import { anyPiece, definitionName, type Position, type SchemaPiece } from "./schema-piece.ts";
-import { mendType } from "./schema-types.ts";
+import { anyPiece, type Position, type SchemaPiece } from "./schema-piece.ts";
 
 const COUNTS = [
   "maxContains",
@@ -246,11 +247,8 @@ class Cleaning {
   }
 
   #arrays(schema: Keywords, result: Keywords, place: Place): void {
-    const { items, prefixItems, additionalItems } = schema;
-    const tuple = Array.isArray(items) ? items : prefixItems;
-    if (Array.isArray(tuple) && tuple.length > 0)
-      result["prefixItems"] = tuple.map((item) => this.#part(item, place));
-    const rest = Array.isArray(items) ? additionalItems : items;
+    const { prefix, rest } = modernItems(schema, false);
+    if (prefix !== undefined) result["prefixItems"] = prefix.map((item) => this.#part(item, place));
     if (rest !== undefined) result["items"] = this.#part(rest, place);
   }
 }
@@ -275,4 +273,60 @@ function mapValues(map: Keywords, change: (value: unknown) => unknown): Keywords
   const result: Keywords = {};
   for (const key of Object.keys(map)) setOwn(result, key === PROTO_KEY ? "__proto__" : key, change(map[key]));
   return result;
+}
+
+/** What a schema says in place of a type that JSON Schema does not know; an empty one allows anything. */
+const FOREIGN: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map([
+  ...["float", "double", "decimal", "real", "numeric", "currency", "money"].map(entry("number")),
+  ...["int", "int32", "int64", "long", "short", "bigint", "uint", "uint32", "uint64"].map(entry("integer")),
+  ...["bool"].map(entry("boolean")),
+  ...["str", "text", "char", "enum", "password", "html", "markdown", "base64", "byte", "id"].map(
+    entry("string"),
+  ),
+  ...["date", "time", "uuid", "uri", "url", "email", "hostname"].map(named),
+  ...["datetime", "date-time", "timestamp"].map(
+    (name) => [name, { type: "string", format: "date-time" }] as const,
+  ),
+  ...["map", "dict", "hash", "struct", "record", "jsonobject"].map(entry("object")),
+  ...["list", "collection"].map(entry("array")),
+  ...["nil", "none", "void"].map(entry("null")),
+  ...["file", "binary"].map((name) => [name, { contentMediaType: "application/octet-stream" }] as const),
+]);
+
+const KNOWN = new Set(["array", "boolean", "integer", "null", "number", "object", "string"]);
+
+function entry(type: string): (name: string) => readonly [string, Record<string, unknown>] {
+  return (name) => [name, { type }];
+}
+
+function named(format: string): readonly [string, Record<string, unknown>] {
+  return [format, { type: "string", format }];
+}
+
+/** The keywords that say what `type` was meant to; `note` hears of what had to be mended. */
+function mendType(type: unknown, note: (sentence: string) => void): Record<string, unknown> {
+  if (typeof type === "string" && KNOWN.has(type)) return { type };
+  const names: readonly unknown[] = Array.isArray(type) ? type : [type];
+  const types: string[] = [];
+  let extra: Record<string, unknown> = {};
+  for (const name of names) {
+    if (typeof name === "string" && KNOWN.has(name)) {
+      types.push(name);
+      continue;
+    }
+    note(`A schema has the type ${JSON.stringify(name)}, which is none of JSON Schema's.`);
+    const mended = typeof name === "string" ? mendName(name.toLowerCase()) : undefined;
+    if (mended === undefined) return {};
+    const { type: meant, ...rest } = mended;
+    extra = { ...extra, ...rest };
+    if (typeof meant !== "string") return extra;
+    types.push(meant);
+  }
+  const distinct = [...new Set(types)];
+  if (distinct.length === 0) return extra;
+  return { type: distinct.length === 1 ? distinct[0] : distinct, ...extra };
+}
+
+function mendName(name: string): Readonly<Record<string, unknown>> | undefined {
+  return KNOWN.has(name) ? { type: name } : FOREIGN.get(name);
 }

@@ -1,5 +1,4 @@
 import { isObject } from "../../../core/schema/json-schema.ts";
-import { ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS } from "./change-subschemas.ts";
 import { copyJson, NOT_JSON } from "./copy-json.ts";
 import type { DocumentFile } from "./document-file.ts";
 
@@ -22,9 +21,12 @@ const MAX_SUBSCHEMAS = 20_000;
 /** How `__proto__` is written where plain assignment would lose it. */
 export const PROTO_KEY = "\u0000proto";
 
-const ONE = new Set(["additionalItems", ...ONE_SCHEMA]);
-const LISTS = new Set(["items", ...SCHEMA_LISTS]);
-const MAPS = new Set(SCHEMA_MAPS);
+const ONE = new Set([
+  ...["additionalItems", "additionalProperties", "contains", "else", "if", "items", "not"],
+  ...["propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"],
+]);
+const LISTS = new Set(["items", "allOf", "anyOf", "oneOf", "prefixItems"]);
+const MAPS = new Set(["dependentSchemas", "patternProperties", "properties"]);
 const DATA = new Set([
   ...["const", "default", "dependencies", "dependentRequired", "discriminator"],
   ...["enum", "example", "examples", "required", "type"],

@@ -1,8 +1,8 @@
 import { CallError } from "../../../core/errors/errors.ts";
 import { isObject } from "../../../core/schema/json-schema.ts";
+import { percentDecoded } from "../../../core/text/parse-url.ts";
 import { type DocumentFile, type Located, namedSchemas, outwardReferences } from "./document-file.ts";
-import type { DocumentLoader } from "./document-loader.ts";
-import { nameOf, refuseReach } from "./load-source.ts";
+import { type DocumentLoader, nameOf, refuseReach } from "./load-source.ts";
 
 /** How files of a document are read. */
 export interface FilesOptions {
@@ -84,7 +84,7 @@ export class DocumentFiles {
     if (hops > MAX_HOPS) return "it leads in circles";
     const hash = reference.indexOf("#");
     const address = hash === -1 ? reference : reference.slice(0, hash);
-    const fragment = hash === -1 ? "" : decodeFragment(reference.slice(hash + 1));
+    const fragment = hash === -1 ? "" : percentDecoded(reference.slice(hash + 1));
     const file = address === "" ? from : this.#file(address, from);
     if (file === undefined) return this.#byId(reference, from) ?? this.#whyNot(address, from);
     if (fragment === "" || fragment.startsWith("/")) return this.#walk(file, fragment, hops);
@@ -173,13 +173,5 @@ function addressOf(reference: string, from: DocumentFile): URL | undefined {
     return url;
   } catch {
     return undefined;
-  }
-}
-
-function decodeFragment(fragment: string): string {
-  try {
-    return decodeURIComponent(fragment);
-  } catch {
-    return fragment;
   }
 }

@@ -1,8 +1,7 @@
 import { isObject } from "../../../core/schema/json-schema.ts";
-import type { DocumentFile, Located } from "./document-file.ts";
+import type { DocumentFile, DocumentVersion, Located } from "./document-file.ts";
 import type { DocumentFiles } from "./document-files.ts";
 import type { SchemaBook } from "./schema-book.ts";
-import type { DocumentVersion } from "./upgrade-document.ts";
 
 /** Where an operation stands. */
 export interface OperationPlace {

@@ -3,7 +3,10 @@ import { open, realpath } from "node:fs/promises";
 import { dirname, resolve, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { CallError } from "../../../core/errors/errors.ts";
+import type { FailureCause } from "../../../core/errors/failure.ts";
 import { parseUrl } from "../../../core/text/parse-url.ts";
+import { shortText } from "../../../core/text/truncate-text.ts";
+import { type ParsedDocument, parseDocument } from "./parse-document.ts";
 
 /** Reads the text behind an address, guarded by its owner; one that is larger than `maxBytes` is an error. */
 export type FetchText = (url: URL, maxBytes: number) => Promise<string>;
@@ -19,7 +22,7 @@ export function toLocation(document: string | URL): URL {
   if (document instanceof URL) return checkScheme(document);
   if (/^[a-z][a-z0-9+.-]+:/i.test(document) && !document.includes("\n")) {
     if (parseUrl(document) === undefined)
-      throw new TypeError(`"${clip(document)}" is not a URL that can be read.`);
+      throw new TypeError(`"${shortText(document, 100)}" is not a URL that can be read.`);
     return checkScheme(new URL(document));
   }
   if (/^\s*\{|\n/.test(document)) {
@@ -45,7 +48,7 @@ export function nameOf(url: URL): string {
 }
 
 /** Reads the bytes of a document. */
-export async function loadBytes(url: URL, options: SourceOptions): Promise<Buffer> {
+async function loadBytes(url: URL, options: SourceOptions): Promise<Buffer> {
   if (url.protocol === "file:") return readBytes(fileURLToPath(url), options.documentBytes);
   if (options.fetchText === undefined)
     throw new Error(`${nameOf(url)} cannot be read: nothing here fetches URLs.`);
@@ -64,19 +67,24 @@ function unfetched(name: string, cause: unknown): unknown {
     return new Error(isText ? `${name} cannot be read.` : `${name} is not UTF-8 text.`, { cause });
   }
   if (cause.message.includes(name)) return cause;
-  const { code, message, details } = cause;
-  return new CallError(code, `The document ${name} cannot be read: ${message}`, { cause, details });
+  const { code, message, details, failure } = cause;
+  return new CallError(code, `The document ${name} cannot be read: ${message}`, { cause, details, failure });
+}
+
+/** There is no document that can be read where it should lie. */
+class UnreadableDocument extends Error {
+  readonly failure: FailureCause = { reason: "document" };
 }
 
 async function readBytes(path: string, limit: number): Promise<Buffer> {
   // Without waiting: opening a pipe would, for ever.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause: unknown) => {
     const missing = (cause as { code?: unknown }).code === "ENOENT";
-    throw new Error(`${path} ${missing ? "does not exist" : "cannot be opened"}.`, { cause });
+    throw new UnreadableDocument(`${path} ${missing ? "does not exist" : "cannot be opened"}.`, { cause });
   });
   try {
     const stat = await file.stat();
-    if (!stat.isFile()) throw new Error(`${path} is not a file.`);
+    if (!stat.isFile()) throw new UnreadableDocument(`${path} is not a file.`);
     if (stat.size > limit) throw tooLarge(path, limit);
     const bytes = Buffer.allocUnsafeSlow(stat.size);
     let length = 0;
@@ -115,6 +123,66 @@ export async function refuseReach(root: URL, target: URL): Promise<string | unde
   }
 }
 
-function clip(text: string): string {
-  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+/** What one import may read. */
+export interface LoaderOptions extends SourceOptions {
+  /** Milliseconds for all files together. */
+  readonly timeoutMs: number;
+}
+
+/** All files together may be this many times as large as one. */
+const TOTAL = 4;
+
+/** Reads the files of one document, bounded in bytes and time over all of them. */
+export class DocumentLoader {
+  readonly #options: LoaderOptions;
+  readonly #late: Promise<never>;
+  /** What errors call the document: its first file. */
+  #name: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #bytes = 0;
+  #files = 0;
+  #ended: CallError | undefined;
+
+  constructor(options: LoaderOptions) {
+    this.#options = options;
+    this.#late = new Promise((_, reject) => {
+      this.#timer = setTimeout(() => reject(this.#end(this.#timeout())), options.timeoutMs);
+    });
+    this.#late.catch(() => {});
+  }
+
+  /** Why nothing more is read; what else goes wrong is a matter of one file. */
+  get ended(): CallError | undefined {
+    return this.#ended;
+  }
+
+  async load(url: URL): Promise<ParsedDocument> {
+    this.#name ??= nameOf(url);
+    const bytes = await Promise.race([loadBytes(url, this.#options), this.#late]);
+    this.#bytes += bytes.length;
+    this.#files += 1;
+    const limit = this.#options.documentBytes * TOTAL;
+    if (this.#bytes > limit) {
+      const message = `${nameOf(url)} and the files before it are larger than ${limit} bytes together (${TOTAL} × limits.documentBytes).`;
+      throw this.#end(new CallError("TOO_LARGE", message));
+    }
+    return Promise.race([parseDocument(bytes, nameOf(url)), this.#late]);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #timeout(): CallError {
+    const seconds = this.#options.timeoutMs / 1_000;
+    return new CallError(
+      "TIMEOUT",
+      `${this.#name} was not read within ${seconds} seconds; ${this.#files} of its files were.`,
+    );
+  }
+
+  #end(error: CallError): CallError {
+    this.#ended ??= error;
+    return error;
+  }
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { runs } from "../../../../test/runs.ts";
-import { nameOperations, type OperationSign } from "./operation-names.ts";
+import { nameOperations, type OperationSign } from "./index-operations.ts";
 
 const NAME = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}$/;
 const sign = (method: string, path: string, namedId?: string): OperationSign => ({

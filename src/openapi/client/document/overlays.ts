@@ -1,5 +1,6 @@
+import { isPlainObject, setOwn } from "../../../core/json/json-value.ts";
+import { nearestNames } from "../../../core/text/nearest-name.ts";
 import type { OpenApiOverlay, OperationOverlay } from "../openapi-options.ts";
-import { joinPatches, mergePatch } from "./merge-patch.ts";
 
 /** What an overlay knows an operation by. */
 interface Sign {
@@ -78,32 +79,33 @@ export function checkOverlays(signs: readonly Sign[], overlays: readonly OpenApi
   for (const { operations } of overlays) {
     for (const key of Object.keys(operations ?? {})) {
       if (signs.some((sign) => isNamedBy(sign, key))) continue;
-      const near = nearest(key, known);
+      const near = nearestNames(key, known);
       const hint = near.length === 0 ? "" : ` Near it: ${near.map((name) => `"${name}"`).join(", ")}.`;
       throw new TypeError(`The overlay names "${key}", which is no operation of the document.${hint}`);
     }
   }
 }
 
-function nearest(key: string, known: ReadonlySet<string>): string[] {
-  const pairs = pairsOf(key);
-  return [...known]
-    .map((name) => ({ name, score: likeness(pairs, pairsOf(name)) }))
-    .filter(({ score }) => score > 0.3)
-    .sort((a, b) => b.score - a.score)
-    .slice(0, 3)
-    .map(({ name }) => name);
+/** Applies a JSON merge patch (RFC 7396) to a copy along the way; what the patch does not name is shared with the target. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isPlainObject(patch)) return patch;
+  const result: Record<string, unknown> = isPlainObject(target) ? { ...target } : {};
+  for (const key of Object.keys(patch)) {
+    const value = patch[key];
+    if (value === undefined) continue;
+    if (value === null) delete result[key];
+    else setOwn(result, key, mergePatch(Object.hasOwn(result, key) ? result[key] : undefined, value));
+  }
+  return result;
 }
 
-function pairsOf(text: string): Set<string> {
-  const letters = text.slice(0, 200).toLowerCase();
-  const pairs = new Set<string>();
-  for (let i = 0; i + 1 < letters.length; i++) pairs.add(letters.slice(i, i + 2));
-  return pairs;
-}
-
-function likeness(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
-  let shared = 0;
-  for (const pair of a) if (b.has(pair)) shared += 1;
-  return (2 * shared) / Math.max(1, a.size + b.size);
+/** Makes one patch that does what two do in turn; unlike a merge, it keeps what is to be removed. */
+function joinPatches(first: unknown, then: unknown): unknown {
+  if (!isPlainObject(first) || !isPlainObject(then)) return then;
+  const result: Record<string, unknown> = { ...first };
+  for (const key of Object.keys(then)) {
+    if (then[key] === undefined) continue;
+    setOwn(result, key, Object.hasOwn(result, key) ? joinPatches(result[key], then[key]) : then[key]);
+  }
+  return result;
 }

@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parse as parseWithPackage } from "yaml";
 import { cpuMs } from "../../../../test/cpu-ms.ts";
 import { runs } from "../../../../test/runs.ts";
-import { decodeText } from "./decode-text.ts";
-import { parseDocument } from "./parse-document.ts";
+import { decodeDocument, parseDocument } from "./parse-document.ts";
 
 const parse = (text: string | Buffer, name = "a.json") =>
   parseDocument(typeof text === "string" ? Buffer.from(text) : text, name);
@@ -31,7 +30,7 @@ describe("reading the text of a document", () => {
     expect((await parse("\uFEFFa: é", "a.yaml")).value).toEqual({ a: "é" });
     await expect(parse(Buffer.from([0x7b, 0xff, 0x7d]))).rejects.toThrow("a.json is not UTF-8 text");
     await expect(parse(Buffer.from("{}", "utf16le"))).rejects.toThrow();
-    expect(decodeText(Buffer.from([0xc3]), true)).toBeUndefined();
+    expect(decodeDocument(Buffer.from([0xc3]), true)).toBeUndefined();
   });
 
   it("RE-25 says where JSON is broken, as the file has it", async () => {

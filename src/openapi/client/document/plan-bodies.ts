@@ -1,7 +1,6 @@
 import { isObject, type JsonSchema } from "../../../core/schema/json-schema.ts";
 import { essenceOf, mediaKindOf } from "../../media-types.ts";
 import type { BodyPlan, EncodingPlan, MediaPlan, ParameterStyle, ResponsePlan } from "../plan.ts";
-import { mediaRank } from "./media-rank.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -158,4 +157,19 @@ function planHeaders(headers: unknown, schemas: SchemaUse, lower: boolean): Reco
     plans[lower ? name.toLowerCase() : name] = plan;
   }
   return plans;
+}
+
+const ORDER: readonly ((type: string) => boolean)[] = [
+  (type) => type === "application/json",
+  (type) => mediaKindOf(type) === "json",
+  (type) => mediaKindOf(type) === "form",
+  (type) => type === "multipart/form-data",
+  (type) => type.startsWith("text/"),
+];
+
+/** Where a media type stands among those a body may have: less is better. */
+function mediaRank(mediaType: string): number {
+  const type = essenceOf(mediaType);
+  const rank = ORDER.findIndex((test) => test(type));
+  return rank === -1 ? ORDER.length : rank;
 }

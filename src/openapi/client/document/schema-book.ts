@@ -1,23 +1,24 @@
 import { createHash } from "node:crypto";
-import { isSchema, type JsonSchema } from "../../../core/schema/json-schema.ts";
+import { isObject, isSchema, type JsonSchema } from "../../../core/schema/json-schema.ts";
 import { SCHEMA_LIMITS } from "../../../core/schema/limits.ts";
+import { definitionName, definitionRef } from "../../../core/schema/plain-schema.ts";
 import { snapshotSchema } from "../../../core/schema/snapshot-schema.ts";
+import { shortText } from "../../../core/text/truncate-text.ts";
 import { cleanSchema } from "./clean-schema.ts";
 import { type CopyContext, copySchema } from "./copy-schema.ts";
-import type { DocumentFile, Located } from "./document-file.ts";
+import { type DocumentFile, type DocumentVersion, type Located, upgradeSchemas } from "./document-file.ts";
 import type { DocumentFiles } from "./document-files.ts";
 import {
   anyPiece,
-  definitionName,
+  type Direction,
+  giveUp,
+  type Position,
+  type RefSite,
   type RequiringSite,
   type SchemaPiece,
-  toDefinitionRef,
+  toVariant,
+  type UsedDefinitions,
 } from "./schema-piece.ts";
-import { type Direction, toVariant } from "./schema-variant.ts";
-import { boundPiece, type SettledPiece, settlePieces } from "./settle-pieces.ts";
-import { type DocumentVersion, upgradeSchemas } from "./upgrade-document.ts";
-import type { UsedDefinitions } from "./used-definitions.ts";
-import { wronglyRequired } from "./wrongly-required.ts";
 
 /** A schema that others refer to; its piece is made when an operation first needs it. */
 interface Definition extends SettledPiece {
@@ -98,9 +99,9 @@ export class SchemaBook {
   #refer(reference: string, from: DocumentFile, notes: Set<string>): string | undefined {
     const at = this.#files.resolve(reference, from);
     const reason = typeof at === "string" ? at : isSchema(at.value) ? undefined : "it points at no schema";
-    if (typeof at !== "string" && reason === undefined) return toDefinitionRef(this.#define(at));
+    if (typeof at !== "string" && reason === undefined) return definitionRef(this.#define(at));
     notes.add(
-      `The reference ${JSON.stringify(clip(reference))} leads nowhere (${reason}); anything is allowed there.`,
+      `The reference ${JSON.stringify(shortText(reference, 100))} leads nowhere (${reason}); anything is allowed there.`,
     );
     return undefined;
   }
@@ -108,7 +109,7 @@ export class SchemaBook {
   #referToObject(schema: object, file: DocumentFile): string {
     const key = this.#circles.get(schema) ?? `circle ${this.#circles.size}`;
     this.#circles.set(schema, key);
-    return toDefinitionRef(this.#define({ value: schema, file, key }));
+    return definitionRef(this.#define({ value: schema, file, key }));
   }
 
   #define(at: Located): string {
@@ -292,6 +293,154 @@ function madeName(place: string, key: string): string {
   return `${words.slice(-80)}-${hash}`;
 }
 
-function clip(text: string): string {
-  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+/** What looking for them needs. */
+export interface RequiredSearch {
+  readonly direction: Direction;
+  /** The schema behind a reference. */
+  rootOf(reference: unknown): JsonSchema | undefined;
+  /** Schemas and properties that may still be looked at, over a whole document. */
+  readonly budget: { left: number };
+}
+
+type Fields = Record<string, unknown>;
+
+const COMBINING = ["allOf", "anyOf", "oneOf"];
+
+/** Finds properties that an object requires although they do not travel this way, wherever they are described. */
+function wronglyRequired({ holder, scope }: RequiringSite, search: RequiredSearch): ReadonlySet<string> {
+  const wrong = new Set<string>();
+  const required = holder["required"] as readonly string[];
+  for (const schema of described([holder, scope], search)) {
+    const { properties } = schema;
+    if (!isObject(properties)) continue;
+    for (const name of required) {
+      if (--search.budget.left < 0) return wrong;
+      if (!wrong.has(name) && Object.hasOwn(properties, name) && isFlagged(properties[name], search)) {
+        wrong.add(name);
+      }
+    }
+  }
+  return wrong;
+}
+
+function isFlagged(property: unknown, search: RequiredSearch): boolean {
+  if (!isObject(property)) return false;
+  const flag = search.direction === "input" ? "readOnly" : "writeOnly";
+  for (const schema of described([property], search)) if (schema[flag] === true) return true;
+  return false;
+}
+
+/** Every schema that describes the same value as the first ones do, each once. */
+function* described(start: readonly Fields[], { rootOf, budget }: RequiredSearch): Generator<Fields> {
+  const seen = new Set<Fields>(start);
+  for (const schema of seen) {
+    if (--budget.left < 0) return;
+    yield schema;
+    const behind = schema["$ref"] === undefined ? undefined : rootOf(schema["$ref"]);
+    if (isObject(behind)) seen.add(behind);
+    for (const keyword of COMBINING) {
+      const list = schema[keyword];
+      if (Array.isArray(list)) for (const item of list) if (isObject(item)) seen.add(item);
+    }
+  }
+}
+
+/** A schema under `#/$defs`, with what looking at one value by it takes. */
+export interface SettledPiece {
+  readonly name: string;
+  readonly piece: SchemaPiece;
+  /** Subschemas that look at the value itself, those behind references included. */
+  cost?: number | undefined;
+  /** How deep references and combinations go, before a part of the value is looked at. */
+  depth?: number | undefined;
+}
+
+/** Well below what the engine takes, so that several fit under one roof. */
+const MAX_COST = 2_500;
+const MAX_DEPTH = 160;
+const LOOP = "A schema refers to itself without saying anything; anything is allowed there.";
+const TOO_MUCH = "A schema combines more schemas than are checked; anything is allowed there.";
+
+/** Measures definitions, and takes out what would never end: references in circles, and combinations without bounds. */
+function settlePieces(
+  pieces: readonly SettledPiece[],
+  find: (name: string) => SettledPiece | undefined,
+): void {
+  for (const start of pieces) descend(start, find);
+  for (const { piece } of pieces) boundPiece(piece, find);
+}
+
+/** Gives up on a piece where one of its positions would take too much. */
+function boundPiece(piece: SchemaPiece, find: (name: string) => SettledPiece | undefined): void {
+  for (const position of piece.positions) {
+    const { cost, depth } = measure(position, find);
+    if (cost <= MAX_COST && depth <= MAX_DEPTH) continue;
+    giveUp(piece, TOO_MUCH);
+    return;
+  }
+}
+
+interface Frame {
+  readonly settled: SettledPiece;
+  readonly sites: readonly RefSite[];
+  next: number;
+}
+
+function descend(start: SettledPiece, find: (name: string) => SettledPiece | undefined): void {
+  if (start.cost !== undefined) return;
+  const open = new Set<SettledPiece>([start]);
+  const stack: Frame[] = [frameOf(start)];
+  for (let frame = stack.at(-1); frame !== undefined; frame = stack.at(-1)) {
+    const site = frame.sites[frame.next++];
+    if (site === undefined) {
+      finish(frame.settled, find);
+      open.delete(frame.settled);
+      stack.pop();
+      continue;
+    }
+    const target = find(site.target);
+    if (target === undefined || target.cost !== undefined) continue;
+    if (open.has(target)) unlink(frame.settled.piece, site);
+    else {
+      open.add(target);
+      stack.push(frameOf(target));
+    }
+  }
+}
+
+function frameOf(settled: SettledPiece): Frame {
+  return { settled, sites: [...(settled.piece.positions[0]?.refs ?? [])], next: 0 };
+}
+
+function finish(settled: SettledPiece, find: (name: string) => SettledPiece | undefined): void {
+  const [root] = settled.piece.positions;
+  const measured = root === undefined ? { cost: 1, depth: 1 } : measure(root, find);
+  if (measured.cost > MAX_COST || measured.depth > MAX_DEPTH) giveUp(settled.piece, TOO_MUCH);
+  const fits = measured.cost <= MAX_COST && measured.depth <= MAX_DEPTH;
+  settled.cost = fits ? measured.cost : 1;
+  settled.depth = fits ? measured.depth : 1;
+}
+
+function measure(
+  position: Position,
+  find: (name: string) => SettledPiece | undefined,
+): { cost: number; depth: number } {
+  let cost = position.count;
+  let deepest = 0;
+  for (const { target } of position.refs) {
+    const settled = find(target);
+    cost += settled?.cost ?? 1;
+    deepest = Math.max(deepest, settled?.depth ?? 1);
+  }
+  return { cost, depth: position.depth + deepest };
+}
+
+function unlink(piece: SchemaPiece, site: RefSite): void {
+  delete site.holder["$ref"];
+  piece.notes.add(LOOP);
+  piece.refs = piece.refs.filter((other) => other !== site);
+  for (const position of piece.positions) {
+    const at = position.refs.indexOf(site);
+    if (at !== -1) position.refs.splice(at, 1);
+  }
 }

@@ -1,9 +1,9 @@
-import { parseJsonTextOrNone } from "../../../core/json/json-text.ts";
-import { isPlainObject, setOwn } from "../../../core/json/json-value.ts";
+import { isPlainObject, parseJsonTextOrNone, setOwn } from "../../../core/json/json-value.ts";
 import type { JsonSchema, JsonSchemaObject } from "../../../core/schema/json-schema.ts";
 import { SCHEMA_LIMITS } from "../../../core/schema/limits.ts";
 import { definitionRef } from "../../../core/schema/plain-schema.ts";
 import {
+  applyPatch,
   componentName,
   EXACT,
   IN_PARAMETERS,
@@ -11,7 +11,6 @@ import {
   withReferences,
   writtenReference,
 } from "../../component-schemas.ts";
-import { applyPatch } from "../../schema-patch.ts";
 import { copyExtension } from "./copy-json.ts";
 
 /** A schema of a document that Waybill wrote, read back. */

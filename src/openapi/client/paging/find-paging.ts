@@ -1,16 +1,29 @@
+import type { PageFacts, ResponseEnvelope } from "../../../core/envelope/response-meta.ts";
+import { CallError } from "../../../core/errors/errors.ts";
+import { isPlainObject } from "../../../core/json/json-value.ts";
+import type { Pager } from "../../../core/operation/operation-types.ts";
 import type { JsonSchema } from "../../../core/schema/json-schema.ts";
+import { safeLine } from "../../../core/text/clean-text.ts";
 import type { PagingRule } from "../openapi-options.ts";
 import type { OperationPlan, ParameterPlan } from "../plan.ts";
-import { countFinder } from "./count-finder.ts";
-import { createPaging, type Paging } from "./create-pager.ts";
-import { cursorFinder, lastIdFinder, NEXT_PAGE_HEADER, nextPageFinder } from "./cursor-finder.ts";
+import {
+  countFinder,
+  cursorFinder,
+  lastIdFinder,
+  NEXT_PAGE_HEADER,
+  nextPageFinder,
+} from "./cursor-finder.ts";
 import { bodyLinkFinder, createToInput, linkFinder, type ToInput } from "./link-finder.ts";
-import { type ListShape, plainName, readListShape } from "./list-shape.ts";
-import type { PageFinder } from "./page-finder.ts";
-import { countsOf, declaresHeader, isCount, pick, placeOf } from "./paging-inputs.ts";
-import { inputPath, ruledFinder } from "./paging-rule.ts";
-
-export type { Paging } from "./create-pager.ts";
+import { type ListShape, type NextPage, type PageFinder, plainName, readListShape } from "./list-shape.ts";
+import {
+  countsOf,
+  declaresHeader,
+  inputPath,
+  isCount,
+  parameterPlaceOf,
+  pick,
+  ruledFinder,
+} from "./paging-rule.ts";
 
 /** Names without case and punctuation. */
 const CURSORS = [
@@ -142,10 +155,12 @@ function foundFinders(listing: Listing, toInput: ToInput): readonly PageFinder[]
   const { plan, query, shape } = listing;
   const page = pick(query, PAGES, (parameter) => isCount(parameter, plan));
   const finders = [
-    page && nextPageFinder(placeOf(page, plan), declaresHeader(plan, NEXT_PAGE_HEADER)),
+    page && nextPageFinder(parameterPlaceOf(page, plan), declaresHeader(plan, NEXT_PAGE_HEADER)),
     foundCursor(listing, toInput),
     shape.nextLink && bodyLinkFinder(toInput, shape.nextLink),
-    page && shape.nextPage && cursorFinder({ ...placeOf(page, plan), next: { path: shape.nextPage } }),
+    page &&
+      shape.nextPage &&
+      cursorFinder({ ...parameterPlaceOf(page, plan), next: { path: shape.nextPage } }),
     foundCount(listing, page),
   ];
   return finders.filter((finder) => finder !== undefined);
@@ -159,7 +174,7 @@ function foundCursor({ plan, query, shape }: Listing, toInput: ToInput): PageFin
   const isNamedAsCount = name === "offset" || name === "page";
   const names = [`next${name}`, ...(isNamedAsCount ? [] : NEXT_CURSORS), name];
   const path = names.map((wanted) => shape.scalars.get(wanted)).find((found) => found !== undefined);
-  const place = { ...placeOf(parameter, plan), hasMore };
+  const place = { ...parameterPlaceOf(parameter, plan), hasMore };
   if (path !== undefined) return cursorFinder({ ...place, next: { path } }, toInput);
   const isById = name === "startingafter" || name === "after" || name === "startafter";
   return isById && hasMore && items && hasIds ? lastIdFinder(place, items) : undefined;
@@ -176,4 +191,76 @@ function foundCount(
   if (items === undefined || counted === undefined) return undefined;
   const style = counted === page ? "page" : "offset";
   return countFinder({ style, items, shape, ...countsOf(counted, plan, { style, size }) });
+}
+
+/** The pages of one operation. */
+export interface Paging {
+  readonly pager: Pager;
+  /** What a result says of the page after it; `{}` on the last, nothing where nobody can tell. */
+  factsOf(envelope: ResponseEnvelope, input: unknown): PageFacts | undefined;
+}
+
+/**
+ * Makes one pager of several ways to find the next page: the first that can tell is believed. Where a page is named that no input asks
+ * for, the others are tried, and the pager fails unless one of them has it.
+ */
+function createPaging(finders: readonly PageFinder[]): Paging {
+  const find = (envelope: ResponseEnvelope, input: unknown) => findNext(finders, envelope, input);
+  return {
+    pager: {
+      next(envelope, input) {
+        const found = find(envelope, input);
+        if (found === undefined || found.isLast) return undefined;
+        // An end here would look like the end of the list.
+        if ("undeclared" in found) throw notDeclared(found.undeclared);
+        return found.input;
+      },
+    },
+    factsOf(envelope, input) {
+      const found = find(envelope, input);
+      if (found === undefined || "undeclared" in found) return undefined;
+      if (found.isLast) return {};
+      const { token: next, input: named } = found;
+      return isCursorAlone(named, input, next) ? { next } : { next, input: named };
+    },
+  };
+}
+
+/** Every client makes that of a cursor by itself. */
+function isCursorAlone(named: unknown, input: unknown, cursor: string): boolean {
+  if (!isPlainObject(named) || !Object.hasOwn(named, "cursor") || named["cursor"] !== cursor) return false;
+  if (typeof input === "object" && input !== null && !isPlainObject(input)) return false;
+  const before = isPlainObject(input) ? input : {};
+  const isSame = (name: string) => Object.hasOwn(before, name) && before[name] === named[name];
+  const names = Object.keys(named).filter((name) => name !== "cursor");
+  return names.every(isSame) && Object.keys(before).every((name) => Object.hasOwn(named, name));
+}
+
+function findNext(
+  finders: readonly PageFinder[],
+  envelope: ResponseEnvelope,
+  input: unknown,
+): NextPage | undefined {
+  if (envelope.meta.isError === true) return undefined;
+  let named: NextPage | undefined;
+  try {
+    for (const find of finders) {
+      const found = find(envelope, input);
+      if (found === undefined) continue;
+      if (found.isLast) return named ?? found;
+      if (!("undeclared" in found)) return found;
+      named ??= found;
+    }
+  } catch {
+    // Only an input that cannot be read gets here: its caller is told when it is sent.
+  }
+  return named;
+}
+
+const MOST_SHOWN = 3;
+
+function notDeclared(names: readonly string[]): CallError {
+  const shown = names.slice(0, MOST_SHOWN).map((name) => `"${safeLine(name, 80)}"`);
+  const message = `The server names a next page by ${shown.join(", ")}, for which the operation has no input: declare it as a query parameter with an overlay.`;
+  return new CallError("NOT_IMPLEMENTED", message);
 }

@@ -1,9 +1,8 @@
 import { isPlainObject, setOwn } from "../../../core/json/json-value.ts";
+import { percentDecoded } from "../../../core/text/parse-url.ts";
+import { type Definitions, viewWithDefinitions } from "../definitions.ts";
 import type { OperationPlan, ParameterPlan } from "../plan.ts";
-import { type Definitions, itemsOf, typesOf } from "../response/schema-view.ts";
-import { parseLinks, targetOf } from "./link-header.ts";
-import { valueAt } from "./next-input.ts";
-import { LAST_PAGE, type NextPage, type PageFinder } from "./page-finder.ts";
+import { LAST_PAGE, type NextPage, type PageFinder, valueAt } from "./list-shape.ts";
 
 /** Turns the address of a page into the input that asks for it; nothing where it is not this operation's. */
 export type ToInput = (target: string, input: unknown) => NextPage | undefined;
@@ -118,21 +117,13 @@ function segmentsOf(path: string): readonly string[] {
 }
 
 function isSameSegment(wanted: string, given: string, plan: OperationPlan, input: unknown): boolean {
-  const text = decoded(given).toLowerCase();
-  if (!wanted.includes("{")) return text === decoded(wanted).toLowerCase();
+  const text = percentDecoded(given).toLowerCase();
+  if (!wanted.includes("{")) return text === percentDecoded(wanted).toLowerCase();
   const name = wanted.startsWith("{") && wanted.endsWith("}") ? wanted.slice(1, -1) : undefined;
   const key = plan.parameters.find((parameter) => parameter.in === "path" && parameter.name === name)?.key;
   const value = key === undefined ? undefined : valueAt(input, [key]);
   const isKnown = typeof value === "string" || typeof value === "number";
   return !isKnown || String(value).toLowerCase() === text;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** The input with what an address says, and the keys whose values are not the same as before. */
@@ -160,11 +151,12 @@ function queryValue(search: URLSearchParams, parameter: ParameterPlan, definitio
   const { name, schema, explode } = parameter;
   const [first, ...others] = search.getAll(name);
   if (first === undefined) return undefined;
-  const types = typesOf(schema, definitions);
+  const view = viewWithDefinitions(schema, definitions);
+  const { types } = view;
   if (types.has("object") && !types.has("string")) return undefined;
   if (!types.has("array")) return scalar(first, types);
   const texts = explode || others.length > 0 ? [first, ...others] : first.split(",");
-  const itemTypes = typesOf(itemsOf(schema, definitions), definitions);
+  const itemTypes = view.items().types;
   return texts.map((text) => scalar(text, itemTypes));
 }
 
@@ -173,4 +165,81 @@ function scalar(text: string, types: ReadonlySet<string>): string | number | boo
   const isNumber = types.has("integer") || types.has("number");
   if (isNumber && /^-?[0-9]{1,15}(?:\.[0-9]{1,15})?$/.test(text)) return Number(text);
   return types.has("boolean") && (text === "true" || text === "false") ? text === "true" : text;
+}
+
+/** One link of a `Link` header. */
+export interface WebLink {
+  readonly target: string;
+  /** In lower case. */
+  readonly relations: readonly string[];
+}
+
+const LONGEST = 65_536;
+const MOST_LINKS = 100;
+
+/** Reads a `Link` header (RFC 8288), in linear time; what cannot be read ends it. */
+export function parseLinks(header: string): readonly WebLink[] {
+  const links: WebLink[] = [];
+  const text = header.slice(0, LONGEST);
+  let at = 0;
+  while (links.length < MOST_LINKS) {
+    at = skip(text, at, " \t,");
+    if (text[at] !== "<") break;
+    const end = text.indexOf(">", at);
+    if (end === -1) break;
+    const parameters = readParameters(text, end + 1);
+    links.push({ target: text.slice(at + 1, end).trim(), relations: relationsOf(parameters.rel) });
+    at = parameters.end;
+  }
+  return links;
+}
+
+/** Gives the first target of a relation. */
+export function targetOf(links: readonly WebLink[], relation: string): string | undefined {
+  return links.find(({ relations }) => relations.includes(relation))?.target;
+}
+
+function relationsOf(rel: string | undefined): readonly string[] {
+  return rel === undefined ? [] : rel.toLowerCase().split(/[ \t]+/);
+}
+
+/** The first `rel` counts, others are to be ignored. */
+function readParameters(
+  text: string,
+  start: number,
+): { readonly rel: string | undefined; readonly end: number } {
+  let rel: string | undefined;
+  let at = skip(text, start, " \t");
+  while (text[at] === ";") {
+    const nameAt = skip(text, at + 1, " \t");
+    let end = nameAt;
+    while (end < text.length && !"=;, \t".includes(text.charAt(end))) end++;
+    const name = text.slice(nameAt, end).toLowerCase();
+    at = skip(text, end, " \t");
+    if (text[at] !== "=") continue;
+    const value = readValue(text, skip(text, at + 1, " \t"));
+    if (name === "rel") rel ??= value.text;
+    at = skip(text, value.end, " \t");
+  }
+  return { rel, end: at };
+}
+
+function readValue(text: string, start: number): { readonly text: string; readonly end: number } {
+  let end = start;
+  if (text[start] !== '"') {
+    while (end < text.length && !";, \t".includes(text.charAt(end))) end++;
+    return { text: text.slice(start, end), end };
+  }
+  let value = "";
+  for (end = start + 1; end < text.length && text[end] !== '"'; end++) {
+    if (text[end] === "\\") end++;
+    value += text.charAt(end);
+  }
+  return { text: value, end: end + 1 };
+}
+
+function skip(text: string, start: number, characters: string): number {
+  let at = start;
+  while (at < text.length && characters.includes(text.charAt(at))) at++;
+  return at;
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cpuMs } from "../../../../test/cpu-ms.ts";
-import { parseLinks, targetOf } from "./link-header.ts";
+import { parseLinks, targetOf } from "./link-finder.ts";
 
 describe("link headers", () => {
   it.each([

@@ -1,5 +1,7 @@
-import { isObject, type JsonSchema } from "../../../core/schema/json-schema.ts";
-import { type Definitions, itemsOf, propertiesOf, typesOf } from "../response/schema-view.ts";
+import type { ResponseEnvelope } from "../../../core/envelope/response-meta.ts";
+import { isPlainObject, setOwn } from "../../../core/json/json-value.ts";
+import type { JsonSchema } from "../../../core/schema/json-schema.ts";
+import { type SchemaView, viewSchema } from "../../../core/schema/schema-view.ts";
 
 /** Where a value lies in the data: the keys that lead to it. */
 export type DataPath = readonly string[];
@@ -67,19 +69,19 @@ export function plainName(name: string): string {
 interface Found {
   readonly name: string;
   readonly path: DataPath;
-  readonly schema: JsonSchema;
+  readonly view: SchemaView;
   readonly types: ReadonlySet<string>;
 }
 
 /** Looks at the schema of a page. */
 export function readListShape(schema: JsonSchema | undefined): ListShape {
-  const definitions = isObject(schema) && isObject(schema["$defs"]) ? (schema["$defs"] as Definitions) : {};
-  const found = collect(schema, definitions);
-  const items = findItems(schema, found, definitions);
+  const page = viewSchema(schema);
+  const found = collect(page);
+  const items = findItems(page, found);
   const pick = (names: readonly string[], type: string) => pickByName(found, names, type)?.path;
   return {
     items: items?.path,
-    hasIds: propertiesOf(itemsOf(items?.schema, definitions), definitions).has("id"),
+    hasIds: items?.view.items().has("id") ?? false,
     hasMore: pick(MORE, "boolean"),
     isLast: pick(LAST, "boolean"),
     total: pick(TOTAL, "integer") ?? pick(TOTAL, "number"),
@@ -91,18 +93,18 @@ export function readListShape(schema: JsonSchema | undefined): ListShape {
 }
 
 /** Nearest to the top first. */
-function collect(schema: JsonSchema | undefined, definitions: Definitions): readonly Found[] {
+function collect(page: SchemaView): readonly Found[] {
   const found: Found[] = [];
-  let level: { readonly schema: JsonSchema | undefined; readonly path: DataPath }[] = [{ schema, path: [] }];
+  let level: Pick<Found, "view" | "path">[] = [{ view: page, path: [] }];
   for (let depth = 0; depth < DEEPEST && level.length > 0; depth++) {
     const below: typeof level = [];
-    for (const { schema: around, path } of level) {
-      for (const [key, property] of propertiesOf(around, definitions)) {
+    for (const { view: around, path } of level) {
+      for (const key of around.names) {
         if (found.length === MOST_PROPERTIES) return found;
-        const entry = { name: plainName(key), path: [...path, key], schema: property };
-        const types = typesOf(property, definitions);
-        found.push({ ...entry, types });
-        if (CONTAINERS.has(entry.name) && !types.has("array")) below.push(entry);
+        const view = around.member(key);
+        const entry = { name: plainName(key), path: [...path, key], view, types: view.types };
+        found.push(entry);
+        if (CONTAINERS.has(entry.name) && !entry.types.has("array")) below.push(entry);
       }
     }
     level = below;
@@ -119,12 +121,8 @@ function pickByName(found: readonly Found[], names: readonly string[], type: str
 }
 
 /** The data itself, the one list there is nearest to the top, or of several the one with a name that lists have. */
-function findItems(
-  schema: JsonSchema | undefined,
-  found: readonly Found[],
-  definitions: Definitions,
-): Pick<Found, "path" | "schema"> | undefined {
-  if (schema !== undefined && typesOf(schema, definitions).has("array")) return { path: [], schema };
+function findItems(page: SchemaView, found: readonly Found[]): Pick<Found, "path" | "view"> | undefined {
+  if (page.types.has("array")) return { path: [], view: page };
   for (let depth = 1; depth <= DEEPEST; depth++) {
     const lists = found.filter((entry) => entry.path.length === depth && entry.types.has("array"));
     if (lists.length === 1) return lists[0];
@@ -156,4 +154,61 @@ function scalarsOf(found: readonly Found[]): ReadonlyMap<string, DataPath> {
     if (!scalars.has(within)) scalars.set(within, path);
   }
   return scalars;
+}
+
+/** What is known of the page after one: how to ask for it, or that there is none. */
+export type NextPage =
+  | { readonly isLast: true }
+  | {
+      readonly isLast: false;
+      /** Tells it from other pages, for people and programs that keep it. */
+      readonly token: string;
+      readonly input: unknown;
+    }
+  | {
+      readonly isLast: false;
+      /** What asks for it in the query, none of which the document declares: there is no input for it. */
+      readonly undeclared: readonly string[];
+    };
+
+/** Looks for the page after one; gives nothing where it cannot tell. Never throws, whatever came back. */
+export type PageFinder = (envelope: ResponseEnvelope, input: unknown) => NextPage | undefined;
+
+/** There is no page after this one. */
+export const LAST_PAGE: NextPage = { isLast: true };
+
+/** Gives the value at a path; nothing where there is none, or where anything but plain objects and lists is on the way. */
+export function valueAt(value: unknown, path: readonly string[]): unknown {
+  let current = value;
+  for (const key of path) {
+    const isContainer = isPlainObject(current) || Array.isArray(current);
+    if (!isContainer || !Object.hasOwn(current as object, key)) return undefined;
+    current = (current as Record<string, unknown>)[key];
+  }
+  return current;
+}
+
+/** Copies an input with another value at a path; what is not an object on the way becomes one. */
+export function withValueAt(input: unknown, path: readonly string[], value: unknown): unknown {
+  const [key, ...rest] = path;
+  if (key === undefined) return value;
+  const copy: Record<string, unknown> = {};
+  if (isPlainObject(input)) for (const name of Object.keys(input)) setOwn(copy, name, input[name]);
+  setOwn(copy, key, withValueAt(Object.hasOwn(copy, key) ? copy[key] : undefined, rest, value));
+  return copy;
+}
+
+/** Reads a count that came from outside: a number, or digits. */
+export function toCount(value: unknown): number | undefined {
+  const number = typeof value === "string" && /^[0-9]{1,15}$/.test(value) ? Number(value) : value;
+  return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
+}
+
+/** The longest cursor that is handed on. */
+const CURSOR_LENGTH = 8_192;
+
+/** Reads a cursor that came from outside; an empty one, or nought, is none. */
+export function toCursor(value: unknown): string | number | undefined {
+  if (typeof value === "string") return value !== "" && value.length <= CURSOR_LENGTH ? value : undefined;
+  return typeof value === "number" && Number.isFinite(value) && value !== 0 ? value : undefined;
 }

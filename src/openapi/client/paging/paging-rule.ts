@@ -2,15 +2,13 @@ import { parsePointer } from "../../../core/json/json-pointer.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
 import { checkNames, checkOption, describeValue } from "../../../core/options/check-options.ts";
 import type { JsonSchema } from "../../../core/schema/json-schema.ts";
+import { viewWithDefinitions } from "../definitions.ts";
 import type { PagingRule } from "../openapi-options.ts";
 import type { OperationPlan, ParameterPlan } from "../plan.ts";
-import { typesOf } from "../response/schema-view.ts";
-import { countFinder } from "./count-finder.ts";
-import { type CursorPlace, cursorFinder } from "./cursor-finder.ts";
+import { successResponses } from "../response/output-schema.ts";
+import { type CursorPlace, countFinder, cursorFinder } from "./cursor-finder.ts";
 import { linkFinder, type ToInput } from "./link-finder.ts";
-import { type DataPath, readListShape } from "./list-shape.ts";
-import type { PageFinder } from "./page-finder.ts";
-import { countsOf, declaresHeader } from "./paging-inputs.ts";
+import { type DataPath, type PageFinder, plainName, readListShape, toCount } from "./list-shape.ts";
 
 /** What each style of paging is told. */
 const MEMBERS: Readonly<Record<PagingRule["style"], readonly string[]>> = {
@@ -87,7 +85,10 @@ export function ruledFinder(
   const input = inputPath(rule.input);
   if (rule.style === "cursor") {
     const next = nextPlace(rule.next, plan);
-    const types = parameter === undefined ? new Set<string>() : typesOf(parameter.schema, plan.definitions);
+    const types =
+      parameter === undefined
+        ? new Set<string>()
+        : viewWithDefinitions(parameter.schema, plan.definitions).types;
     return cursorFinder({ input, types, next });
   }
   const size = rule.size === undefined ? undefined : ruledParameter(rule.size, "size", plan);
@@ -124,4 +125,59 @@ function nextPlace(next: string, plan: OperationPlan): CursorPlace["next"] {
   const isHeader = HEADER.test(next) && (next.includes("-") || declaresHeader(plan, header));
   if (!isHeader) throw noPlace(`paging.next of ${plan.method} ${plan.path}`, next);
   return { header };
+}
+
+/** Tells whether successes of an operation have a header, whose name is in lower case, by the document. */
+export function declaresHeader(plan: OperationPlan, name: string): boolean {
+  return successResponses(plan).some(({ headers }) =>
+    Object.keys(headers).some((declared) => declared.toLowerCase() === name),
+  );
+}
+
+/** Where the value of a parameter goes, and which types it takes. */
+export function parameterPlaceOf(parameter: ParameterPlan, plan: OperationPlan) {
+  return { input: [parameter.key], types: viewWithDefinitions(parameter.schema, plan.definitions).types };
+}
+
+/** What the document says of a parameter that counts, and of the one for the size of a page. */
+export function countsOf(
+  counted: ParameterPlan,
+  plan: OperationPlan,
+  { style, size }: { readonly style: "offset" | "page"; readonly size: ParameterPlan | undefined },
+) {
+  const isFromOne = style === "page" || plainName(counted.name) === "startindex";
+  const lowest = style === "page" ? keywordOf(counted, "minimum", plan) : undefined;
+  return {
+    input: [counted.key],
+    first: keywordOf(counted, "default", plan) ?? lowest ?? (isFromOne ? 1 : 0),
+    ...(size !== undefined && {
+      size: [size.key],
+      usualSize: keywordOf(size, "default", plan),
+      largestSize: keywordOf(size, "maximum", plan),
+    }),
+  };
+}
+
+function keywordOf({ schema }: ParameterPlan, keyword: string, plan: OperationPlan): number | undefined {
+  const { parts } = viewWithDefinitions(schema, plan.definitions);
+  return parts.map((part) => toCount(part[keyword])).find((value) => value !== undefined);
+}
+
+/** Tells whether a parameter takes numbers. */
+export function isCount({ schema }: ParameterPlan, plan: OperationPlan): boolean {
+  const { types } = viewWithDefinitions(schema, plan.definitions);
+  return types.size === 0 || types.has("integer") || types.has("number");
+}
+
+/** Gives the parameter with the first of these names, without case and punctuation. */
+export function pick(
+  parameters: readonly ParameterPlan[],
+  names: readonly string[],
+  isFit: (parameter: ParameterPlan) => boolean = () => true,
+): ParameterPlan | undefined {
+  for (const name of names) {
+    const found = parameters.find((parameter) => plainName(parameter.name) === name && isFit(parameter));
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }

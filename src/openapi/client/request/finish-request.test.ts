@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import { makeBody, makePlan } from "../../../../test/operation-plans.ts";
 import { runs, scaled } from "../../../../test/runs.ts";
 import type { RequestDraft } from "../http-message.ts";
-import { finishRequest } from "./finish-request.ts";
-import { createRequestBuilder } from "./request-builder.ts";
+import { createRequestBuilder, finishRequest } from "./request-builder.ts";
 
 function draft(given: Partial<RequestDraft> = {}): RequestDraft {
   return {

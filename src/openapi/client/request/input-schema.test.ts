@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { makeBody, makeParameter, makePlan } from "../../../../test/operation-plans.ts";
 import { compileSchema } from "../../../core/schema/compile-schema.ts";
-import { toInputSchema } from "./input-schema.ts";
+import { toInputSchema } from "./plan-input.ts";
 import { createRequestBuilder } from "./request-builder.ts";
 
 const BYTES = { type: ["string", "object"], description: expect.stringContaining("Uint8Array") };

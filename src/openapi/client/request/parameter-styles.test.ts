@@ -3,8 +3,7 @@ import { parseTemplate } from "url-template";
 import { describe, expect, it } from "vitest";
 import { makeParameter, makePlan, type PartialParameter } from "../../../../test/operation-plans.ts";
 import { runs } from "../../../../test/runs.ts";
-import { finishRequest } from "./finish-request.ts";
-import { createRequestBuilder } from "./request-builder.ts";
+import { createRequestBuilder, finishRequest } from "./request-builder.ts";
 
 const LIST = ["blue", "black", "brown"];
 const OBJECT = { R: 100, G: 200, B: 150 };

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { makeParameter, makePlan } from "../../../../test/operation-plans.ts";
 import { PACKAGE_VERSION } from "../../../core/package-version.ts";
 import type { OperationPlan, ResponsePlan } from "../plan.ts";
-import { checkOptionHeaders } from "./check-headers.ts";
+import { checkOptionHeaders } from "./input-text.ts";
 import { createRequestBuilder } from "./request-builder.ts";
 
 function pathOf(path: string, input: Record<string, unknown>, given: Partial<OperationPlan> = {}): string {

@@ -1,9 +1,9 @@
 import { createParser } from "eventsource-parser";
+import { createLineFeeds } from "../../../http/event-stream.ts";
 import type { BodyKind } from "../../media-types.ts";
-import { EventBounds } from "./event-bounds.ts";
 
 /** One piece of a stream, not yet looked into. */
-export interface Frame {
+export interface StreamFrame {
   readonly text: string;
   readonly id?: string | undefined;
   readonly event?: string | undefined;
@@ -11,8 +11,8 @@ export interface Frame {
 
 /** Takes text however it was cut, and gives the pieces that are complete. */
 interface Splitter {
-  /** Pieces found so far; whoever reads them takes them out. */
-  readonly found: Frame[];
+  /** Pieces found so far; the reader takes them out. */
+  readonly found: StreamFrame[];
   /** Characters that wait for more. */
   readonly waiting: number;
   /** Whether what came last is not complete, and never will be. */
@@ -48,7 +48,7 @@ const RECORD_SEPARATOR = "\u001E";
 export async function* readFrames(
   body: AsyncIterable<Uint8Array>,
   { kind, eventBytes, delimited }: FrameOptions,
-): AsyncGenerator<Frame, undefined> {
+): AsyncGenerator<StreamFrame, undefined> {
   const decoder = new TextDecoder();
   const splitter = createSplitter(kind, eventBytes);
   for await (const chunk of body) {
@@ -63,7 +63,7 @@ export async function* readFrames(
 }
 
 /** What was complete before something too large came is still given. */
-function* checked(splitter: Splitter, eventBytes: number): Generator<Frame, undefined> {
+function* checked(splitter: Splitter, eventBytes: number): Generator<StreamFrame, undefined> {
   for (const frame of splitter.found.splice(0)) {
     if (isLarger(frame.text, eventBytes)) throw new FrameTooLarge();
     yield frame;
@@ -94,10 +94,10 @@ function createSplitter(kind: BodyKind, eventBytes: number): Splitter {
 }
 
 function splitEvents(eventBytes: number): Splitter {
-  const found: Frame[] = [];
+  const found: StreamFrame[] = [];
   const bounds = new EventBounds();
   let isOver = false;
-  let isAfterReturn = false;
+  const toLineFeeds = createLineFeeds();
   const parser = createParser({
     maxBufferSize: eventBytes + ROOM_FOR_NAMES,
     onEvent: ({ data, id, event }) => void found.push({ text: data, id, event }),
@@ -117,10 +117,7 @@ function splitEvents(eventBytes: number): Splitter {
     },
     feed(text) {
       if (isOver || text === "") return;
-      // A return at the end of a chunk is the end of a line, whatever comes after: the parser would wait for that.
-      const rest = isAfterReturn && text.startsWith("\n") ? text.slice(1) : text;
-      isAfterReturn = text.endsWith("\r");
-      const lines = rest.includes("\r") ? rest.replace(/\r\n?/g, "\n") : rest;
+      const lines = toLineFeeds(text);
       bounds.feed(lines);
       parser.feed(lines);
     },
@@ -133,7 +130,7 @@ function splitAt(
   separator: string,
   isWhole: (rest: string) => boolean,
 ): Splitter & { readonly rest: string } {
-  const found: Frame[] = [];
+  const found: StreamFrame[] = [];
   let rest = "";
   const push = (text: string) => {
     if (text.trim() !== "") found.push({ text });
@@ -212,5 +209,32 @@ function isJsonText(text: string): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/** Follows a stream of events, however it is cut, to tell whether it is between two of them. Its lines end with line feeds. */
+class EventBounds {
+  #isWithin = false;
+  #isLineStart = true;
+
+  /** Something of an event came, and the blank line that ends it did not. */
+  get isWithin(): boolean {
+    return this.#isWithin;
+  }
+
+  feed(text: string): void {
+    let at = 0;
+    while (at < text.length) {
+      if (this.#isLineStart) this.#startLine(text.charAt(at));
+      const end = text.indexOf("\n", at);
+      this.#isLineStart = end !== -1;
+      at = end === -1 ? text.length : end + 1;
+    }
+  }
+
+  /** A blank line ends an event; a comment is none of one. */
+  #startLine(first: string): void {
+    if (first === "\n") this.#isWithin = false;
+    else if (first !== ":") this.#isWithin = true;
   }
 }

@@ -1,15 +1,15 @@
-import { isSaidFacts } from "../../../core/envelope/is-response-envelope.ts";
+import { STATUS_CODES } from "node:http";
+import { isSaidFacts } from "../../../core/envelope/envelope.ts";
 import type { ResultFacts } from "../../../core/envelope/response-meta.ts";
-import { isErrorCode } from "../../../core/errors/error-codes.ts";
+import { type ErrorCode, isErrorCode } from "../../../core/errors/error-codes.ts";
 import { toErrorDetails } from "../../../core/errors/error-details.ts";
 import { CallError } from "../../../core/errors/errors.ts";
-import { isPlainObject } from "../../../core/json/json-value.ts";
+import { isPlainObject, ownMember } from "../../../core/json/json-value.ts";
 import { isSaidCode } from "../../../core/result/said.ts";
-import type { SourceSecrets } from "../../../core/secrets/source-secrets.ts";
+import type { SourceSecrets } from "../../../core/secrets/secret-mask.ts";
 import { cleanText } from "../../../core/text/clean-text.ts";
-import { cutText } from "../../../core/text/cut-text.ts";
+import { truncateText } from "../../../core/text/truncate-text.ts";
 import { fromWire } from "../../../core/wire/wire.ts";
-import { codeOfStatus } from "./status-codes.ts";
 
 /** What a problem that Waybill wrote stands for. */
 export type HopOutcome =
@@ -75,7 +75,7 @@ function readToolError(told: Record<string, unknown>, operationId: string): HopO
   return { outcome: "tool-error", data: readTold(told, operationId), facts: readToolFacts(told) };
 }
 
-/** Reads why an operation said no; a code that is none is left out. */
+/** Reads why an operation reported an error; a code that is none is left out. */
 export function readToolFacts(told: Record<string, unknown>): ResultFacts {
   const code = ownMember(told, "code");
   const message = ownMember(told, "message");
@@ -110,12 +110,38 @@ export function readWire(wire: unknown, operationId: string): unknown {
   }
 }
 
-/** Gives a member that an object has itself. */
-export function ownMember(object: Record<string, unknown>, name: string): unknown {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
-}
-
 /** Makes text of a server fit to be shown. */
 function cleanMessage(text: string, length: number): string {
-  return cleanText(cutText(text, length)).text;
+  return cleanText(truncateText(text, length)).text;
+}
+
+const CODES: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
+  [400, "VALIDATION_ERROR"],
+  [401, "UNAUTHENTICATED"],
+  [402, "UPGRADE_REQUIRED"],
+  [403, "ACCESS_DENIED"],
+  [404, "NOT_FOUND"],
+  [408, "TIMEOUT"],
+  [409, "CONFLICT"],
+  [410, "NOT_FOUND"],
+  [412, "CONFLICT"],
+  [413, "TOO_LARGE"],
+  [422, "VALIDATION_ERROR"],
+  [429, "RATE_LIMITED"],
+  [501, "NOT_IMPLEMENTED"],
+  [502, "UNAVAILABLE"],
+  [503, "UNAVAILABLE"],
+  [504, "TIMEOUT"],
+  [507, "RESOURCE_EXHAUSTED"],
+]);
+
+/** Gives the code of an error status; one without a meaning of its own is a failed execution. */
+export function codeOfStatus(status: number): ErrorCode {
+  return CODES.get(status) ?? "EXECUTION_ERROR";
+}
+
+/** Writes a status with its standard phrase, such as `404 Not Found`; never with the server's. */
+export function nameStatus(status: number): string {
+  const phrase = STATUS_CODES[status];
+  return phrase === undefined ? String(status) : `${status} ${phrase}`;
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { cpuMs } from "../../../../test/cpu-ms.ts";
-import { findInexactNumbers } from "./inexact-numbers.ts";
+import { findInexactNumbers } from "./response-body.ts";
 
 const found = (text: string) =>
   findInexactNumbers(text).map(({ pointer, found: digits }) => [pointer, digits]);

@@ -1,8 +1,7 @@
-import type { JsonSchema } from "../../../core/schema/json-schema.ts";
+import { isSchema, type JsonSchema } from "../../../core/schema/json-schema.ts";
 import { isSequence, mediaKindOf, parseMediaType } from "../../media-types.ts";
-import type { MediaPlan, OperationPlan } from "../plan.ts";
-import { isStreamed, mayBeUnchanged, successResponses } from "./declared-media.ts";
-import { type Definitions, itemsOf, partsOf, typesOf, withDefinitions } from "./schema-view.ts";
+import { type Definitions, viewWithDefinitions, withDefinitions } from "../definitions.ts";
+import type { MediaPlan, OperationPlan, ResponsePlan } from "../plan.ts";
 
 /** Accepts `undefined` and nothing else: the data of an empty body. */
 const NOTHING: JsonSchema = {
@@ -12,7 +11,7 @@ const TEXT: JsonSchema = { type: "string" };
 const ANYTHING: JsonSchema = {};
 
 /** How an operation is read. */
-export interface OutputSchemaOptions {
+interface OutputSchemaOptions {
   /** Whether its answer is read as a stream. @default where every success is one */
   readonly stream?: boolean | undefined;
 }
@@ -34,7 +33,10 @@ export function toOutputSchema(
 
 /** Gives the schema that describes each item of a stream; a list described as a whole has such items (OpenAPI 3.2). */
 export function toItemSchema(media: MediaPlan | undefined, definitions: Definitions): JsonSchema | undefined {
-  return media?.itemSchema ?? itemsOf(media?.schema, definitions) ?? media?.schema;
+  if (media === undefined || media.itemSchema !== undefined) return media?.itemSchema;
+  const { parts } = viewWithDefinitions(media.schema, definitions);
+  const list = parts.find(({ type, items }) => [type].flat().includes("array") && isSchema(items));
+  return (list?.["items"] as JsonSchema | undefined) ?? media.schema;
 }
 
 /** One stream of which nothing is known makes all of them unknown. */
@@ -57,7 +59,7 @@ function dataAlternatives(plan: OperationPlan): readonly JsonSchema[] {
 }
 
 /** Gives the schema of the data of one media type; nothing where another describes it. */
-export function dataSchemaOf(media: MediaPlan, definitions: Definitions): JsonSchema | undefined {
+export function mediaSchemaOf(media: MediaPlan, definitions: Definitions): JsonSchema | undefined {
   return mediaSchema(media, definitions, true)[0];
 }
 
@@ -84,7 +86,7 @@ function mediaSchema(media: MediaPlan, definitions: Definitions, hasOthers: bool
 }
 
 function isBinary(schema: JsonSchema | undefined, definitions: Definitions): boolean {
-  return partsOf(schema, definitions).some(
+  return viewWithDefinitions(schema, definitions).parts.some(
     ({ format, contentEncoding, contentMediaType }) =>
       format === "binary" || contentEncoding === "binary" || contentMediaType === "application/octet-stream",
   );
@@ -92,7 +94,7 @@ function isBinary(schema: JsonSchema | undefined, definitions: Definitions): boo
 
 /** Text is handed over as it is, so that a schema of what is written in it (XML, say) is none of the data. */
 function textSchema(schema: JsonSchema | undefined, definitions: Definitions): JsonSchema {
-  const types = typesOf(schema, definitions);
+  const { types } = viewWithDefinitions(schema, definitions);
   if (schema === undefined || types.size === 0) return TEXT;
   return types.has("object") || types.has("array") ? TEXT : schema;
 }
@@ -114,4 +116,63 @@ function keyOf(schema: JsonSchema): unknown {
     // Nested too deeply to be written.
     return schema;
   }
+}
+
+/** Gives what the document says of a status: that very one, its class, or the rest. */
+export function responseFor(plan: OperationPlan, status: number): ResponsePlan | undefined {
+  const { responses } = plan;
+  const exact = String(status);
+  const range = `${exact.charAt(0)}XX`;
+  return (
+    responses.find((response) => response.status === exact) ??
+    responses.find((response) => response.status.toUpperCase() === range) ??
+    responses.find((response) => response.status === "default")
+  );
+}
+
+/** Tells whether the document names a status by its number or its range; what is said of the rest names none. */
+export function isStatusDeclared(plan: OperationPlan, status: number): boolean {
+  const found = responseFor(plan, status);
+  return found !== undefined && found.status !== "default";
+}
+
+/** Gives what the document says of a media type: that very one, or a range it lies in. */
+export function mediaFor(response: ResponsePlan | undefined, type: string): MediaPlan | undefined {
+  if (response === undefined || type === "") return undefined;
+  const range = `${type.slice(0, type.indexOf("/"))}/*`;
+  for (const wanted of [type, range, "*/*"]) {
+    const found = response.content.find((media) => parseMediaType(media.mediaType).type === wanted);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Gives the responses that are a success; what is said of the rest counts where nothing is said of success. */
+export function successResponses(plan: OperationPlan): readonly ResponsePlan[] {
+  const found = plan.responses.filter(({ status }) => /^2(?:XX|[0-9]{2})$/i.test(status));
+  return found.length > 0 ? found : plan.responses.filter(({ status }) => status === "default");
+}
+
+/** Tells whether every success is a sequence of items. */
+function isStreamed(plan: OperationPlan): boolean {
+  const content = successResponses(plan).flatMap((response) => response.content);
+  return content.length > 0 && content.every(({ mediaType }) => isSequence(parseMediaType(mediaType).kind));
+}
+
+const CONDITIONS = new Set([
+  "if-none-match",
+  "if-modified-since",
+  "if-match",
+  "if-unmodified-since",
+  "if-range",
+]);
+
+/** Tells whether an operation may be answered that nothing changed: it says so, or can be asked. */
+export function mayBeUnchanged(plan: OperationPlan): boolean {
+  return (
+    plan.responses.some(({ status }) => status === "304" || status.toUpperCase() === "3XX") ||
+    plan.parameters.some(
+      (parameter) => parameter.in === "header" && CONDITIONS.has(parameter.name.toLowerCase()),
+    )
+  );
 }

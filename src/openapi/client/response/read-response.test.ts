@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { makeParameter, makePlan, makeResponse, makeWhole } from "../../../../test/openapi-plans.ts";
 import type { HTTPResponseMeta } from "../../../core/envelope/response-meta.ts";
 import { CallError } from "../../../core/errors/errors.ts";
-import { MAX_JSON_DEPTH } from "../../../core/json/json-depth.ts";
+import { MAX_JSON_DEPTH } from "../../../core/json/json-value.ts";
 import { toWire } from "../../../core/wire/wire.ts";
 import type { WholeResponse } from "../http-message.ts";
 import type { OperationPlan } from "../plan.ts";

@@ -1,36 +1,45 @@
-import { httpEnvelope } from "../../../core/envelope/envelope.ts";
-import { isSaidFacts } from "../../../core/envelope/is-response-envelope.ts";
-import type { PageFacts, ResponseEnvelope, ResultFacts } from "../../../core/envelope/response-meta.ts";
+import { httpEnvelope, isSaidFacts } from "../../../core/envelope/envelope.ts";
+import type {
+  HTTPResponseMeta,
+  PageFacts,
+  ResponseEnvelope,
+  ResultFacts,
+} from "../../../core/envelope/response-meta.ts";
 import { CallError } from "../../../core/errors/errors.ts";
-import { parseJsonTextOrNone } from "../../../core/json/json-text.ts";
-import { isPlainObject } from "../../../core/json/json-value.ts";
+import { wordsIn } from "../../../core/errors/source-words.ts";
+import { isPlainObject, ownMember, parseJsonTextOrNone, setOwn } from "../../../core/json/json-value.ts";
+import { type CompiledSchema, compileSchema } from "../../../core/schema/compile-schema.ts";
 import type { SchemaIssue } from "../../../core/schema/schema-issue.ts";
-import { SourceSecrets } from "../../../core/secrets/source-secrets.ts";
-import { cutText } from "../../../core/text/cut-text.ts";
+import { SourceSecrets } from "../../../core/secrets/secret-mask.ts";
+import { truncateText } from "../../../core/text/truncate-text.ts";
 import { ENVELOPE_TYPE, type MediaType, parseMediaType } from "../../media-types.ts";
-import type { WholeResponse } from "../http-message.ts";
-import type { OperationPlan } from "../plan.ts";
-import { createDeclaredCheck } from "./declared-check.ts";
-import { mayBeUnchanged, mediaFor, responseFor } from "./declared-media.ts";
-import { beginsAsStructure, type DecodedJson, decodeJson, decodeText, firstByte } from "./decode-body.ts";
-import { envelopeMeta } from "./envelope-meta.ts";
-import { ownMember, readWire } from "./hop-outcome.ts";
-import { findInexactNumbers } from "./inexact-numbers.ts";
-import { readErrorResponse } from "./response-error.ts";
-import { headerOf } from "./response-headers.ts";
+import { withDefinitions } from "../definitions.ts";
+import type { ResponseHead, WholeResponse } from "../http-message.ts";
+import type { MediaPlan, OperationPlan } from "../plan.ts";
+import { codeOfStatus, type HopReader, nameStatus, readHopOutcome, readWire } from "./hop-outcome.ts";
+import {
+  isStatusDeclared,
+  mayBeUnchanged,
+  mediaFor,
+  mediaSchemaOf,
+  responseFor,
+  successResponses,
+} from "./output-schema.ts";
+import type { StreamOptions } from "./read-stream.ts";
+import {
+  beginsAsStructure,
+  type DecodedJson,
+  decodeBody,
+  decodeJson,
+  findInexactNumbers,
+  firstByte,
+  headerOf,
+  retryAfterMs,
+  toldHeaders,
+} from "./response-body.ts";
 
 /** How responses of one operation are read. */
-export interface ResponseReaderOptions {
-  readonly operationId: string;
-  /** Accepts text and bytes that end with the connection. @default false */
-  readonly allowUndelimited?: boolean | undefined;
-  /** Codes the operation declares. @default none */
-  readonly declared?: ReadonlySet<string> | undefined;
-  /** What a Waybill server says for people is taken for the message of an error. @default false */
-  readonly trusted?: boolean | undefined;
-  /** What of the server's words is passed on. @default all of them, and nothing is secret */
-  readonly secrets?: SourceSecrets | undefined;
-}
+type ResponseReaderOptions = Omit<StreamOptions, "eventBytes">;
 
 /** Makes an envelope of a response, or throws the `CallError` it stands for. */
 export type ResponseReader = (response: WholeResponse) => ResponseEnvelope;
@@ -48,6 +57,7 @@ export function createResponseReader(plan: OperationPlan, options: ResponseReade
   const isTrusted = isWaybill && options.trusted === true;
   const isUnchangedAllowed = mayBeUnchanged(plan);
   const check = createDeclaredCheck(plan);
+  const reading = { ...options, mediaOf: createMediaReader() };
   return (response) => {
     const { status } = response;
     const isEmpty = plan.method === "HEAD" || status === 204 || status === 205 || status === 304;
@@ -55,7 +65,7 @@ export function createResponseReader(plan: OperationPlan, options: ResponseReade
     if ((status >= 200 && status < 300) || (status === 304 && isUnchangedAllowed)) {
       if (isEmpty) return toEnvelope(response, undefined, false, facts);
       if (isWaybill && isEnvelope(response)) return readEnvelope(response, operationId, facts);
-      const { data, type, inexact } = readBody(response, plan, options);
+      const { data, type, inexact } = readBody(response, plan, reading);
       const violations = check === undefined ? inexact : joined(inexact, check(status, type, data));
       const told = violations === undefined ? facts : { ...facts, violations };
       return toEnvelope(response, data, false, told);
@@ -65,6 +75,7 @@ export function createResponseReader(plan: OperationPlan, options: ResponseReade
       declared,
       isTrusted,
       isServed: isWaybill,
+      isStatusDeclared: isStatusDeclared(plan, status),
       secrets,
     });
     return toEnvelope(response, told.data, true, { ...facts, ...told.facts });
@@ -143,10 +154,30 @@ interface BodyData {
   readonly inexact?: readonly SchemaIssue[];
 }
 
-function readBody(response: WholeResponse, plan: OperationPlan, options: ResponseReaderOptions): BodyData {
+type ReadMedia = (contentType: string) => MediaType;
+
+/** The longest `content-type` that is remembered. */
+const REMEMBERED = 200;
+
+/** Reads media types, of which an operation hardly ever answers with more than one. */
+function createMediaReader(): ReadMedia {
+  let last: { readonly contentType: string; readonly media: MediaType } | undefined;
+  return (contentType) => {
+    if (contentType === last?.contentType) return last.media;
+    const media = parseMediaType(contentType);
+    if (contentType.length <= REMEMBERED) last = { contentType, media };
+    return media;
+  };
+}
+
+function readBody(
+  response: WholeResponse,
+  plan: OperationPlan,
+  options: ResponseReaderOptions & { readonly mediaOf: ReadMedia },
+): BodyData {
   const { body, status, delimited } = response;
   const contentType = headerOf(response.headers, "content-type") ?? "";
-  const media = contentType === "" ? guessMedia(body, plan, status) : parseMediaType(contentType);
+  const media = contentType === "" ? guessMedia(body, plan, status) : options.mediaOf(contentType);
   if (!delimited && options.allowUndelimited !== true && !showsItsEnd(body, media)) {
     throw invalid(
       response,
@@ -173,7 +204,7 @@ function readBody(response: WholeResponse, plan: OperationPlan, options: Respons
     case "events":
     case "lines":
     case "records":
-      return { data: decodeText(body, media.charset), type };
+      return { data: decodeBody(body, media.charset), type };
   }
 }
 
@@ -182,7 +213,7 @@ function readJson(response: WholeResponse, { charset }: MediaType, operationId: 
   try {
     return decodeJson(body, charset);
   } catch (error) {
-    const text = cutText(decodeText(body.subarray(0, SHOWN_BODY * 4), charset), SHOWN_BODY);
+    const text = truncateText(decodeBody(body.subarray(0, SHOWN_BODY * 4), charset), SHOWN_BODY);
     throw invalid(
       response,
       `"${operationId}" answered with a body that says it is JSON and is not, or is nested too deeply.`,
@@ -223,7 +254,7 @@ const QUOTE = 0x22;
 function showsItsEnd(body: Uint8Array, { kind, charset }: MediaType): boolean {
   if (kind !== "json" && kind !== "wire") return false;
   if (beginsAsStructure(body) || firstByte(body) === QUOTE) return true;
-  const first = charset === undefined ? "" : decodeText(body.subarray(0, 64), charset).trimStart().charAt(0);
+  const first = charset === undefined ? "" : decodeBody(body.subarray(0, 64), charset).trimStart().charAt(0);
   return first !== "" && '{["'.includes(first);
 }
 
@@ -232,4 +263,176 @@ function isDeclaredText(plan: OperationPlan, status: number, media: MediaType): 
   if (media.kind !== "text") return false;
   const declared = mediaFor(responseFor(plan, status), media.type);
   return declared !== undefined && parseMediaType(declared.mediaType).kind === "text";
+}
+
+/** Lists what is wrong with the data of a success, by its status and media type. */
+type DeclaredCheck = (status: number, type: string, data: unknown) => readonly SchemaIssue[];
+
+const NONE: readonly SchemaIssue[] = [];
+
+/**
+ * Creates the check of data against what is declared for its own status and media type; nothing where only one thing is, which the
+ * operation's schema says already.
+ */
+function createDeclaredCheck(plan: OperationPlan): DeclaredCheck | undefined {
+  const successes = successResponses(plan);
+  const alternatives = successes.reduce((count, { content }) => count + Math.max(content.length, 1), 0);
+  if (plan.waybill !== undefined || alternatives < 2) return undefined;
+  const compiled = new Map<MediaPlan, CompiledSchema | undefined>();
+  return (status, type, data) => {
+    const response = responseFor(plan, status);
+    if (response === undefined || !successes.includes(response)) return NONE;
+    const media = mediaFor(response, type);
+    if (media === undefined) return NONE;
+    if (!compiled.has(media)) compiled.set(media, compile(media, plan));
+    const schema = compiled.get(media);
+    return schema === undefined || schema.check(data) ? NONE : schema.errors(data);
+  };
+}
+
+/** A schema that is refused says nothing; the operation's own, which holds it, tells so. */
+function compile(media: MediaPlan, plan: OperationPlan): CompiledSchema | undefined {
+  const schema = mediaSchemaOf(media, plan.definitions);
+  try {
+    return schema === undefined ? undefined : compileSchema(withDefinitions(schema, plan.definitions));
+  } catch {
+    return undefined;
+  }
+}
+
+/** What an envelope says of the response it came in. */
+export interface EnvelopeMeta extends Pick<HTTPResponseMeta, "statusCode" | "headers" | "contentType"> {
+  readonly setCookie: readonly string[] | undefined;
+}
+
+/** Gives the meta of a response; cookies are kept apart, which joining would break, and any name is an ordinary one. */
+export function envelopeMeta(response: Pick<ResponseHead, "status" | "headers">): EnvelopeMeta {
+  const { status, headers: fields } = response;
+  const contentType = headerOf(fields, "content-type") ?? "";
+  if (isJoined(fields)) return { statusCode: status, headers: fields, contentType, setCookie: undefined };
+  const headers: Record<string, string> = {};
+  let setCookie: readonly string[] | undefined;
+  for (const name of Object.keys(fields)) {
+    const value = fields[name] as string | readonly string[];
+    if (name === "set-cookie") setCookie = typeof value === "string" ? [value] : [...value];
+    else setOwn(headers, name, typeof value === "string" ? value : value.join(", "));
+  }
+  return { statusCode: status, headers, contentType, setCookie };
+}
+
+/** Most responses have one value for each name and no cookies: their headers need no copy. */
+function isJoined(fields: ResponseHead["headers"]): fields is Readonly<Record<string, string>> {
+  for (const name in fields) if (typeof fields[name] !== "string" || name === "set-cookie") return false;
+  return true;
+}
+
+/** An answer that ran and reported an error, as the server that ran it tells. */
+interface ToldToolError {
+  readonly data: unknown;
+  readonly facts: ResultFacts;
+}
+
+const PROBLEM = "application/problem+json";
+/** Bytes of an error's body that are read at all; past it, only the beginning is shown. */
+const MOST_READ = 1_048_576;
+const MOST_TEXT = 4_096;
+/** Details in the words of the server: callers elsewhere are told what of them is for people, in `said`. */
+const FOREIGN = ["body", "problem"];
+
+/** Throws the error that a response stands for; gives the tool error back where Waybill says it is one. */
+function readErrorResponse(
+  response: WholeResponse,
+  reader: Omit<HopReader, "message"> & {
+    /** Whether the document names this status, by number or range. */
+    readonly isStatusDeclared: boolean;
+  },
+): ToldToolError {
+  const { status } = response;
+  const contentType = headerOf(response.headers, "content-type") ?? "";
+  const { secrets } = reader;
+  const read = readErrorBody(response.body, contentType);
+  const body = secrets.maskAll(read);
+  const message = `"${reader.operationId}" answered ${nameStatus(status)}.`;
+  const problem = parseMediaType(contentType).type === PROBLEM && isPlainObject(body) ? body : undefined;
+  const hop =
+    status >= 400 && reader.isServed ? readHopOutcome(problem, status, { ...reader, message }) : undefined;
+  if (hop?.outcome === "tool-error") return hop;
+  if (hop !== undefined) throw hop.error;
+  const code = codeOfStatus(status);
+  throw new CallError(code, message, {
+    httpStatus: status,
+    details: detailsOf(response, contentType, {
+      problem,
+      body,
+      isDeclared: reader.isStatusDeclared,
+      ...secrets.saying(wordsIn(body)),
+    }),
+    local: FOREIGN,
+    stack: false,
+  });
+}
+
+interface ErrorBody {
+  readonly problem: Record<string, unknown> | undefined;
+  readonly body: unknown;
+  /** What it says, as it is passed on. */
+  readonly said?: string;
+  /** Whether the document names the status. */
+  readonly isDeclared: boolean;
+}
+
+/** In the order of what matters most: details are bounded, and a body may use up what is left. */
+function detailsOf(
+  { status, headers }: WholeResponse,
+  contentType: string,
+  { problem, body, said, isDeclared }: ErrorBody,
+): object {
+  const told = toldHeaders(headers);
+  const waitMs = retryAfterMs(headerOf(headers, "retry-after"), Date.now());
+  return {
+    status,
+    ...(isDeclared && { declared: true }),
+    contentType: contentType.slice(0, 256),
+    ...(told !== undefined && { headers: told }),
+    ...(waitMs !== undefined && { retryAfterMs: waitMs }),
+    ...(said !== undefined && { said }),
+    ...(problem !== undefined && { problem: standardMembers(problem) }),
+    ...(body !== undefined && { body: typeof body === "string" ? truncateText(body, MOST_TEXT) : body }),
+  };
+}
+
+/** Members of the wrong type count as absent (RFC 9457, section 3.1). */
+function standardMembers(problem: Record<string, unknown>): Readonly<Record<string, string | number>> {
+  const members: Record<string, string | number> = { type: "about:blank" };
+  for (const name of ["type", "title", "detail", "instance"]) {
+    const value = ownMember(problem, name);
+    if (typeof value === "string") members[name] = truncateText(value, MOST_TEXT);
+  }
+  const status = ownMember(problem, "status");
+  if (Number.isInteger(status)) members["status"] = status as number;
+  return members;
+}
+
+/** Gives what can be told of a body; nothing of an empty one. */
+function readErrorBody(body: Uint8Array, contentType: string): unknown {
+  if (body.length === 0) return undefined;
+  const { kind, charset, type } = parseMediaType(contentType);
+  if (kind === "json" || kind === "wire") {
+    const parsed = body.length <= MOST_READ ? parsedOrNone(body, charset) : undefined;
+    return parsed === undefined ? beginningOf(body, charset) : parsed;
+  }
+  return kind === "bytes" && type !== "" ? body : beginningOf(body, charset);
+}
+
+function parsedOrNone(body: Uint8Array, charset: string | undefined): unknown {
+  try {
+    return decodeJson(body, charset).value;
+  } catch {
+    return undefined;
+  }
+}
+
+/** More than is shown: secrets are masked before it is cut. */
+function beginningOf(body: Uint8Array, charset: string | undefined): string {
+  return decodeBody(body.subarray(0, MOST_READ), charset);
 }

@@ -1,18 +1,24 @@
-import { isSaidFacts } from "../../../core/envelope/is-response-envelope.ts";
+import { isSaidFacts } from "../../../core/envelope/envelope.ts";
 import type { ResultFacts, SaidFacts } from "../../../core/envelope/response-meta.ts";
 import { CallError } from "../../../core/errors/errors.ts";
-import { parseJsonText } from "../../../core/json/json-text.ts";
-import { isPlainObject } from "../../../core/json/json-value.ts";
-import { SourceSecrets } from "../../../core/secrets/source-secrets.ts";
-import { cutText } from "../../../core/text/cut-text.ts";
-import { type MediaType, parseMediaType } from "../../media-types.ts";
+import {
+  isPlainObject,
+  ownMember,
+  parseJsonText,
+  parseJsonTextOrNone,
+} from "../../../core/json/json-value.ts";
+import type { JsonSchema } from "../../../core/schema/json-schema.ts";
+import type { SchemaView } from "../../../core/schema/schema-view.ts";
+import { SourceSecrets } from "../../../core/secrets/secret-mask.ts";
+import { truncateText } from "../../../core/text/truncate-text.ts";
+import { type BodyKind, type MediaType, parseMediaType } from "../../media-types.ts";
+import { type Definitions, viewWithDefinitions } from "../definitions.ts";
 import type { StreamedResponse } from "../http-message.ts";
-import type { OperationPlan } from "../plan.ts";
-import { mediaFor, responseFor } from "./declared-media.ts";
-import { type Frame, FrameCut, FrameTooLarge, readFrames } from "./frames.ts";
-import { type HopReader, ownMember, readTold, readToolFacts, toHopError } from "./hop-outcome.ts";
-import { createItemReader, type ItemReader } from "./item-reader.ts";
-import { headerOf } from "./response-headers.ts";
+import type { MediaPlan, OperationPlan } from "../plan.ts";
+import { FrameCut, FrameTooLarge, readFrames, type StreamFrame } from "./frames.ts";
+import { type HopReader, readTold, readToolFacts, toHopError } from "./hop-outcome.ts";
+import { mediaFor, responseFor, toItemSchema } from "./output-schema.ts";
+import { headerOf } from "./response-body.ts";
 
 /** One item of a stream. */
 export interface StreamItem {
@@ -21,7 +27,7 @@ export interface StreamItem {
   readonly cursor?: string | undefined;
   /** The name of the event it came as. */
   readonly event?: string | undefined;
-  /** Why the operation said no with this item, where it did. */
+  /** Why the operation reported an error with this item, where it did. */
   readonly error?: ResultFacts | undefined;
   /** What the operation said about it beyond the data. */
   readonly said?: SaidFacts | undefined;
@@ -119,7 +125,7 @@ function mediaOf(response: StreamedResponse, plan: OperationPlan): MediaType {
   return isKnown ? parseMediaType(only.mediaType) : { type: "", charset: undefined, kind: "text" };
 }
 
-type ToItem = (frame: Frame) => StreamItem | "end" | undefined;
+type ToItem = (frame: StreamFrame) => StreamItem | "end" | undefined;
 
 function toForeignItem(read: ItemReader, operationId: string): ToItem {
   return (frame) => {
@@ -176,7 +182,7 @@ function orInvalid<T>(read: () => T, text: string, operationId: string): T {
       "OUTPUT_INVALID",
       `"${operationId}" sent an item that is not the JSON it should be.`,
       {
-        cause: new Error(cutText(text, SHOWN_TEXT), { cause: error }),
+        cause: new Error(truncateText(text, SHOWN_TEXT), { cause: error }),
         stack: false,
       },
     );
@@ -199,4 +205,77 @@ function mayBeCut(operationId: string): CallError {
     `The stream of "${operationId}" may have been cut: it ended with the connection. ` +
     "Accept such streams with the option allowUndelimited.";
   return new CallError("UNAVAILABLE", message, { stack: false });
+}
+
+/** Makes the data of a piece of a stream; throws where it is not the JSON it should be. */
+export type ItemReader = (frame: StreamFrame) => unknown;
+
+/** What a schema says of text: it wants JSON, or the text itself, or does not say. */
+type Wanted = "json" | "text" | "either";
+
+const EVENT_FIELDS = new Set(["data", "event", "id", "retry", "comment"]);
+
+/** Creates the reader of the items of one media type. */
+function createItemReader(
+  media: MediaPlan | undefined,
+  kind: BodyKind,
+  definitions: Definitions,
+): ItemReader {
+  const schema = toItemSchema(media, definitions);
+  if (kind === "events" && describesEvent(media?.itemSchema, definitions)) {
+    const readData = readerOf(wantedBy(viewWithDefinitions(media?.itemSchema, definitions).member("data")));
+    return (frame) => toEvent(frame, readData);
+  }
+  const wanted = wantedBy(viewWithDefinitions(schema, definitions));
+  const isJson = kind === "lines" || kind === "records" || kind === "json" || kind === "wire";
+  const read = isJson ? jsonReaderOf(wanted, kind) : readerOf(wanted);
+  return ({ text }) => read(text);
+}
+
+/** An event as OpenAPI 3.2 describes it: an object of its fields. */
+function describesEvent(schema: JsonSchema | undefined, definitions: Definitions): boolean {
+  const names = [...viewWithDefinitions(schema, definitions).names];
+  return names.includes("data") && names.every((name) => EVENT_FIELDS.has(name));
+}
+
+function toEvent({ text, event, id }: StreamFrame, readData: (text: string) => unknown): unknown {
+  return { data: readData(text), ...(event !== undefined && { event }), ...(id !== undefined && { id }) };
+}
+
+function wantedBy({ types }: SchemaView): Wanted {
+  if (types.size === 0) return "either";
+  if (!types.has("string")) return "json";
+  return [...types].every((type) => type === "string" || type === "null") ? "text" : "either";
+}
+
+function readerOf(wanted: Wanted): (text: string) => unknown {
+  switch (wanted) {
+    case "json":
+      return parseJsonText;
+    case "text":
+      return (text) => text;
+    case "either":
+      return (text) => (/^\s*[{[]/.test(text) ? (parseJsonTextOrNone(text) ?? text) : withoutReturn(text));
+  }
+}
+
+/** Lines and records are JSON whatever is said; where text is wanted of one that is no string, it is its own text. */
+function jsonReaderOf(wanted: Wanted, kind: BodyKind): (text: string) => unknown {
+  const parse = kind === "records" ? parseRecord : (text: string) => parseJsonText(text);
+  if (wanted !== "text") return parse;
+  return (text) => {
+    const value = parseJsonTextOrNone(text);
+    return typeof value === "string" ? value : text.trim();
+  };
+}
+
+/** A number or a word that nothing ends may have been cut (RFC 7464, section 2.4). */
+function parseRecord(text: string): unknown {
+  if (!/[\s"}\]]$/.test(text)) throw new SyntaxError("The record was cut.");
+  return parseJsonText(text);
+}
+
+/** Lines may end as on Windows. */
+function withoutReturn(text: string): string {
+  return text.endsWith("\r") ? text.slice(0, -1) : text;
 }

@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { makePlan, makeWhole } from "../../../../test/openapi-plans.ts";
 import { isErrorEnvelope } from "../../../core/envelope/envelope.ts";
-import { CallError } from "../../../core/errors/errors.ts";
-import { toProblem } from "../../../core/errors/problem.ts";
+import { CallError, toProblem } from "../../../core/errors/errors.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
 import { toWire } from "../../../core/wire/wire.ts";
 import type { WholeResponse } from "../http-message.ts";
 import { createResponseReader } from "./read-response.ts";
-import { retryAfterMs } from "./response-headers.ts";
+import { retryAfterMs } from "./response-body.ts";
 
 const operationId = "shop.things";
 const PROBLEM = "application/problem+json";

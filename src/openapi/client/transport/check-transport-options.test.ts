@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { TransportLimits, TransportOptions } from "../openapi-options.ts";
-import { checkTransportOptions, TRANSPORT_OPTIONS } from "./check-transport-options.ts";
-import { TRANSPORT_LIMITS, toTransportSettings } from "./transport-settings.ts";
+import {
+  checkTransportOptions,
+  TRANSPORT_LIMITS,
+  TRANSPORT_OPTIONS,
+  toTransportSettings,
+} from "./transport-settings.ts";
 
 type Options = TransportOptions & { readonly limits?: TransportLimits };
 
@@ -18,13 +22,13 @@ describe("checkTransportOptions", () => {
     ],
     [{ queue: -1 }, "queue must be a whole number, 0 or more; it is -1."],
     [{ redirects: 1.5 }, "redirects must be a whole number, 0 or more; it is 1.5."],
-    [{ rate: 5 }, "rate must be an object with any of: requests, perMs."],
-    [{ rate: { requests: 5 } }, "rate.perMs must be a number of milliseconds, more than 0; it is null."],
-    [{ rate: { perMs: 5 } }, "rate.requests must be a whole number, 1 or more; it is null."],
-    [{ rate: { requests: 5, per: 1 } }, 'There is no option "rate.per"; did you mean "rate.perMs"?'],
-    [{ retries: true }, "retries must be an object with any of: attempts, delayMs, maxDelayMs."],
-    [{ retries: { attempts: 0 } }, "retries.attempts must be a whole number, 1 or more; it is 0."],
-    [{ retries: { delay: 1 } }, 'There is no option "retries.delay"; did you mean "retries.delayMs"?'],
+    [{ rate: 5 }, "rate must be an object with any of: calls, perMs."],
+    [{ rate: { calls: 5 } }, "rate.perMs must be a number of milliseconds, more than 0; it is null."],
+    [{ rate: { perMs: 5 } }, "rate.calls must be a whole number, 1 or more; it is null."],
+    [{ rate: { calls: 5, per: 1 } }, 'There is no option "rate.per"; did you mean "rate.perMs"?'],
+    [{ retry: true }, "retry must be an object with any of: attempts, delayMs, maxDelayMs."],
+    [{ retry: { attempts: 0 } }, "retry.attempts must be a whole number from 1 to 100; it is 0."],
+    [{ retry: { delay: 1 } }, 'There is no option "retry.delay"; did you mean "retry.delayMs"?'],
     [
       { allowPrivate: "localhost" },
       'allowPrivate must be true, false or a list of hosts such as "localhost:3000" or "10.0.0.5:*"; it is of type string.',
@@ -54,8 +58,8 @@ describe("checkTransportOptions", () => {
       concurrency: 1,
       queue: 0,
       redirects: 0,
-      rate: { requests: 1, perMs: 0.5 },
-      retries: false,
+      rate: { calls: 1, perMs: 0.5 },
+      retry: false,
       allowPrivate: ["localhost", "10.0.0.1:80"],
       allowUndelimited: true,
       limits: { ...TRANSPORT_LIMITS, files: 1 },
@@ -86,6 +90,6 @@ describe("toTransportSettings", () => {
       requestBytes: 33_554_432,
       urlCharacters: 32_768,
     });
-    expect(toTransportSettings({ trusted: [], retries: false }).attempts).toBe(1);
+    expect(toTransportSettings({ trusted: [], retry: false }).attempts).toBe(1);
   });
 });

@@ -20,8 +20,7 @@ export interface DecoderSink {
 }
 
 /** Reads `content-encoding`: the encodings to undo, the last one first, or nothing where they cannot be undone. */
-export function toEncodings(header: string | readonly string[] | undefined): readonly string[] | undefined {
-  if (header === undefined) return [];
+export function toEncodings(header: string | readonly string[]): readonly string[] | undefined {
   const names = (typeof header === "string" ? header : header.join(",")).toLowerCase().split(",", 16);
   const encodings = names.map((name) => name.trim()).filter((name) => name !== "" && name !== "identity");
   const isKnown = encodings.every((name) => /^(?:x-)?gzip$|^deflate$|^br$/.test(name));

@@ -1,22 +1,29 @@
-import { monotonicNow } from "../../../core/execution/deadline.ts";
+import {
+  type AbortListener,
+  addAbortListener,
+  LONGEST_DELAY,
+  monotonicNow,
+  removeAbortListener,
+} from "../../../core/execution/cancellation.ts";
+import { backoffMs } from "../../../core/limits/backoff.ts";
+import { LinkedSet } from "../../../core/limits/linked-set.ts";
 import { parseUrl } from "../../../core/text/parse-url.ts";
+import { bareHost, createAddressGuard } from "../../../http/address-guard.ts";
 import type {
   OutgoingRequest,
+  ResponseHead,
   SendOptions,
   StreamedResponse,
-  Transport,
   WholeResponse,
 } from "../http-message.ts";
-import { bareHost, createAddressGuard } from "./address-guard.ts";
-import { checkTransportOptions } from "./check-transport-options.ts";
-import { Exchange } from "./exchange.ts";
 import { OriginPools, type TransportSeams } from "./origin-pools.ts";
 import { isRedirect, toNextHop } from "./redirects.ts";
 import { RequestSlots } from "./request-slots.ts";
-import { isPassing, Pauses, RetryDelays, toRetryAfterMs } from "./retry-delays.ts";
+import { Exchange } from "./send-request.ts";
 import { abortError, closedError, mayPass, type Sent, transportError } from "./transport-errors.ts";
 import {
   type CreateTransportOptions,
+  checkTransportOptions,
   type TransportSettings,
   toTransportSettings,
 } from "./transport-settings.ts";
@@ -24,9 +31,9 @@ import {
 type Response = WholeResponse | StreamedResponse;
 
 /** Creates the transport of one source; throws a `TypeError` for options that cannot work. */
-export function createTransport(options: CreateTransportOptions, seams: TransportSeams = {}): Transport {
+export function createTransport(options: CreateTransportOptions, seams: TransportSeams = {}): HttpTransport {
   checkTransportOptions(options);
-  return new PooledTransport(options, seams);
+  return new HttpTransport(options, seams);
 }
 
 /** One request over all its attempts. */
@@ -40,7 +47,6 @@ class Call implements Sent {
   attempts = 1;
   /** Bytes of it may have left in the last attempt. */
   wasSent = false;
-  delays: RetryDelays | undefined;
 
   constructor(request: OutgoingRequest, options: SendOptions, streamed: boolean) {
     this.request = request;
@@ -49,13 +55,14 @@ class Call implements Sent {
   }
 }
 
-class PooledTransport implements Transport {
+/** Sends requests of one source: pools, limits, retries, redirects and the guard around all of them. Fails with `CallError` alone. */
+export class HttpTransport {
   readonly #settings: TransportSettings;
   readonly #slots: RequestSlots;
   readonly #pools: OriginPools;
   readonly #pauses = new Pauses();
   /** Those that undici still knows of. */
-  readonly #exchanges = new Set<Exchange>();
+  readonly #exchanges = new LinkedSet<Exchange>();
   #closed: Promise<void> | undefined;
 
   constructor(options: CreateTransportOptions, seams: TransportSeams) {
@@ -69,21 +76,23 @@ class PooledTransport implements Transport {
     return this.#run(new Call(request, options, false)) as Promise<WholeResponse>;
   }
 
+  /** Resolves with the head; an error status has its body read into `WholeResponse` all the same. */
   stream(request: OutgoingRequest, options: SendOptions): Promise<Response> {
     return this.#run(new Call(request, options, true));
   }
 
+  /** Ends what is open. */
   close(): Promise<void> {
     this.#closed ??= this.#end();
     return this.#closed;
   }
 
   async #end(): Promise<void> {
-    // Later, so that `#closed` is there for whoever is told.
+    // Later, so that `#closed` is set before callers are told.
     await Promise.resolve();
     this.#slots.close();
     this.#pauses.close();
-    for (const exchange of [...this.#exchanges]) exchange.close();
+    for (const exchange of this.#exchanges.toArray()) exchange.close();
     await this.#pools.close();
   }
 
@@ -131,8 +140,7 @@ class PooledTransport implements Transport {
     if (!call.options.repeatable && call.wasSent) return undefined;
     const askedMs = response === undefined ? 0 : (toRetryAfterMs(response.headers) ?? 0);
     if (askedMs > maxDelayMs) return undefined;
-    call.delays ??= new RetryDelays(delayMs, maxDelayMs);
-    return Math.max(askedMs, call.delays.next());
+    return Math.max(askedMs, backoffMs(call.attempts, delayMs, maxDelayMs));
   }
 
   /** Sends it once, and on where it is redirected; the slot is held until the connection is free again. */
@@ -149,7 +157,8 @@ class PooledTransport implements Transport {
       for (let hops = 0; ; hops++) {
         exchange = this.#begin(call, request, deadline);
         const response = await exchange.answer;
-        const location = isRedirect(response.status) ? response.headers["location"] : undefined;
+        const location =
+          response.status >= 300 && isRedirect(response.status) ? response.headers["location"] : undefined;
         if (location === undefined) return response;
         if (hops >= redirects) throw tooManyRedirects(redirects, call);
         const { status } = response;
@@ -207,4 +216,78 @@ function tooManyRedirects(redirects: number, sent: Sent): Error {
       ? "redirects, which the option redirects rules out"
       : `redirects more than ${redirects} times`;
   return transportError({ code: "OUTPUT_INVALID", says }, sent);
+}
+
+/** Not now, perhaps later: timeout, too early, too many, bad gateway, unavailable, gateway timeout. */
+const PASSING: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
+
+/** Tells whether the same request may be answered better in a moment. */
+export function isPassing(status: number): boolean {
+  return status >= 408 && PASSING.has(status);
+}
+
+/** Reads `Retry-After`, seconds or a date, as milliseconds from now. */
+export function toRetryAfterMs(headers: ResponseHead["headers"], now = Date.now()): number | undefined {
+  const header = headers["retry-after"];
+  const text = (typeof header === "string" ? header : header?.[0])?.trim();
+  if (text === undefined || text === "") return undefined;
+  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text) * 1_000;
+  const date = /[a-z]{3}/i.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/** Waits that a signal or the end of their transport cuts short. */
+class Pauses {
+  readonly #open = new Set<Pause>();
+
+  async wait(ms: number, signal: AbortSignal, sent: Sent): Promise<void> {
+    if (signal.aborted) throw abortError(signal, sent);
+    const pause = new Pause(ms, signal, sent);
+    this.#open.add(pause);
+    try {
+      await pause.over;
+    } finally {
+      this.#open.delete(pause);
+    }
+  }
+
+  close(): void {
+    for (const pause of this.#open) pause.fail(closedError(pause.sent));
+  }
+}
+
+class Pause implements AbortListener {
+  readonly over: Promise<void>;
+  readonly sent: Sent;
+  readonly #signal: AbortSignal;
+  readonly #timer: ReturnType<typeof setTimeout>;
+  #resolve!: () => void;
+  #reject!: (error: Error) => void;
+
+  constructor(ms: number, signal: AbortSignal, sent: Sent) {
+    this.sent = sent;
+    this.#signal = signal;
+    this.over = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    addAbortListener(signal, this);
+    this.#timer = setTimeout(
+      () => {
+        removeAbortListener(signal, this);
+        this.#resolve();
+      },
+      Math.min(ms, LONGEST_DELAY),
+    );
+  }
+
+  onAbort(signal: AbortSignal): void {
+    this.fail(abortError(signal, this.sent));
+  }
+
+  fail(error: Error): void {
+    clearTimeout(this.#timer);
+    removeAbortListener(this.#signal, this);
+    this.#reject(error);
+  }
 }

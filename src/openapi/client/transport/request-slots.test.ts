@@ -47,7 +47,7 @@ it("RE-25 lets whoever gives up leave, and whoever is behind move up", async () 
 });
 
 it("RE-25 lets N begin in a period and no more, over many periods", async () => {
-  const slots = new RequestSlots({ concurrency: 1_000, queue: 1_000, rate: { requests: 10, perMs: 30 } });
+  const slots = new RequestSlots({ concurrency: 1_000, queue: 1_000, rate: { calls: 10, perMs: 30 } });
   const times: number[] = [];
   const started = performance.now();
   await Promise.all(

@@ -2,16 +2,18 @@ import { CallError } from "../../../core/errors/errors.ts";
 import {
   type AbortListener,
   addAbortListener,
+  LONGEST_DELAY,
+  monotonicNow,
   removeAbortListener,
-} from "../../../core/execution/abort-listeners.ts";
-import { LONGEST_DELAY, monotonicNow } from "../../../core/execution/deadline.ts";
+} from "../../../core/execution/cancellation.ts";
+import type { RateOptions } from "../../../core/options/shared-options.ts";
 import { abortError, closedError, type Sent } from "./transport-errors.ts";
 
 /** How many requests go out at a time and in a period, and how many wait for that. */
 export interface SlotOptions {
   readonly concurrency: number;
   readonly queue: number;
-  readonly rate: { readonly requests: number; readonly perMs: number } | undefined;
+  readonly rate: RateOptions | undefined;
 }
 
 /** One who waits for a slot. */
@@ -53,7 +55,7 @@ class Waiter implements AbortListener {
 /** Lets so many requests of one source run at a time, and so many begin in a period; the rest wait in line. */
 export class RequestSlots {
   readonly #options: SlotOptions;
-  /** In the order they came; a set, since whoever gives up leaves from the middle. */
+  /** In the order they came; a set, since a request that gives up leaves from the middle. */
   readonly #waiting = new Set<Waiter>();
   /** Those that have a slot and wait for a token alone; they go first, since others wait for their slots. */
   readonly #going = new Set<Waiter>();
@@ -102,7 +104,7 @@ export class RequestSlots {
     if (this.#waiting.size > 0) this.#admit();
   };
 
-  /** Turns away whoever waits. */
+  /** Rejects all waiting requests. */
   close(): void {
     clearTimeout(this.#timer);
     const waiting = [...this.#going, ...this.#waiting];
@@ -145,7 +147,7 @@ export class RequestSlots {
     while (this.#oldest < this.#taken.length && now - (this.#taken[this.#oldest] as number) >= rate.perMs) {
       this.#oldest += 1;
     }
-    if (this.#taken.length - this.#oldest >= rate.requests) return false;
+    if (this.#taken.length - this.#oldest >= rate.calls) return false;
     if (this.#oldest > 1_000 && this.#oldest * 2 > this.#taken.length) {
       this.#taken.splice(0, this.#oldest);
       this.#oldest = 0;

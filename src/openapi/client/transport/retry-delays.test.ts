@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { isPassing, RetryDelays, toRetryAfterMs } from "./retry-delays.ts";
+import { backoffMs } from "../../../core/limits/backoff.ts";
+import { isPassing, toRetryAfterMs } from "./create-transport.ts";
 
-describe("RetryDelays", () => {
+describe("backoffMs", () => {
   it("RE-25 doubles the wait, varies it by half, and keeps to the longest", () => {
     for (let round = 0; round < 50; round++) {
-      const delays = new RetryDelays(200, 1_000);
-      for (const most of [200, 400, 800, 1_000, 1_000]) {
-        const delay = delays.next();
+      for (const [before, most] of [200, 400, 800, 1_000, 1_000].entries()) {
+        const delay = backoffMs(before + 1, 200, 1_000);
         expect(delay).toBeGreaterThanOrEqual(most / 2);
         expect(delay).toBeLessThanOrEqual(most);
       }

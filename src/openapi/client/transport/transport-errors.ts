@@ -1,6 +1,7 @@
 import { errors } from "undici";
 import type { ErrorCode } from "../../../core/errors/error-codes.ts";
 import { CallError, isCallError } from "../../../core/errors/errors.ts";
+import { shownHost, withPort } from "../../../http/address-guard.ts";
 
 /** What an error of the transport speaks of. */
 export interface Sent {
@@ -110,16 +111,6 @@ export function abortError(signal: AbortSignal, sent: Sent): CallError {
   const message = isTimeout ? `${host} did not answer in time.` : `The request to ${host} was aborted.`;
   const details = { host, attempts: sent.attempts };
   return new CallError(isTimeout ? "TIMEOUT" : "ABORTED", message, { cause: reason, details, stack: false });
-}
-
-/** A host as messages show it. */
-export function shownHost(host: string): string {
-  return host.length > 255 ? `${host.slice(0, 255)}…` : host;
-}
-
-/** A host and its port as messages show them. */
-export function withPort(host: string, port: string): string {
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 function failureOf(thrown: unknown): Failure {

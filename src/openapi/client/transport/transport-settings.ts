@@ -1,3 +1,11 @@
+import { checkDelay, checkOption } from "../../../core/options/check-options.ts";
+import {
+  checkRate,
+  checkRetry,
+  type RateOptions,
+  RETRY_DEFAULTS,
+} from "../../../core/options/shared-options.ts";
+import { readPlaces } from "../../../http/address-guard.ts";
 import type { TransportLimits, TransportOptions } from "../openapi-options.ts";
 
 /** What a transport is made from. */
@@ -23,7 +31,7 @@ export interface TransportSettings {
   readonly connectTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly concurrency: number;
-  readonly rate: { readonly requests: number; readonly perMs: number } | undefined;
+  readonly rate: RateOptions | undefined;
   readonly queue: number;
   /** Attempts, the first included. */
   readonly attempts: number;
@@ -40,7 +48,7 @@ export interface TransportSettings {
 /** Fills the defaults in. */
 export function toTransportSettings(options: CreateTransportOptions): TransportSettings {
   const limits = options.limits ?? {};
-  const retries = options.retries === false ? { attempts: 1 } : (options.retries ?? {});
+  const retry = options.retry === false ? { attempts: 1 } : (options.retry ?? {});
   return {
     timeoutMs: options.timeoutMs ?? 30_000,
     connectTimeoutMs: options.connectTimeoutMs ?? 10_000,
@@ -48,9 +56,9 @@ export function toTransportSettings(options: CreateTransportOptions): TransportS
     concurrency: options.concurrency ?? 64,
     rate: options.rate,
     queue: options.queue ?? 10_000,
-    attempts: retries.attempts ?? 3,
-    delayMs: retries.delayMs ?? 200,
-    maxDelayMs: retries.maxDelayMs ?? 20_000,
+    attempts: retry.attempts ?? RETRY_DEFAULTS.attempts,
+    delayMs: retry.delayMs ?? RETRY_DEFAULTS.delayMs,
+    maxDelayMs: retry.maxDelayMs ?? RETRY_DEFAULTS.maxDelayMs,
     redirects: options.redirects ?? 5,
     responseBytes: limits.responseBytes ?? TRANSPORT_LIMITS.responseBytes,
     decodedRatio: limits.decodedRatio ?? TRANSPORT_LIMITS.decodedRatio,
@@ -58,4 +66,63 @@ export function toTransportSettings(options: CreateTransportOptions): TransportS
     requestBytes: limits.requestBytes ?? TRANSPORT_LIMITS.requestBytes,
     urlCharacters: limits.urlCharacters ?? TRANSPORT_LIMITS.urlCharacters,
   };
+}
+
+/** The names of the options of a transport. */
+export const TRANSPORT_OPTIONS: readonly string[] = Object.keys({
+  timeoutMs: true,
+  connectTimeoutMs: true,
+  idleTimeoutMs: true,
+  concurrency: true,
+  rate: true,
+  queue: true,
+  retry: true,
+  redirects: true,
+  allowPrivate: true,
+  allowUndelimited: true,
+} satisfies Record<keyof TransportOptions, true>);
+
+/** Throws a `TypeError` that names the option and what it takes where options of a transport cannot work. */
+export function checkTransportOptions(
+  options: TransportOptions & { readonly limits?: TransportLimits | undefined },
+): void {
+  const { allowPrivate, allowUndelimited, rate } = options;
+  for (const name of ["timeoutMs", "connectTimeoutMs", "idleTimeoutMs"] as const) {
+    checkDelay(name, options[name]);
+    checkOption(name, options[name], "more than 0", options[name] !== 0);
+  }
+  checkCount("concurrency", options.concurrency, 1);
+  checkCount("queue", options.queue, 0);
+  checkCount("redirects", options.redirects, 0);
+  checkRate("rate", rate);
+  checkRetry("retry", options.retry);
+  const hosts = 'true, false or a list of hosts such as "localhost:3000" or "10.0.0.5:*"';
+  const isHosts = typeof allowPrivate === "boolean" || isNames(allowPrivate);
+  checkOption("allowPrivate", allowPrivate, hosts, isHosts);
+  checkOption("allowUndelimited", allowUndelimited, "true or false", typeof allowUndelimited === "boolean");
+  checkLimits(options.limits);
+}
+
+function checkLimits(limits: TransportLimits | undefined): void {
+  if (limits === undefined) return;
+  checkOption("limits", limits, "an object", typeof limits === "object" && limits !== null);
+  for (const name of Object.keys(TRANSPORT_LIMITS) as (keyof TransportLimits)[]) {
+    if (name === "decodedRatio") checkPositive(`limits.${name}`, limits[name], "a number, 1 or more", 1);
+    else checkCount(`limits.${name}`, limits[name], 1);
+  }
+}
+
+function checkCount(name: string, value: unknown, least: number): void {
+  const isRight = Number.isSafeInteger(value) && (value as number) >= least;
+  checkOption(name, value, `a whole number, ${least} or more`, isRight);
+}
+
+function checkPositive(name: string, value: unknown, wanted: string, least = Number.MIN_VALUE): void {
+  checkOption(name, value, wanted, typeof value === "number" && value >= least);
+}
+
+function isNames(value: unknown): boolean {
+  return (
+    Array.isArray(value) && value.every((name) => typeof name === "string" && readPlaces(name) !== undefined)
+  );
 }

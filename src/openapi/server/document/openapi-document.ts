@@ -30,6 +30,7 @@ export interface OpenApiDocument {
 export interface PathItem {
   readonly get?: DescribedOperation;
   readonly post?: DescribedOperation;
+  readonly delete?: DescribedOperation;
 }
 
 /** One method of one path. */

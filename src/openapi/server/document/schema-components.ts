@@ -9,11 +9,22 @@ import {
   surveyPlainSchema,
   withSameReferences,
 } from "../../../core/schema/plain-schema.ts";
-import { ReferenceTargets } from "../../../core/schema/reference-targets.ts";
-import { componentRef, EXACT, isSeparable, withReferences, writeReference } from "../../component-schemas.ts";
-import { findPatch } from "../../schema-patch.ts";
-import { toExactSchema } from "./exact-schema.ts";
-import { NotDescribable, type ReferenceSite, rewriteMember, rewriteSchema } from "./rewrite-schema.ts";
+import { ReferenceTargets } from "../../../core/schema/schema-index.ts";
+import {
+  componentRef,
+  EXACT,
+  findPatch,
+  isSeparable,
+  withReferences,
+  writeReference,
+} from "../../component-schemas.ts";
+import {
+  NotDescribable,
+  type ReferenceSite,
+  toDocumentMember,
+  toDocumentSchema,
+  toExactSchema,
+} from "./document-schema.ts";
 
 /** A schema that is added, or one that it refers to. */
 interface Part {
@@ -123,7 +134,7 @@ export class SchemaComponents {
     const sites: ReferenceSite[] = [];
     const properties = isObject(schema["properties"]) ? schema["properties"] : {};
     for (const key of Object.keys(properties)) {
-      setOwn(written, key, rewriteMember(properties[key], { targets, named: parts, sites }));
+      setOwn(written, key, toDocumentMember(properties[key], { targets, named: parts, sites }));
     }
     fill(sites, (target) => parts.get(target)?.name);
     if ([...parts.values()].every((part) => part.sites.length === 0)) this.#remove(own, schema);
@@ -263,7 +274,7 @@ function takeApart(root: JsonSchemaObject, canPart: boolean): Addition {
   const parts = new Map<JsonSchemaObject, Part>();
   for (const [schema, known] of named) {
     const sites: ReferenceSite[] = [];
-    const written = rewriteSchema(schema, { targets: links, named, sites });
+    const written = toDocumentSchema(schema, { targets: links, named, sites });
     parts.set(schema, { schema, known, written, sites, name: "" });
   }
   return { root, links, parts, isSeparable: canPart };

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { takeSteps } from "../take-steps.ts";
-import { writeJson } from "./write-json.ts";
+import { takeSteps } from "../to-openapi.ts";
+import { writeJsonBlocks } from "./schema-json.ts";
 
 function written(document: object): { readonly text: string; readonly blocks: number } {
   const blocks: Uint8Array[] = [];
-  takeSteps(writeJson(document, (block) => blocks.push(block)));
+  takeSteps(writeJsonBlocks(document, (block) => blocks.push(block)));
   return { text: Buffer.concat(blocks).toString(), blocks: blocks.length };
 }
 

@@ -1,0 +1,72 @@
+import { afterAll, describe, expect, it } from "vitest";
+import { moduleOf, openProject } from "../../../test/command-project.ts";
+import { unknownMembers } from "./tell-outcome.ts";
+
+const SIZE = { type: "object", properties: { height: { type: "number" } } };
+const SCHEMA = {
+  type: "object",
+  properties: { kg: { type: "number" }, express: { type: "boolean" }, size: SIZE },
+  required: ["kg"],
+};
+
+describe("members that a schema does not name", () => {
+  const keysOf = (more: object, rule: "allowed" | "any" = "allowed") =>
+    unknownMembers([["expres"]], { ...SCHEMA, ...more }, rule).map(({ key }) => key);
+
+  it("are told with the names that may be meant, further in too", () => {
+    const paths = [["expres"], ["size", "hieght"], ["height"], ["zzz"], ["kg"], ["size", "height"]];
+    expect(unknownMembers(paths, SCHEMA, "allowed")).toEqual([
+      { key: "expres", near: ["express"] },
+      { key: "size.hieght", near: ["size.height"] },
+      { key: "height", near: ["size.height"] },
+      { key: "zzz", near: [] },
+    ]);
+  });
+
+  it("are none where the schema lets others in on purpose, names none, or forbids them and says so itself", () => {
+    expect(keysOf({ additionalProperties: true })).toEqual(["expres"]);
+    expect(keysOf({ additionalProperties: { type: "boolean" } })).toEqual([]);
+    expect(keysOf({ patternProperties: { "^e": {} } })).toEqual([]);
+    expect(keysOf({ allOf: [{ patternProperties: { "^e": {} } }] })).toEqual([]);
+    expect(keysOf({ properties: undefined })).toEqual([]);
+    expect(keysOf({ additionalProperties: false })).toEqual([]);
+    expect(keysOf({ additionalProperties: false }, "any")).toEqual(["expres"]);
+    expect(unknownMembers([["__proto__"], ["constructor"]], SCHEMA, "allowed")).toHaveLength(2);
+  });
+});
+
+describe("a call with a mistyped key", () => {
+  const project = openProject({
+    "ops.mjs": moduleOf("quote.price", `inputSchema: ${JSON.stringify(SCHEMA)}`),
+    "waybill.config.json": { operations: "ops.mjs" },
+  });
+  afterAll(() => project.remove());
+  const call = (...words: string[]) => project.run(["call", "quote.price", ...words]);
+
+  it("runs, and says on stderr which one is meant", async () => {
+    expect(await call("kg=2", "expres=true")).toEqual({
+      code: 0,
+      out: '"price"\n',
+      err: 'waybill: "quote.price" names no input "expres"; did you mean "express"? It is sent all the same.\n',
+    });
+    expect(await call("kg=2", "zzz=\u001b[31m", "-q")).toMatchObject({ code: 0, err: "" });
+    expect((await call("kg=2", "zz\u001b[31mz=1")).err).toBe(
+      'waybill: "quote.price" names no input "zzz". It is sent all the same.\n',
+    );
+    expect(await call('{"kg": 2, "expres": true}')).toMatchObject({ code: 0, err: "" });
+  });
+
+  it("names it where the call fails, once", async () => {
+    const { code, err } = await call('{"kgs": 2}');
+    expect(code).toBe(3);
+    expect(err).toContain('\n  kg is missing\n  kgs is not known; did you mean "kg"?\n');
+    const typed = await call("kgs=2");
+    expect(typed.err).toContain('names no input "kgs"; did you mean "kg"?');
+    expect(typed.err).not.toContain("kgs is not known");
+  });
+
+  it("says how the operation is described, from the same place", async () => {
+    const { err } = await call("-c", "waybill.config.json", "{}");
+    expect(err).toContain('"waybill describe quote.price --config waybill.config.json" shows what it takes.');
+  });
+});

@@ -1,0 +1,238 @@
+import { isCallError } from "../../../core/errors/errors.ts";
+import { isPlainObject } from "../../../core/json/json-value.ts";
+import { endedCallOf, isSettled, type TaskRecord, taskNotFound } from "../../../core/tasks/task.ts";
+import type { SettledTask, Tasks } from "../../../core/tasks/tasks.ts";
+import { invalidParams, ProtocolError, type RpcError } from "../../protocol/messages.ts";
+import type { PeerRequest } from "../peer-request.ts";
+import type { RequestAnswer } from "../resources/serve-providers.ts";
+import { JsonResult, toResult } from "../results/to-result.ts";
+import type { ServedTools } from "../tools/served-tools.ts";
+import { askerOf, formOf, writeText } from "./task-calls.ts";
+import {
+  endedWithout,
+  isInputResponse,
+  relatedTask,
+  takesTasks,
+  tasksNotDeclared,
+  toInputRequest,
+  toLegacyTask,
+  toModernTask,
+} from "./task-wire.ts";
+
+/** What answers the methods of tasks, of both revisions that have them. */
+export function taskAnswers(served: ServedTools, tasks: Tasks): Readonly<Record<string, RequestAnswer>> {
+  const asked = new AskedQuestions();
+  const scope = { served, tasks, asked };
+  return {
+    "tasks/get": ({ taskId }, request) => answerGet(scope, request, taskId),
+    "tasks/list": ({ cursor }, request) => answerList(scope, request, cursor),
+    "tasks/result": ({ taskId }, request) => answerResult(scope, request, taskId),
+    "tasks/cancel": ({ taskId }, request) => answerCancel(scope, request, taskId),
+    "tasks/update": ({ taskId, inputResponses }, request) =>
+      answerUpdate(scope, request, taskId, inputResponses),
+  };
+}
+
+interface TaskScope {
+  readonly served: ServedTools;
+  readonly tasks: Tasks;
+  readonly asked: AskedQuestions;
+}
+
+async function answerGet(scope: TaskScope, request: PeerRequest, id: unknown): Promise<object> {
+  const task = await visibleTask(scope, request, id);
+  if (request.peer.era === "legacy") return toLegacyTask(task, scope.tasks);
+  return new JsonResult(await writeDetailed(scope, request, task));
+}
+
+async function answerList(scope: TaskScope, request: PeerRequest, cursor: unknown): Promise<object> {
+  const { tasks, served } = scope;
+  const page = await tasks.list(askerOf(request), { cursor, limit: Math.min(100, served.limits.pageSize) });
+  const mayCall = callableBy(served, request);
+  const shown = page.tasks.filter(({ operationId }) => mayCall(operationId));
+  return {
+    tasks: shown.map((task) => toLegacyTask(task, tasks)),
+    ...(page.nextCursor !== undefined && { nextCursor: page.nextCursor }),
+  };
+}
+
+/** Waits for what a task comes to; meanwhile its client is asked what the task wants to know. */
+async function answerResult(scope: TaskScope, request: PeerRequest, id: unknown): Promise<object> {
+  const { tasks, asked } = scope;
+  const asker = askerOf(request);
+  const task = await visibleTask(scope, request, id);
+  const put = (now: TaskRecord): void => asked.put(tasks, request, now);
+  const stop = isSettled(task) ? () => {} : await tasks.watch(asker, task.id, put);
+  put(task);
+  try {
+    const settled = await tasks.result(asker, task.id, { signal: request.signal });
+    const error = await errorOf(scope, request, settled);
+    if (error !== undefined) throw new ProtocolError(error.code, error.message, error.data);
+    return new JsonResult(await textOf(scope, request, settled));
+  } catch (thrown) {
+    throw toTaskRefusal(thrown);
+  } finally {
+    stop();
+  }
+}
+
+async function answerCancel(scope: TaskScope, request: PeerRequest, id: unknown): Promise<object> {
+  const { tasks } = scope;
+  await visibleTask(scope, request, id);
+  const { task, isChanged } = await tasks.cancel(askerOf(request), id).catch((thrown) => {
+    throw toTaskRefusal(thrown);
+  });
+  if (request.peer.era === "modern") return {};
+  if (!isChanged) throw invalidParams(`The task has ended already, as ${task.status}.`);
+  return toLegacyTask(task, tasks);
+}
+
+async function answerUpdate(
+  scope: TaskScope,
+  request: PeerRequest,
+  id: unknown,
+  responses: unknown,
+): Promise<object> {
+  await visibleTask(scope, request, id);
+  if (!isPlainObject(responses))
+    throw invalidParams('"inputResponses" must be an object with answers by name.');
+  await scope.tasks.answer(askerOf(request), id, responses, isInputResponse).catch((thrown) => {
+    throw toTaskRefusal(thrown);
+  });
+  return {};
+}
+
+/** Follows a task for a stream of changes, each time with all that `tasks/get` would say; nothing where the caller sees none. */
+export async function listenToTask(
+  served: ServedTools,
+  request: PeerRequest,
+  id: string,
+  tell: (params: object) => void,
+): Promise<(() => void) | undefined> {
+  const { tasks } = served;
+  if (tasks === undefined) return undefined;
+  const scope = { served, tasks, asked: new AskedQuestions() };
+  try {
+    await visibleTask(scope, request, id);
+    let told = Promise.resolve();
+    return await tasks.watch(askerOf(request), id, (task) => {
+      told = told
+        .then(async () => tell(JSON.parse(await writeDetailed(scope, request, task))))
+        .catch(() => {});
+    });
+  } catch (thrown) {
+    if (thrown instanceof ProtocolError) return undefined;
+    throw thrown;
+  }
+}
+
+/** The task, for a caller who may still call its operation; for anybody else there is none. */
+async function visibleTask(
+  { served, tasks }: TaskScope,
+  request: PeerRequest,
+  id: unknown,
+): Promise<TaskRecord> {
+  if (request.peer.era === "modern" && !takesTasks(request)) throw tasksNotDeclared();
+  try {
+    const task = await tasks.get(askerOf(request), id);
+    if (callableBy(served, request)(task.operationId)) return task;
+    throw taskNotFound();
+  } catch (thrown) {
+    throw toTaskRefusal(thrown);
+  }
+}
+
+function callableBy({ executor }: ServedTools, { identity }: PeerRequest): (operationId: string) => boolean {
+  const listed = new Set<string>(executor.list({ identity }).map(({ id }) => id));
+  return (operationId) => listed.has(operationId);
+}
+
+/** A task that is not there is a parameter that is wrong. */
+function toTaskRefusal(thrown: unknown): unknown {
+  const isNone = isCallError(thrown) && thrown.code === "NOT_FOUND";
+  return isNone ? invalidParams(thrown.message) : thrown;
+}
+
+/** All that is said of a task since 2026-07-28, as JSON. */
+async function writeDetailed(scope: TaskScope, request: PeerRequest, task: TaskRecord): Promise<string> {
+  const { tasks } = scope;
+  const head = JSON.stringify(toModernTask(task, tasks)).slice(0, -1);
+  if (task.questions !== undefined && task.status === "input_required") {
+    const asked = Object.entries(task.questions).map(([key, question]) => [key, toInputRequest(question)]);
+    return `${head},"inputRequests":${JSON.stringify(Object.fromEntries(asked))}}`;
+  }
+  if (!isSettled(task) || task.status === "cancelled") return `${head}}`;
+  const settled = await tasks.result(askerOf(request), task.id);
+  const error = await errorOf(scope, request, settled);
+  if (error !== undefined) return `${head},"error":${JSON.stringify(error)}}`;
+  return `${head},"result":${await textOf(scope, request, settled)}}`;
+}
+
+/** The error of the protocol that a task came to; nothing where it came to a result. */
+async function errorOf(
+  scope: TaskScope,
+  request: PeerRequest,
+  settled: SettledTask,
+): Promise<RpcError | undefined> {
+  const without = endedWithout(settled.task);
+  if (without !== undefined || settled.task.isRefused !== true) return without;
+  return JSON.parse(await textOf(scope, request, settled)) as RpcError;
+}
+
+/** What a task came to as this client takes it; what was written once stands. */
+async function textOf(
+  { served, tasks }: TaskScope,
+  request: PeerRequest,
+  settled: SettledTask,
+): Promise<string> {
+  const format = served.formatFor(request);
+  const { task, result } = settled;
+  return await tasks.written(settled, formOf(request, format), async () => {
+    const { identity } = request;
+    const operation = served.executor.get(task.operationId);
+    if (operation === undefined) throw toTaskRefusal(taskNotFound());
+    const { operationId } = task;
+    const call = { operationId, operation, identity, ...endedCallOf(result) };
+    if (task.isRefused === true && "error" in call.outcome) {
+      const { error } = call.outcome;
+      return JSON.stringify({ code: -32_603, message: error.message, data: error.toJSON() });
+    }
+    const calledAs = served.table.nameOf(operation);
+    return writeText(
+      await toResult({ ...call, calledAs }, { served, request, operation, format }),
+      request,
+      task.id,
+    );
+  });
+}
+
+/** Puts the questions of tasks to 2025 clients, each once however many wait for the result. */
+class AskedQuestions {
+  readonly #asked = new Set<string>();
+
+  put(tasks: Tasks, request: PeerRequest, { id, questions = {}, status }: TaskRecord): void {
+    if (status !== "input_required") return;
+    for (const [key, question] of Object.entries(questions)) {
+      const name = JSON.stringify([id, key]);
+      if (this.#asked.has(name)) continue;
+      this.#asked.add(name);
+      const { method, params } = toInputRequest(question);
+      this.#ask(request, method, { ...params, _meta: relatedTask(id) })
+        .then((answer) => tasks.answer(askerOf(request), id, { [key]: answer }))
+        // Nobody waits any more: the next caller that asks for the result is asked again.
+        .catch(() => {})
+        .finally(() => this.#asked.delete(name));
+    }
+  }
+
+  /** The answer; one that says that there is none where the client could not be asked, or refused. */
+  async #ask(request: PeerRequest, method: string, params: object): Promise<unknown> {
+    const { signal, timeoutMs } = { signal: request.signal, timeoutMs: request.waitingMs };
+    try {
+      return await request.ask(method, params, { signal, timeoutMs });
+    } catch (thrown) {
+      if (signal.aborted) throw thrown;
+      return { refused: true };
+    }
+  }
+}
