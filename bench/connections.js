@@ -77,7 +77,7 @@ async function connect(name, { quick }) {
   const target = { command: process.execPath, args: [server] };
   const sides = {
     waybill: async () => {
-      const source = await fromMcp({ namespace: "up", ...target });
+      const source = await fromMcp(target, { namespace: "up" });
       return { close: () => source.close() };
     },
     "SDK 1.32": async () => {

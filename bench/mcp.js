@@ -4,11 +4,12 @@ import { openHttpLoad } from "./clients/http-load.js";
 import { openLineLoad } from "./clients/line-load.js";
 import { writeToolCalls } from "./clients/mcp-requests.js";
 import { startServer } from "./clients/measured-process.js";
-import { interleave } from "./interleave.js";
+import { createComparison, interleave } from "./interleave.js";
 import { createBenchRegistry } from "./mcp/operations.js";
 import { serverTiming, timing } from "./options.js";
-import { judgeFaster, judgeWithin, perCall, printTable } from "./report.js";
-import { createMcpHandler, toMcpServer } from "./waybill.js";
+import { judgeExtra, judgeFaster, judgeWithin, perCall, printTable } from "./report.js";
+import { createRandom, shuffled } from "./statistics.js";
+import { createMcpHandler } from "./waybill.js";
 
 /** @typedef {import("./options.js").BenchOptions} BenchOptions */
 /** @typedef {readonly [file: string, size: string]} Program */
@@ -148,7 +149,7 @@ async function sizes(name, options) {
 /** @type {import("./bench.js").Case} */
 async function list(name, options) {
   const registry = createBenchRegistry(10_000);
-  const handler = createMcpHandler(toMcpServer(registry, { limits: { pageSize: 10_000 } }));
+  const handler = createMcpHandler(registry, { limits: { pageSize: 10_000 } });
   const body = JSON.stringify({
     jsonrpc: "2.0",
     id: 1,
@@ -186,8 +187,87 @@ async function list(name, options) {
   return [judgeWithin(name, comparison, { side: "tools/list", base: "joined cached JSON", times: 2 })];
 }
 
+/** How a server knows the sessions of its clients. */
+const SESSIONS = {
+  "random ids": {},
+  "sealed ids": { sessionKey: "the-key-of-all-replicas-00000000" },
+  // For orientation. With room for one session, each of two drives the other out, and its id is opened again.
+  "sealed ids, opened for each call": {
+    sessionKey: "the-key-of-all-replicas-00000000",
+    limits: { sessions: 1 },
+  },
+};
+
+/** @type {import("./bench.js").Case} */
+async function sessions(name, options) {
+  const sides = await Promise.all(
+    Object.entries(SESSIONS).map(async ([side, server]) => {
+      const handler = createMcpHandler(createBenchRegistry(1), server);
+      const headers = [await initialize(handler), await initialize(handler)];
+      let next = 0;
+      const ask = async () => {
+        next = 1 - next;
+        const request = { method: "POST", headers: /** @type {{}} */ (headers[next]), body: CALL };
+        return await (await handler.fetch(new Request("http://127.0.0.1/mcp", request))).text();
+      };
+      assertAnswers(side, await ask());
+      return /** @type {const} */ ([side, ask]);
+    }),
+  );
+  const comparison = await compareCpu(Object.fromEntries(sides), options.quick ? 15 : 40);
+  printTable(`${name}: processor time of a call of a 2025 client`, comparison, "random ids");
+  return [judgeExtra(name, comparison, { side: "sealed ids", base: "random ids", limit: 15_000 })];
+}
+
+/** Calls of a side in one round. */
+const ROUND = 1_000;
+
+/**
+ * Compares the processor time of sides that are all this process and take turns with as many calls each: what else the machine does is in none of
+ * them.
+ * @param {Readonly<Record<string, () => Promise<unknown>>>} sides @param {number} rounds
+ */
+async function compareCpu(sides, rounds) {
+  const random = createRandom(20);
+  const samples = new Map(Object.keys(sides).map((side) => [side, /** @type {number[]} */ ([])]));
+  for (let round = -WARM_ROUNDS; round < rounds; round++) {
+    for (const [side, call] of shuffled(Object.entries(sides), random)) {
+      const before = process.cpuUsage();
+      for (let i = 0; i < ROUND; i++) await call();
+      const { user, system } = process.cpuUsage(before);
+      if (round >= 0) samples.get(side)?.push(((user + system) * 1_000) / ROUND);
+    }
+  }
+  return createComparison(samples);
+}
+
+const WARM_ROUNDS = 5;
+
+const CALL = JSON.stringify({
+  jsonrpc: "2.0",
+  id: 2,
+  method: "tools/call",
+  params: { name: "bench_add", arguments: { a: 1, b: 2 } },
+});
+
+/** Opens a session, and gives the headers of its requests. @param {{ fetch(request: Request): Promise<Response> }} handler */
+async function initialize(handler) {
+  const headers = {
+    host: "127.0.0.1",
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    "mcp-protocol-version": "2025-11-25",
+  };
+  const clientInfo = { name: "bench", version: "1.0.0" };
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params });
+  const opened = await handler.fetch(new Request("http://127.0.0.1/mcp", { method: "POST", headers, body }));
+  await opened.text();
+  return { ...headers, "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" };
+}
+
 await runBench(
   "mcp",
-  { stdio, "http-2025": http("2025"), "http-2026": http("2026"), sizes, list },
+  { stdio, "http-2025": http("2025"), "http-2026": http("2026"), sessions, sizes, list },
   { apart: true },
 );

@@ -14,6 +14,7 @@ const BENCHES = [
   "mcp",
   "openapi",
   "gateway",
+  "state",
   "connections",
   "inspector",
 ];

@@ -8,7 +8,9 @@ if (!existsSync(entry)) {
 }
 
 /** The built package, exactly as a user gets it. */
-export const { compileSchema, defineOperation, OperationRegistry, Type } = await import(entry.href);
+export const { CallError, compileSchema, defineOperation, OperationRegistry, Type } = await import(
+  entry.href
+);
 
 /** What `waybill/formats` offers, likewise. */
 export const { createResultFormat, decodeToolResult, parseEnvelopeBlock, toToolResult } = await import(
@@ -29,4 +31,9 @@ export const { createMcpHandler, fromMcp, serveMcpHttp, serveStdio, toMcpServer 
 /** What `waybill/openapi` offers, likewise. */
 export const { createHttpHandler, fromOpenApi, serveHttp } = await import(
   new URL("../dist/openapi.js", import.meta.url).href
+);
+
+/** What `waybill/gateway` offers, likewise. */
+export const { createGateway, loadConfigObject, serveGateway } = await import(
+  new URL("../dist/gateway.js", import.meta.url).href
 );

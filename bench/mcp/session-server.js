@@ -7,8 +7,10 @@ import { createBenchRegistry } from "./operations.js";
 /** A server with room for so many sessions that tells, when it is asked, what it holds in memory once garbage is gone. */
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc");
+const sessions = Number(process.argv[2]);
 const { port } = await serveMcpHttp(toMcpServer(createBenchRegistry(1)), {
-  sessions: Number(process.argv[2]),
+  // Those who open sessions need connections besides the one that a session may hold open.
+  limits: { sessions, connections: 2 * sessions },
 });
 process.on("message", (message) => {
   if (message !== "memory") return;
