@@ -9,7 +9,7 @@ import type { ChangeListener, Executor } from "../core/registry/executor.ts";
 import { OperationRegistry } from "../core/registry/registry.ts";
 import type { RegistryWarning } from "../core/registry/registry-host.ts";
 import { issueText } from "../core/schema/schema-issue.ts";
-import { Tasks } from "../core/tasks/tasks.ts";
+import { Tasks, type TasksOptions } from "../core/tasks/tasks.ts";
 import type { ServerLog } from "../mcp/provider.ts";
 import type { DecidedApproval } from "./approvals/approvals.ts";
 import { GatewayApprovals } from "./approvals/gateway-approvals.ts";
@@ -138,7 +138,10 @@ class RunningGateway implements Gateway {
       onDecided: options.onDecided,
       onWarning: (message, cause) => options.onWarning?.(this.#secrets.mask(message), cause),
     });
-    this.tasks = createTasks(loaded, this.state, this.#registry);
+    this.tasks = createTasks(loaded, this.state, {
+      executor: this.#registry,
+      isResumable: (id) => this.#isResumable(id),
+    });
     this.policies = createPolicies({
       approvals: this.approvals,
       keys: this.state.keys("calls"),
@@ -175,8 +178,19 @@ class RunningGateway implements Gateway {
   }
 
   #originOf(operationId: string): string | undefined {
+    return this.#mountedOf(operationId)?.origin;
+  }
+
+  /** Calls that wait for a person, or run as tasks elsewhere, note where they are. */
+  #isResumable(operationId: string): boolean {
+    if (this.policies.approveOf(operationId) !== undefined) return true;
+    const kind = this.#mountedOf(operationId)?.source.kind;
+    return kind === "mcp" || kind === "bus";
+  }
+
+  #mountedOf(operationId: string): MountedSource | undefined {
     const name = this.sourceOf(operationId);
-    return this.#mounted.find(({ source }) => source.name === name)?.origin;
+    return this.#mounted.find(({ source }) => source.name === name);
   }
 
   reports(): readonly SourceReport[] {
@@ -405,11 +419,16 @@ function stateSettings({ config: { state, tasks, bus, name } }: LoadedConfig): s
 }
 
 /** What answers calls later, as the config wants it. */
-function createTasks(loaded: LoadedConfig, state: GatewayState, executor: Executor): Tasks | undefined {
+function createTasks(
+  loaded: LoadedConfig,
+  state: GatewayState,
+  by: Pick<TasksOptions, "executor" | "isResumable">,
+): Tasks | undefined {
   const { tasks = true } = loaded.config;
   if (tasks === false) return undefined;
   const { afterMs = TASK_AFTER_MS, ...limits } = tasks === true ? {} : tasks;
-  return new Tasks({ store: state.tasks(), executor, limits, afterMs, isShared: tellsApart(loaded) });
+  const isShared = tellsApart(loaded);
+  return new Tasks({ ...by, store: state.tasks(), limits, afterMs, isShared });
 }
 
 function isSame(a: MountedSource, b: MountedSource): boolean {

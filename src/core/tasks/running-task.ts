@@ -19,6 +19,7 @@ import {
   type TaskResult,
   taskCancelled,
   taskExpired,
+  toResumption,
 } from "./task.ts";
 import type { TaskStore } from "./task-store.ts";
 
@@ -71,8 +72,8 @@ interface RunningTaskOptions {
   readonly onEnd: () => void;
   /** The input of the call, for another process that goes on with it. */
   readonly input?: unknown;
-  /** Whether it was cancelled while nobody ran it, and is only to be ended where it runs. @default false */
-  readonly isCancelled?: boolean | undefined;
+  /** Whether it goes on from what another process noted. @default false */
+  readonly isResumed?: boolean | undefined;
 }
 
 /** A task that runs in this process. What is stored decides: what is known here is written there, and what comes from there is taken up. */
@@ -96,6 +97,7 @@ export class RunningTask {
   #isDue = false;
   #syncing: Promise<void> | undefined;
   #isOver = false;
+  #onNoted: (() => void) | undefined;
 
   constructor(task: TaskRecord, options: RunningTaskOptions) {
     this.#task = task;
@@ -143,6 +145,18 @@ export class RunningTask {
     });
   };
 
+  /** Resolves when the handler has noted something, or the task has ended here; after so many milliseconds in any case. */
+  noted(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, timeoutMs);
+      this.#onNoted = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      if (this.#isOver) this.#onNoted();
+    });
+  }
+
   /** Leaves it to another process, where one can go on with it; says whether one can. */
   leave(error: CallError): boolean {
     if (this.#resumption === undefined || !this.#store.isLasting) {
@@ -153,12 +167,17 @@ export class RunningTask {
     return true;
   }
 
+  /** What the handler noted in another process. */
+  get #resumedFrom(): JsonValue | undefined {
+    return this.#options.isResumed === true ? this.#task.resumption?.handle : undefined;
+  }
+
   #link(): CallerTask {
-    const { id, resumption } = this.#task;
+    const { id } = this.#task;
+    const handle = this.#resumedFrom;
     return {
       id,
-      ...(resumption?.handle !== undefined && { handle: resumption.handle }),
-      ...(this.#options.isCancelled && { isCancelled: true }),
+      ...(handle !== undefined && { handle }),
       hold: (handle) => this.#note({ handle }),
       wait: (isWaiting) => this.#note(isWaiting ? {} : undefined),
       say: (message) => this.#say(message),
@@ -169,16 +188,17 @@ export class RunningTask {
   async #note(given: { readonly handle?: JsonValue } | undefined): Promise<void> {
     const { input } = this.#options;
     this.#input ??= input === undefined ? undefined : toWire(input);
-    const resumption = given && { ...given, ...(this.#input !== undefined && { input: this.#input }) };
-    const length = toJsonTextOrNone(resumption ?? null)?.length ?? Number.POSITIVE_INFINITY;
-    if (length > TASK_LIMITS.resumptionCharacters)
-      throw new CallError("TOO_LARGE", "What another process needs to go on with the task is too long.");
+    const resumption = given && toResumption(given, this.#input);
     this.#resumption = resumption;
     let isKept = false;
-    await this.#change(({ resumption: _, ...task }) => {
-      isKept = true;
-      return { ...task, ...(resumption !== undefined && { resumption }) };
-    });
+    try {
+      await this.#change(({ resumption: _, ...task }) => {
+        isKept = true;
+        return { ...task, ...(resumption !== undefined && { resumption }) };
+      });
+    } finally {
+      this.#onNoted?.();
+    }
     if (!isKept && given?.handle === undefined) throw endOf(this.#task);
   }
 
@@ -230,8 +250,7 @@ export class RunningTask {
   }
 
   #keyFor(wanted: string | undefined): string {
-    const isFree =
-      wanted !== undefined && this.#task.resumption?.handle === undefined && this.#named.size < MOST_NAMED;
+    const isFree = wanted !== undefined && this.#resumedFrom === undefined && this.#named.size < MOST_NAMED;
     if (!isFree || this.#named.has(wanted)) return `${wanted ?? "question"}-${randomId().slice(0, 8)}`;
     this.#named.add(wanted);
     return wanted;
@@ -364,6 +383,7 @@ export class RunningTask {
     this.#questions.clear();
     this.#controller.abort(error);
     this.#options.onEnd();
+    this.#onNoted?.();
   }
 }
 

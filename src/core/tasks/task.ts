@@ -2,7 +2,7 @@ import type { Rights } from "../access/identity.ts";
 import { CallError } from "../errors/errors.ts";
 import type { KeptOutcome } from "../idempotency/idempotency-store.ts";
 import { fromKept, type RepeatedCall } from "../idempotency/idempotent-calls.ts";
-import type { JsonValue } from "../json/json-value.ts";
+import { type JsonValue, toJsonTextOrNone } from "../json/json-value.ts";
 import type { ElicitRequest, SampleRequest } from "../operation/caller-side.ts";
 
 /** Where a task is: running, waiting for an answer of its caller, or settled in one of three ways. */
@@ -53,6 +53,17 @@ export interface TaskRecord {
   readonly answers?: Readonly<Record<string, JsonValue>>;
   /** How another process goes on with it; without a handle it has not begun, and is begun there. */
   readonly resumption?: { readonly handle?: JsonValue; readonly input?: JsonValue };
+}
+
+/** What is kept of what a handler noted, with the input of its call. Throws `TOO_LARGE` where that is too long. */
+export function toResumption(
+  note: { readonly handle?: JsonValue },
+  input: JsonValue | undefined,
+): NonNullable<TaskRecord["resumption"]> {
+  const resumption = { ...note, ...(input !== undefined && { input }) };
+  const length = toJsonTextOrNone(resumption)?.length ?? Number.POSITIVE_INFINITY;
+  if (length <= TASK_LIMITS.resumptionCharacters) return resumption;
+  throw new CallError("TOO_LARGE", "What another process needs to go on with the task is too long.");
 }
 
 /** What a task came to: written once, the same for every caller. */

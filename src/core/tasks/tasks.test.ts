@@ -499,4 +499,58 @@ describe("tasks of several processes", () => {
     ]);
     void upstream;
   });
+
+  it("are told of once their handler has noted how to go on, so that a process that dies then loses none", async () => {
+    const store = new MemoryTaskStore();
+    const gone = new Set<string>();
+    let note = (): void => {};
+    const isNoted = new Promise<void>((resolve) => {
+      note = resolve;
+    });
+    const executor = new OperationRegistry([
+      defineOperation({
+        namespace: "job",
+        name: "run",
+        handler: (_, context) => taskOf(context)?.handle ?? "begun again",
+      }),
+    ]);
+    const make = (name: string): Tasks =>
+      create({ store: replicaOf(store, name, gone), executor, isResumable: () => true });
+    const [one, other] = [make("one"), make("other")];
+    const began: string[] = [];
+    const starting = one.start(start(), async ({ link }) => {
+      await isNoted;
+      began.push("notes");
+      await link.hold({ upstream: "u1" });
+      return await new Promise(() => {});
+    });
+    void starting.then(() => began.push("told"));
+    note();
+    const { id } = await starting;
+    gone.add("one");
+    const { outcome } = endedCallOf((await other.result(ANN, id)).result);
+    expect("envelope" in outcome && outcome.envelope.data).toEqual({ upstream: "u1" });
+    expect(began).toEqual(["notes", "told"]);
+  });
+
+  it.each<readonly [string, TaskWork, boolean]>([
+    ["ends", async () => ok(1), true],
+    ["notes nothing", controlled().work, true],
+    ["runs in a process that keeps nothing", controlled().work, false],
+  ])("are told of though their handler %s", async (_, work, isLasting) => {
+    const store = replicaOf(new MemoryTaskStore(), "one", new Set());
+    const tasks = create({ store: { ...store, isLasting }, isResumable: () => true });
+    expect((await tasks.start(start(), work)).status).toBe("working");
+  });
+
+  it("keep what was noted before they were tasks, from their first moment", async () => {
+    const store = new MemoryTaskStore();
+    const tasks = create({ store: replicaOf(store, "one", new Set()) });
+    const run = { ...start(), input: { n: 1 }, handle: { upstream: "u1" } };
+    const { id } = await tasks.start(run, controlled().work);
+    const kept = await store.get({ owner: "ann", id });
+    expect(kept?.task.resumption).toEqual({ handle: { upstream: "u1" }, input: { n: 1 } });
+    const tooLong = { ...run, handle: "x".repeat(1_000_000) };
+    expect(await tasks.start(tooLong, async () => ok(1))).not.toHaveProperty("resumption");
+  });
 });

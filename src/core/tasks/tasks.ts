@@ -10,7 +10,7 @@ import { checkOptionsObject, readBounds } from "../options/check-options.ts";
 import { CLOSE_TIMEOUT_MS, type CloseOptions } from "../options/shared-options.ts";
 import type { Executor } from "../registry/executor.ts";
 import { endCall } from "../result/ended-call.ts";
-import { fromWire } from "../wire/wire.ts";
+import { fromWire, toWire } from "../wire/wire.ts";
 import { RESULT_KEY, RunningTask, settledBy, type TaskRun, type TaskWork } from "./running-task.ts";
 import {
   faultError,
@@ -24,6 +24,7 @@ import {
   taskCancelled,
   taskNotFound,
   tooManyTasks,
+  toResumption,
 } from "./task.ts";
 import { MemoryTaskStore, type StoredTask, type TaskStore, taskKey } from "./task-store.ts";
 
@@ -39,6 +40,11 @@ export interface TasksOptions {
   readonly afterMs?: number | undefined;
   /** Whether callers are told apart, and one among others has three quarters of what may run. @default true */
   readonly isShared?: boolean | undefined;
+  /**
+   * Whether the handler of an operation notes how another process goes on with its call: a lasting task of it begins once that is noted, or after
+   * a second, so that a process that dies in between loses nothing that a client was told of. @default none does
+   */
+  readonly isResumable?: ((operationId: string) => boolean) | undefined;
 }
 
 /** A call that is to be a task. */
@@ -49,6 +55,8 @@ export interface TaskStart {
   readonly operationId: string;
   /** What another process needs to go on with it. @default `undefined` */
   readonly input?: unknown;
+  /** What its handler noted with `hold` while the call was no task yet: it is stored with the task. @default nothing */
+  readonly handle?: JsonValue | undefined;
   readonly requestId: string;
   /** Milliseconds that the caller wants it kept. @default `keepMs` of the bounds, which is also the most */
   readonly ttlMs?: number | undefined;
@@ -80,12 +88,15 @@ const PAGE = 100;
 const END_MS = 30_000;
 /** Between two looks of somebody who waits, should nobody tell of a change. */
 const POLL_MS = 2_000;
+/** Milliseconds that the id of a relayed task waits for the note of its handler. */
+const NOTE_MS = 1_000;
 const OPTIONS = Object.keys({
   store: true,
   executor: true,
   limits: true,
   afterMs: true,
   isShared: true,
+  isResumable: true,
 } satisfies Record<keyof TasksOptions, true>);
 
 /**
@@ -95,6 +106,7 @@ const OPTIONS = Object.keys({
 export class Tasks {
   readonly #store: TaskStore;
   readonly #executor: TasksOptions["executor"];
+  readonly #isResumable: NonNullable<TasksOptions["isResumable"]>;
   readonly #running = new Map<string, RunningTask>();
   /** Those that may have been stored although nobody was told so: they do not run. */
   readonly #strays = new Set<string>();
@@ -110,6 +122,7 @@ export class Tasks {
     const { store = new MemoryTaskStore(), executor, limits, isShared = true, afterMs } = options;
     this.#store = store;
     this.#executor = executor;
+    this.#isResumable = options.isResumable ?? (() => false);
     this.bounds = readBounds(limits, { ...TASK_BOUNDS });
     this.#slots = new CallSlots({ calls: this.bounds.running }, isShared);
     this.afterMs = afterMs;
@@ -130,20 +143,23 @@ export class Tasks {
     if (this.#isClosed) throw new CallError("UNAVAILABLE", "The server is closing.", { stack: false });
     const { owner } = asked;
     this.#slots.take(owner);
+    let task: TaskRecord;
     try {
       await this.#store.hold();
-      const task = this.#record(asked);
+      task = this.#record(asked);
       const created = this.#store.create(task, this.bounds).catch((thrown) => {
         if (this.#strays.size < this.bounds.tasks) this.#strays.add(taskKey(task));
         throw thrown;
       });
       if ((await created) === undefined) throw tooManyTasks();
-      this.#run(task, work, { input: asked.input });
-      return task;
     } catch (thrown) {
       this.#slots.giveBack(owner);
       throw thrown;
     }
+    const running = this.#run(task, work, { input: asked.input });
+    const isAwaited = this.#store.isLasting && task.resumption === undefined;
+    if (isAwaited && this.#isResumable(asked.operationId)) await running.noted(NOTE_MS);
+    return task;
   }
 
   /** The task as it is now; throws `NOT_FOUND`, the same for whatever is not there or not for this asker. */
@@ -298,8 +314,9 @@ export class Tasks {
     });
   }
 
-  #record({ owner, identity, operationId, requestId, ttlMs }: TaskStart): TaskRecord {
+  #record({ owner, identity, operationId, requestId, ttlMs, input, handle }: TaskStart): TaskRecord {
     const { keepMs } = this.bounds;
+    const resumption = handle === undefined ? undefined : resumptionOrNone(handle, input);
     const now = this.#store.now();
     const asked = ttlMs === undefined || !Number.isFinite(ttlMs) ? keepMs : Math.trunc(ttlMs);
     const kept = Math.min(keepMs, Math.max(TASK_LIMITS.leastKeepMs, asked));
@@ -314,14 +331,15 @@ export class Tasks {
       updatedAt: now,
       expiresAt: now + kept,
       replica: this.#store.replica,
+      ...(resumption !== undefined && { resumption }),
     };
   }
 
   #run(
     task: TaskRecord,
     work: TaskWork,
-    options: { readonly input?: unknown; readonly isCancelled?: boolean },
-  ): void {
+    options: { readonly input?: unknown; readonly isResumed?: boolean },
+  ): RunningTask {
     const key = taskKey(task);
     const onEnd = (): void => {
       if (this.#running.get(key) !== running) return;
@@ -332,6 +350,7 @@ export class Tasks {
     const running = new RunningTask(task, { store: this.#store, bounds: this.bounds, onEnd, ...options });
     this.#running.set(key, running);
     running.run(work);
+    return running;
   }
 
   /** Finds a task for a caller who may see it; one whose process is gone is taken up by this one, or settled. */
@@ -374,7 +393,7 @@ export class Tasks {
       this.#slots.giveBack(owner);
       throw thrown;
     });
-    if (typeof updated === "number") this.#run(taken, work, {});
+    if (typeof updated === "number") this.#run(taken, work, { isResumed: true });
     else this.#slots.giveBack(owner);
     return updated !== "full";
   }
@@ -459,6 +478,15 @@ export class Tasks {
     }
     if (signal?.aborted === true)
       throw new CallError("ABORTED", "Nobody waits for the task any more; it goes on.", { stack: false });
+  }
+}
+
+/** Where it is too long to be kept, the task stays with its process. */
+function resumptionOrNone(handle: JsonValue, input: unknown): TaskRecord["resumption"] {
+  try {
+    return toResumption({ handle }, input === undefined ? undefined : toWire(input));
+  } catch {
+    return undefined;
   }
 }
 

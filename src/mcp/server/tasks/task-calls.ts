@@ -225,12 +225,13 @@ function runUntilLate({ served, request, work, run, exchange, afterMs }: LateCal
   addAbortListener(run.signal, leaving);
   const result = new Promise<object>((resolve, reject) => {
     const becomeTask = (): void => {
+      const stored = handle;
       starting = tasks
-        .start(startOf(request, work), async (given) => {
+        .start({ ...startOf(request, work), handle: stored }, async (given) => {
           task = given;
           // Without room for the note, no other process can go on with it: it goes on here.
           if (isPending) await given.link.wait?.(true).catch(() => {});
-          if (handle !== undefined) await given.link.hold(handle).catch(() => {});
+          if (handle !== stored) await given.link.hold(handle as JsonValue).catch(() => {});
           if (progress !== undefined) given.onProgress(progress);
           given.signal.addEventListener("abort", () => own.abort(given.signal.reason), { once: true });
           return await toOutcome(await ending, work, { run: given, request });
