@@ -192,8 +192,14 @@ async function startWorld(): Promise<World> {
       for (const caller of CALLERS) {
         for (const name of SOURCES) {
           // Of several changes that came at once, nobody knows which was the last.
-          const changes = steps.filter((one) => isChange(one) && one.who === caller && one.source === name);
-          if (changes.length === 1) accounts.set(`${caller} ${name}`, [had(caller, name).at(-1)]);
+          const [change, ...more] = steps.filter(
+            (one) => isChange(one) && one.who === caller && one.source === name,
+          );
+          if (change === undefined || more.length > 0) continue;
+          // The gateway is not told of what is revoked: until it asks, the caller may be given a result that is kept for this login.
+          const possible = had(caller, name);
+          const isKept = change.do === "revoke";
+          accounts.set(`${caller} ${name}`, isKept ? [...new Set(possible)] : [possible.at(-1)]);
         }
       }
     },

@@ -8,7 +8,7 @@ import { takeNote, type UpstreamNote } from "../policy/call-notes.ts";
 import { wantsLogin } from "../sources/source-login.ts";
 import type { ActingSource } from "./acting-source.ts";
 import { type ActingCaller, CallerConnections } from "./caller-connections.ts";
-import type { CallerGrant, CallerLogins } from "./caller-logins.ts";
+import type { CallerGrant, CallerLogins, GrantStore } from "./caller-logins.ts";
 import { type CallerTokens, issuerIn } from "./caller-tokens.ts";
 
 /** What connections to a server are made with, for each caller. */
@@ -117,16 +117,35 @@ function withoutAuthorization(headers: Readonly<Record<string, string>>): Readon
 
 async function withGrant(
   options: HttpConnectionOptions,
-  { store, stored }: CallerGrant,
+  held: CallerGrant,
   { identity, login }: ActingSource,
 ): Promise<HttpConnectionOptions> {
-  const { key } = stored as { readonly key?: unknown };
+  const { key } = held.stored as { readonly key?: unknown };
   if (identity.mode === "key" && typeof key === "string") {
     if (identity.header === undefined) return { ...options, auth: { bearer: key } };
     return { ...options, headers: { ...(options.headers as object | undefined), [identity.header]: key } };
   }
-  const { createLoginStore } = await import("../../http/oauth/login.ts");
-  return { ...options, auth: { oauth2: createLoginStore(store, login.client) } };
+  const [{ createLoginStore }, { ChannelError }] = await Promise.all([
+    import("../../http/oauth/login.ts"),
+    import("../../mcp/channels/channel.ts"),
+  ]);
+  const kept = ofGrant(held, () => new ChannelError("sign-in"));
+  return { ...options, auth: { oauth2: createLoginStore(kept, login.client) } };
+}
+
+/** What is kept of one grant. Once it has ended or another has taken its place, nothing more is sent over the connection that it opened. */
+function ofGrant({ id, store }: CallerGrant, ended: () => Error): GrantStore {
+  return {
+    ...store,
+    load: async () => {
+      const stored = await store.load();
+      if (stored?.["grant"] !== id) throw ended();
+      return stored;
+    },
+    remove: async () => {
+      if ((await store.load())?.["grant"] === id) await store.remove();
+    },
+  };
 }
 
 /** Tells of a login that is good for less than the server wants. */

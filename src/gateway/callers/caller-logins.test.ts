@@ -100,6 +100,17 @@ describe("what callers have of their own", () => {
     expect((await logins.heldBy(source, ann))?.stored).toMatchObject({ token: "2" });
   });
 
+  it("names no results any more once it has ended, whenever it was looked up last", async () => {
+    const { logins, source } = await start();
+    for (let turns = 0; turns < 30; turns++) {
+      await logins.keep(source, ann, { token: "t" });
+      const ending = logins.end(source, ann);
+      for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+      await Promise.all([ending, logins.held(source, identity)]);
+      expect(logins.nameOf("crm", identity)).toBeNull();
+    }
+  });
+
   it("is kept for so many callers of a source, and not for one more", async () => {
     const { logins, source, state } = await start();
     mkdirSync(join(state, "logins"), { recursive: true, mode: 0o700 });

@@ -67,6 +67,8 @@ export class CallerLogins {
   readonly #asking = new Map<string, { waiting: number; readonly ended: Promise<boolean> }>();
   /** The ids of grants as they were last seen, for what has to know at once. */
   readonly #seen = new Map<string, string>();
+  /** How often grants were made or ended here: what was read before may be of one that is gone. */
+  #changes = 0;
   #sources: ReadonlyMap<string, ActingSource> = new Map();
   #publicUrl: string | undefined;
   #origin: string | undefined;
@@ -123,6 +125,7 @@ export class CallerLogins {
   /** The same by who the caller is. */
   async heldBy(source: ActingSource, owner: GrantOwner): Promise<CallerGrant | undefined> {
     const store = this.storeOf(source, owner.key);
+    const changes = this.#changes;
     const stored = await store.load();
     const id = stored?.["grant"];
     const place = placeOf(source, owner.key);
@@ -130,7 +133,7 @@ export class CallerLogins {
       this.#seen.delete(place);
       return undefined;
     }
-    this.#see(place, id);
+    if (changes === this.#changes) this.#see(place, id);
     return { id, owner, store, stored };
   }
 
@@ -162,7 +165,7 @@ export class CallerLogins {
     await store.exclusive(async () => {
       if ((await store.load())?.["grant"] === id) await store.remove();
     });
-    this.#seen.delete(placeOf(source, owner.key));
+    this.#change(placeOf(source, owner.key), undefined);
   }
 
   /**
@@ -191,18 +194,22 @@ export class CallerLogins {
       source: source.login.ofCallers.id,
     };
     await store.exclusive(() => store.save(stored));
-    this.#see(placeOf(source, key), stored.grant);
+    this.#change(placeOf(source, key), stored.grant);
     this.#tell(placeOf(source, key));
   }
 
   /** Removes what a caller has, and has it revoked; nothing where they have nothing. */
   async end(source: ActingSource, owner: GrantOwner): Promise<Revocation | undefined> {
     const held = await this.heldBy(source, owner);
-    this.#seen.delete(placeOf(source, owner.key));
     if (held === undefined) return undefined;
-    const outcome = await endGrant(held.store, source.login.client.issuer);
-    this.#tell(placeOf(source, owner.key));
-    return outcome;
+    const place = placeOf(source, owner.key);
+    this.#change(place, undefined);
+    try {
+      return await endGrant(held.store, source.login.client.issuer);
+    } finally {
+      this.#change(place, undefined);
+      this.#tell(place);
+    }
   }
 
   /** Where what a caller has for a source is kept. */
@@ -280,6 +287,13 @@ export class CallerLogins {
       remove: () => kept.remove(),
       watch: (listener) => watchFile({ path: kept.path, stamp: stampOf(kept.path), listener }),
     };
+  }
+
+  /** Takes note of a grant that was made or ended here; what others were reading meanwhile does not count. */
+  #change(place: string, id: string | undefined): void {
+    this.#changes += 1;
+    if (id === undefined) this.#seen.delete(place);
+    else this.#see(place, id);
   }
 
   #see(place: string, id: string): void {
