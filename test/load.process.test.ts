@@ -1,8 +1,8 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { describe, expect, it } from "vitest";
 import { ROOT, runNode } from "./run-node.ts";
 
@@ -70,5 +70,21 @@ describe("importing the root", () => {
       least.root = Math.min(least.root, ...(await evaluate<number>(LOAD_TIME, ENTRY)));
     }
     expect(least.root).toBeLessThan(least.zod);
+  });
+});
+
+describe("the command", () => {
+  it("loads nothing from outside dist to call through a gateway that runs", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "waybill-load-"));
+    const args = [fileURLToPath(new URL("cli.js", DIST)), "call", "any.thing", "--url", "http://127.0.0.1:9"];
+    const { stderr } = await runNode(args, { env: { NODE_V8_COVERAGE: folder, HOME: folder } });
+    expect(stderr).toContain("127.0.0.1:9");
+    const loaded = readdirSync(folder)
+      .filter((file) => file.endsWith(".json"))
+      .flatMap((file) => JSON.parse(readFileSync(join(folder, file), "utf8")).result as { url: string }[])
+      .filter(({ url }) => url.startsWith("file:"));
+    rmSync(folder, { recursive: true, force: true });
+    expect(loaded.length).toBeGreaterThan(10);
+    expect(loaded.filter(({ url }) => !url.startsWith(DIST))).toEqual([]);
   });
 });

@@ -2,7 +2,6 @@ import { safeLine } from "../../core/text/clean-text.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
 import type { GatewayConfig, McpServerConfig } from "../../gateway/config/gateway-config.ts";
 import { escapeReferences } from "../../gateway/config/resolve-config.ts";
-import { toMcpConnection } from "../../gateway/sources/mcp-server-source.ts";
 import { SourceFault } from "../../gateway/sources/source.ts";
 import type { SourceLogin } from "../../gateway/sources/source-login.ts";
 import type { McpConnectionOptions } from "../../mcp/client/connection-options.ts";
@@ -145,6 +144,8 @@ export async function configuredConnection(
   baseDir: string,
   login?: SourceLogin,
 ): Promise<McpConnectionOptions> {
+  // Not needed to call through a gateway that runs.
+  const { toMcpConnection } = await import("../../gateway/sources/mcp-server-source.ts");
   try {
     return await toMcpConnection(server, baseDir, login);
   } catch (thrown) {

@@ -1,19 +1,19 @@
 import { statSync } from "node:fs";
+import { CallerLogins } from "../callers/caller-logins.ts";
 import type { McpServerConfig } from "../config/gateway-config.ts";
 import { type LoadedConfig, sourceNames } from "../config/loaded-config.ts";
 import { createOpenApiSource } from "./api-source.ts";
 import { createBusSource } from "./bus-source.ts";
 import { createLocalSource } from "./local-source.ts";
 import { createMcpSource, lockPath } from "./mcp-server-source.ts";
-import { describeAddress, describeServer, toReason } from "./shown-text.ts";
-import {
-  type Source,
-  type SourceContext,
-  type SourceKind,
-  type SourceReport,
-  type SourceState,
-  type SourcesOptions,
-  toSourceContext,
+import { describeAddress, describeServer, toReason, toShownLine } from "./shown-text.ts";
+import type {
+  Source,
+  SourceContext,
+  SourceKind,
+  SourceReport,
+  SourceState,
+  SourcesOptions,
 } from "./source.ts";
 
 export type { SourcesOptions };
@@ -160,4 +160,26 @@ class IdleSource implements Source {
     for (const listener of [...this.#listeners]) listener(CLOSED);
     this.#listeners.clear();
   }
+}
+
+/** Puts together what sources are made with. */
+function toSourceContext(loaded: LoadedConfig, options: SourcesOptions): SourceContext {
+  const shown = (text: string, most?: number): string => toShownLine(text, loaded.secrets, most);
+  return {
+    loaded,
+    reconnect: options.reconnect,
+    onBusCall: options.onBusCall,
+    propagate: options.propagate,
+    onServerLog: options.onServerLog,
+    wireOf: options.wireOf,
+    logins: options.logins ?? new CallerLogins(loaded),
+    shown,
+    warnerOf: (name) => (message, cause) => {
+      try {
+        options.onWarning?.(shown(`${name}: ${message}`, 1_000), cause);
+      } catch {
+        // There is nobody left to tell.
+      }
+    },
+  };
 }

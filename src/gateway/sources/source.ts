@@ -7,11 +7,11 @@ import type { SecretMask } from "../../core/secrets/secret-mask.ts";
 import type { OnWire } from "../../mcp/channels/channel.ts";
 import type { ReconnectOptions } from "../../mcp/client/connection-options.ts";
 import type { ServerLog } from "../../mcp/provider.ts";
-import { CallerLogins } from "../callers/caller-logins.ts";
+import type { CallerLogins } from "../callers/caller-logins.ts";
 import type { LoadedConfig } from "../config/loaded-config.ts";
 import type { ChangedTool } from "../lock/changed-tools.ts";
 import type { DownCause } from "./down-cause.ts";
-import { toShownLine, type Wording } from "./shown-text.ts";
+import type { Wording } from "./shown-text.ts";
 import type { SourceProvider } from "./source-provider.ts";
 
 /** What is noted of a pattern of modules that leads to none. */
@@ -259,26 +259,4 @@ export interface SourceContext {
   shown(text: string, most?: number): string;
   /** Tells what is odd about one source; never throws. */
   warnerOf(name: string): (message: string, cause?: unknown) => void;
-}
-
-/** Puts together what sources are made with. */
-export function toSourceContext(loaded: LoadedConfig, options: SourcesOptions): SourceContext {
-  const shown = (text: string, most?: number): string => toShownLine(text, loaded.secrets, most);
-  return {
-    loaded,
-    reconnect: options.reconnect,
-    onBusCall: options.onBusCall,
-    propagate: options.propagate,
-    onServerLog: options.onServerLog,
-    wireOf: options.wireOf,
-    logins: options.logins ?? new CallerLogins(loaded),
-    shown,
-    warnerOf: (name) => (message, cause) => {
-      try {
-        options.onWarning?.(shown(`${name}: ${message}`, 1_000), cause);
-      } catch {
-        // There is nobody left to tell.
-      }
-    },
-  };
 }
