@@ -38,7 +38,7 @@ export default defineConfig(({ mode }) => {
     isolate: false,
     execArgv: hardened ? [...HARDENED_FLAGS] : [],
     setupFiles: ["test/setup/properties.ts", "test/setup/patience.ts", "test/setup/leave-no-trace.ts"],
-    maxWorkers: 2,
+    maxWorkers: Number(process.env["WAYBILL_TEST_WORKERS"] ?? 2),
     // Nothing is judged by the clock; this ends what hangs, on a busy machine too.
     testTimeout: 120_000,
     hookTimeout: 240_000,

@@ -47,70 +47,81 @@ const LARGE = { WAYBILL_RUNS: process.env["WAYBILL_RUNS"] ?? "1" };
 /** Those of `unit`, and those that need a process of their own. */
 const UNIT = ["--project", "unit*"];
 
-/** Each line of stages is a list of parts that run side by side. */
-const TEST = /** @type {Part[][]} */ ([
+/** Stages run one after the other. The lanes of a stage run side by side, the parts of a lane one after the other. */
+const TEST = /** @type {Part[][][]} */ ([
   [
-    { name: "unit tests", steps: [vitest(...UNIT)], env: SMALL },
-    {
-      name: "format, lint, unused code, types",
-      steps: [
-        bin("@biomejs/biome/bin/biome", "ci", "--error-on-warnings"),
-        bin("knip/bin/knip.js"),
-        bin("typescript/bin/tsc", "--noEmit"),
-      ],
-    },
+    [{ name: "unit tests", steps: [vitest(...UNIT)], env: SMALL }],
+    [
+      {
+        name: "format, lint, unused code, types",
+        steps: [
+          bin("@biomejs/biome/bin/biome", "ci", "--error-on-warnings"),
+          bin("knip/bin/knip.js"),
+          bin("typescript/bin/tsc", "--noEmit"),
+        ],
+      },
+    ],
   ],
 ]);
 
 const EDGES = ["processes", "brokers", "installed"].flatMap((name) => ["--project", name]);
+/** They wait for processes most of the time. */
+const WAITING = { ...LARGE, WAYBILL_TEST_WORKERS: "3" };
 
-/** In pairs: while one waits for a process, a page or a last long file, the other has the processors. */
-const REST = /** @type {Part[][]} */ ([
+/** What waits for processes, brokers and pages leaves the processors to the lane beside it. */
+const REST = /** @type {Part[][][]} */ ([
+  [[{ name: "package checks", steps: [npm("run", "--silent", "check:package")] }]],
   [
-    {
-      name: "package checks",
-      steps: [npm("run", "--silent", "check:package")],
-    },
+    [
+      {
+        name: "processes, brokers, browsers, installed package",
+        steps: [vitest(...EDGES, "--project", "browsers")],
+        env: WAITING,
+      },
+      {
+        name: "processes, brokers, installed package, hardened",
+        steps: [vitest("--mode", "hardened", ...EDGES)],
+        env: WAITING,
+      },
+    ],
+    [
+      {
+        name: "unit tests, hardened, many runs",
+        steps: [vitest("--mode", "hardened", ...UNIT)],
+        env: LARGE,
+      },
+      otherNode(22, LARGE),
+      otherNode(24, SMALL),
+    ],
+  ],
+  [[{ name: "faults", steps: [vitest("--project", "faults")], env: LARGE }]],
+  [
+    [
+      {
+        name: "faults, hardened",
+        steps: [vitest("--mode", "hardened", "--project", "faults")],
+        env: SMALL,
+      },
+    ],
   ],
   [
-    {
-      name: "processes, brokers, browsers, installed package",
-      steps: [vitest(...EDGES, "--project", "browsers")],
-      env: LARGE,
-    },
-    {
-      name: "unit tests, hardened, many runs",
-      steps: [vitest("--mode", "hardened", ...UNIT)],
-      env: LARGE,
-    },
+    [
+      {
+        name: "MCP conformance",
+        steps: [
+          install("conformance"),
+          node("conformance/run.js"),
+          node("conformance/run.js", "--fleet"),
+          node("conformance/inspector.js"),
+          node("conformance/gateway-inspector.js"),
+        ],
+      },
+    ],
+    [
+      { name: "public documents", steps: [install("documents"), node("documents/run.js")] },
+      { name: "generated clients", steps: [install("clients"), node("clients/run.js")] },
+    ],
   ],
-  [
-    {
-      name: "processes, brokers, installed package, hardened",
-      steps: [vitest("--mode", "hardened", ...EDGES)],
-      env: LARGE,
-    },
-    otherNode(22, LARGE),
-  ],
-  [{ name: "faults", steps: [vitest("--project", "faults")], env: LARGE }],
-  [
-    { name: "faults, hardened", steps: [vitest("--mode", "hardened", "--project", "faults")], env: SMALL },
-    otherNode(24, SMALL),
-  ],
-  [
-    {
-      name: "MCP conformance",
-      steps: [
-        install("conformance"),
-        node("conformance/run.js"),
-        node("conformance/run.js", "--fleet"),
-        node("conformance/inspector.js"),
-        node("conformance/gateway-inspector.js"),
-      ],
-    },
-    { name: "public documents", steps: [install("documents"), node("documents/run.js")] },
-  ],
-  [{ name: "generated clients", steps: [install("clients"), node("clients/run.js")] }],
 ]);
 
 /** @param {22 | 24} version @param {Readonly<Record<string, string>>} env @returns {Part} */
@@ -171,11 +182,14 @@ function runStep([command = "", ...args], env, live) {
   });
 }
 
-/** @param {readonly Part[][]} stages @param {readonly Outcome[]} before @returns {Promise<number>} */
+/** @param {readonly Part[][][]} stages @param {readonly Outcome[]} before @returns {Promise<number>} */
 async function runStages(stages, before) {
   const outcomes = [...before];
-  for (const stage of stages) {
-    outcomes.push(...(await Promise.all(stage.map((part, i) => runPart(part, i === 0)))));
+  for (const lanes of stages) {
+    const ended = lanes.map(async (parts, lane) => {
+      for (const part of parts) outcomes.push(await runPart(part, lane === 0));
+    });
+    await Promise.all(ended);
   }
   mkdirSync(REPORTS, { recursive: true });
   writeFileSync(OUTCOMES, JSON.stringify(outcomes));
@@ -202,7 +216,7 @@ function printTable(outcomes) {
 
 /** @returns {readonly Outcome[]} What `npm test` did just before, for the table at the end. */
 function readOutcomes() {
-  const names = new Set(TEST.flat().map(({ name }) => name));
+  const names = new Set(TEST.flat(2).map(({ name }) => name));
   /** @type {Outcome[]} */
   const outcomes = existsSync(OUTCOMES) ? JSON.parse(readFileSync(OUTCOMES, "utf8")) : [];
   return outcomes.filter(({ name }) => names.has(name));
