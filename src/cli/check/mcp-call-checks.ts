@@ -80,7 +80,7 @@ function call(
   peer: McpPeer,
   { name, definition }: ListedTool,
   input: Input,
-  options: Pick<McpRequestOptions, "signal" | "onProgress"> = {},
+  options: McpRequestOptions = {},
 ) {
   const { inputSchema } = definition;
   return peer.ask(
