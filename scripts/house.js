@@ -3,9 +3,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import ts from "typescript";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const LONG_FILE = 700;
+const MOST_PARAMETERS = 3;
 
 const HELP = `Counts the source files of src, tests apart, and prints what the house rules are about.
 
@@ -25,6 +27,7 @@ const HELP = `Counts the source files of src, tests apart, and prints what the h
  * @property {readonly (readonly [folder: string, files: number])[]} folders source files that lie in each folder, most first
  * @property {readonly string[]} sharedExports names that several files export
  * @property {readonly string[]} sharedFileNames file names in several folders
+ * @property {readonly string[]} manyParameters functions with more than three positional parameters
  * @property {readonly string[]} insideTests files under test that import something of src past its public entry points
  */
 
@@ -47,6 +50,33 @@ function exportsOf(text) {
   const declared =
     /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type) ([A-Za-z_$][\w$]*)/gm;
   return [...text.matchAll(declared)].map(([, name]) => /** @type {string} */ (name));
+}
+
+/**
+ * Lists functions with a body that take more than three positional parameters. An object of options is none, where it comes last and its
+ * type is named so.
+ * @param {string} path @param {string} text @returns {string[]}
+ */
+function manyParametersIn(path, text) {
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  /** @type {string[]} */
+  const found = [];
+  /** @param {ts.Node} node */
+  const visit = (node) => {
+    if (ts.isFunctionLike(node) && "body" in node && node.body !== undefined) {
+      const last = node.parameters.at(-1)?.type;
+      const hasOptions =
+        last !== undefined && ts.isTypeReferenceNode(last) && /Options$/.test(last.typeName.getText());
+      if (node.parameters.length - (hasOptions ? 1 : 0) > MOST_PARAMETERS) {
+        const { line } = source.getLineAndCharacterOfPosition(node.getStart());
+        const names = node.parameters.map(({ name }) => name.getText().replace(/\s+/g, " "));
+        found.push(`:${line + 1} ${node.name?.getText() ?? ts.SyntaxKind[node.kind]}(${names.join(", ")})`);
+      }
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
 }
 
 /** @template T @param {Map<string, Set<T>>} map @param {string} key @param {T} value */
@@ -87,12 +117,15 @@ export function countHouse(folder = join(ROOT, "src")) {
   /** @type {Map<string, number>} */
   const sizes = new Map();
   const longFiles = [];
+  /** @type {string[]} */
+  const manyParameters = [];
   let lines = 0;
   for (const path of paths) {
     const text = readFileSync(path, "utf8");
     const length = text.split("\n").length - 1;
     lines += length;
     if (length > LONG_FILE && !text.startsWith("// Long: ")) longFiles.push(`${show(path)}: ${length}`);
+    manyParameters.push(...manyParametersIn(path, text).map((found) => show(path) + found));
     for (const [, target] of text.matchAll(/(?:from|import\()\s*"(\.[^"]+)"/g))
       add(importers, resolve(dirname(path), /** @type {string} */ (target)), path);
     const isIndex = /\/index\.tsx?$/.test(show(path));
@@ -113,6 +146,7 @@ export function countHouse(folder = join(ROOT, "src")) {
     folders: [...sizes].sort(([, a], [, b]) => b - a),
     sharedExports: several(names),
     sharedFileNames: several(places),
+    manyParameters,
     insideTests: insideTestsIn(join(ROOT, "test")),
   };
 }
@@ -140,6 +174,7 @@ function print(house, isListed) {
     ["folders of more than 20 files", house.folders.filter(([, files]) => files > 20).length, []],
     ["names exported from several files", house.sharedExports.length, house.sharedExports],
     ["file names in several folders", house.sharedFileNames.length, house.sharedFileNames],
+    ["functions with more than three parameters", house.manyParameters.length, house.manyParameters],
     ["tests that import insides", house.insideTests.length, house.insideTests],
   ];
   for (const [what, count, list] of rows) {

@@ -4,13 +4,16 @@ import { countHouse } from "../scripts/house.js";
 /** What `node scripts/house.js` counted last. Lower a number when it has become less; raise one only with a reason in the commit. */
 const AT_MOST = {
   files: 632,
-  lines: 140_570,
+  lines: 140_756,
   singleImporters: 133,
   longFiles: 0,
   largestFolder: 20,
   largeFolders: 0,
   sharedExports: 0,
   sharedFileNames: 0,
+  // 46 are of the schema engine, some 30 run for each call or each message of the bus, and 3 for each value on the wire: an object for each
+  // step would cost time that is measured. Most of the rest are callbacks whose shape other libraries decide, and tasks.
+  manyParameters: 105,
   insideTests: 33,
 } as const;
 
@@ -26,6 +29,7 @@ describe("the source files", () => {
     ["largeFolders", house.folders.filter(([, files]) => files > 20).length],
     ["sharedExports", house.sharedExports.length],
     ["sharedFileNames", house.sharedFileNames.length],
+    ["manyParameters", house.manyParameters.length],
     ["insideTests", house.insideTests.length],
   ])("are no worse than they were: %s", (what, count) => {
     expect(count, "node scripts/house.js --list names what is counted").toBeLessThanOrEqual(AT_MOST[what]);

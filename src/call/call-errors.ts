@@ -70,8 +70,7 @@ export function repeated(operationId: string): CallError {
 export function overMessageBytes(
   operationId: string,
   what: "request" | "result",
-  bytes: number,
-  allowed: number,
+  { bytes, allowed }: { readonly bytes: number; readonly allowed: number },
 ): CallError {
   const message = `The ${what} of "${operationId}" takes ${bytes} bytes; the bus carries at most ${allowed} (limits.messageBytes).`;
   return overLimit(message, { limit: "messageBytes", allowed, bytes }, false);

@@ -130,7 +130,7 @@ export class PendingRequestMap {
       const deadline = deadlineOf(operationId, options.timeoutMs, this.#host.limits.deadlineMs);
       const { retry } = options;
       if (retry !== undefined && retry !== false)
-        return callWithRetries(this.#host, operationId, input, options, retry, deadline);
+        return callWithRetries(this.#host, { operationId, options, retry, until: deadline }, input);
       return new Promise((resolve, reject) => {
         new PendingCall(this.#host, operationId, options, deadline, resolve, reject).start(input);
       });
@@ -215,20 +215,26 @@ function isWorthRetrying({ code, retryable }: CallError): boolean {
   return WORTH_RETRYING.has(code) || (code === "RESOURCE_EXHAUSTED" && retryable);
 }
 
+/** A call that may be tried again. */
+interface RetryPlan {
+  readonly operationId: string;
+  readonly options: CallOptions;
+  readonly retry: CallRetryOptions;
+  readonly until: number;
+}
+
 /** Calls until there is an answer, under one request id; the answering side refuses what it must not run again. */
 async function callWithRetries(
   host: PendingHost,
-  operationId: string,
+  plan: RetryPlan,
   input: unknown,
-  options: CallOptions,
-  retry: CallRetryOptions,
-  deadline: number,
 ): Promise<ResponseEnvelope> {
+  const { operationId, options, retry } = plan;
   checkRetry("retry", retry, ["attemptTimeoutMs"]);
   const { signal } = options;
   assertSignal(signal);
   if (signal?.aborted === true) throw abortedError(operationId, signal.reason);
-  const call = new RetriedCall(host, operationId, options, retry, deadline);
+  const call = new RetriedCall(host, plan);
   host.admit(call, operationId);
   host.retryBudget?.earn();
   try {
@@ -256,13 +262,7 @@ class RetriedCall implements PendingEntry {
   /** Said perhaps between two tries, when there is nobody to hear it. */
   #givenUp: CallError | undefined;
 
-  constructor(
-    host: PendingHost,
-    operationId: string,
-    options: CallOptions,
-    retry: CallRetryOptions,
-    until: number,
-  ) {
+  constructor(host: PendingHost, { operationId, options, retry, until }: RetryPlan) {
     this.#host = host;
     this.#operationId = operationId;
     this.requestId = requestIdOf(options);

@@ -34,6 +34,14 @@ import type { UnusableOffer } from "./discovery/service-offers.ts";
 import { PendingRequestMap } from "./pending-request-map.ts";
 import type { RetryBudgetOptions } from "./retry-budget.ts";
 
+/** A call as it was given. */
+interface GivenOptions {
+  readonly options?: CallOptions | undefined;
+  /** Whether the operation says that it is durable. @default false */
+  readonly isDurable?: boolean;
+  readonly task?: CallerTask | undefined;
+}
+
 /** How operations behind a bus are found and called. */
 export interface RemoteRegistryOptions {
   /** Makes the signed token that says who is asking, on a bus that does not carry identities itself. */
@@ -175,7 +183,8 @@ export class RemoteRegistry implements Executor {
   ): Promise<ResponseEnvelope<OutputOf<T>>>;
   execute(target: unknown, input?: unknown, options?: CallOptions): Promise<ResponseEnvelope> {
     const isDurable = (target as Partial<AnyOperation> | null)?.durable === true;
-    return this.#execute(typeof target === "string" ? target : idOf(target), input, options, isDurable);
+    const id = typeof target === "string" ? target : idOf(target);
+    return this.#execute(id, input, { options, isDurable });
   }
 
   /** Starts a durable call, which goes on without this process; nothing for one that is not durable. */
@@ -213,9 +222,7 @@ export class RemoteRegistry implements Executor {
   async #execute(
     id: string,
     input: unknown,
-    given: CallOptions = {},
-    isDurable = false,
-    task?: CallerTask,
+    { options: given = {}, isDurable = false, task }: GivenOptions,
   ): Promise<ResponseEnvelope> {
     if (!this.#mayExist(id)) throw operationNotFound(id);
     const told = this.#retry === undefined ? given : { retry: this.#retry, ...given };
@@ -282,7 +289,10 @@ export class RemoteRegistry implements Executor {
       return (input, context) => this.#subscribe(id, input, optionsOfContext(context));
     }
     return (input, context) =>
-      this.#execute(id, input, optionsOfContext(context, this.#ceilingMs), false, taskOf(context));
+      this.#execute(id, input, {
+        options: optionsOfContext(context, this.#ceilingMs),
+        task: taskOf(context),
+      });
   }
 }
 

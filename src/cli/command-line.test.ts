@@ -22,9 +22,9 @@ describe("times and numbers of flags", () => {
   });
 
   it("are kept within their bounds", () => {
-    expect(parseWholeNumber("65535", "--port", 0, 65_535)).toBe(65_535);
+    expect(parseWholeNumber("65535", "--port", [0, 65_535])).toBe(65_535);
     for (const text of ["65536", "-1", "80a", "1.5", ""])
-      expect(() => parseWholeNumber(text, "--port", 0, 65_535)).toThrow("--port takes a whole number");
+      expect(() => parseWholeNumber(text, "--port", [0, 65_535])).toThrow("--port takes a whole number");
   });
 });
 

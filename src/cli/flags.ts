@@ -84,7 +84,11 @@ export function parseDuration(text: string, flag: string, least = 1): number {
 }
 
 /** Reads a whole number from `least` to `most`. */
-export function parseWholeNumber(text: string, flag: string, least: number, most: number): number {
+export function parseWholeNumber(
+  text: string,
+  flag: string,
+  [least, most]: readonly [least: number, most: number],
+): number {
   const value = /^\d{1,15}$/.test(text.trim()) ? Number(text) : Number.NaN;
   if (value >= least && value <= most) return value;
   throw new CommandError(

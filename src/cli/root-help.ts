@@ -59,12 +59,7 @@ export function addExamples(
   command: Command,
   io: Io,
   examples: readonly (readonly [string, string])[],
-  more = "",
 ): Command {
   const style = createStyle(io.stdout, io.env);
-  const tail = more === "" ? "" : `\n\n${more}`;
-  return command.addHelpText(
-    "after",
-    () => `\n${style.bold("Examples:")}\n${exampleLines(io, examples)}${tail}`,
-  );
+  return command.addHelpText("after", () => `\n${style.bold("Examples:")}\n${exampleLines(io, examples)}`);
 }

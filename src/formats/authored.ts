@@ -30,7 +30,7 @@ export function toLocalEnvelope(result: ToolResult, obtained: ObtainedFrom): Res
     ...(details !== undefined && { details }),
     ...(said !== undefined && { said }),
   };
-  return authoredEnvelope(data, isError, facts);
+  return authoredEnvelope(data, facts, { isError });
 }
 
 /** The status envelope has no field for the code of an error; its document puts it into the data. */

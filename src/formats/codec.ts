@@ -42,10 +42,11 @@ export interface Format<Carrier> {
 }
 
 /** Makes a codec of a format: losses are what a round trip shows, so that they cannot be told wrong. */
-export function createCodec<Carrier>({ name, write, read }: Format<Carrier>): Codec<Carrier> {
+export function createCodec<Carrier>(format: Format<Carrier>): Codec<Carrier> {
+  const { name, read } = format;
   return {
     name,
-    encode: (result) => total(() => writeFaithfully(write, read, name, result)),
+    encode: (result) => total(() => writeFaithfully(format, result)),
     decode: (carrier, options = {}) =>
       total(() => {
         const { result, obtained, odd, residual } = read(carrier, options);
@@ -53,8 +54,7 @@ export function createCodec<Carrier>({ name, write, read }: Format<Carrier>): Co
         const applied = applyResidual(result, residual);
         return { result: applied.result, obtained, odd: [...odd, ...applied.odd] };
       }),
-    losses: (result) =>
-      total(() => differences(result, read(writeFaithfully(write, read, name, result), {}).result)),
+    losses: (result) => total(() => differences(result, read(writeFaithfully(format, result), {}).result)),
   };
 }
 
@@ -62,12 +62,7 @@ export function createCodec<Carrier>({ name, write, read }: Format<Carrier>): Co
  * Writes a result the unusual way it once came, if it came so. What is unusual may have been said by anybody, so it never
  * changes whether the result failed, nor makes it unreadable.
  */
-function writeFaithfully<Carrier>(
-  write: Format<Carrier>["write"],
-  read: Format<Carrier>["read"],
-  name: FormatName,
-  result: ToolResult,
-): Carrier {
+function writeFaithfully<Carrier>({ name, write, read }: Format<Carrier>, result: ToolResult): Carrier {
   if (result.extra?.[name] === undefined) return write(result);
   try {
     const written = write(result);

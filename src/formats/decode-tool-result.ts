@@ -203,7 +203,7 @@ export function detect(value: unknown, options: ReadOptions): Detection {
   const contract = findContract(carrier, options);
   // Most results are neither, and need no more than this.
   if (texts.size === 0 && contract === undefined)
-    return conclude(plainReading(carrier), carrier, readPlain(carrier));
+    return conclude(plainReading(carrier), carrier, { decoded: readPlain(carrier) });
   const { envelopes, odd, isConflict } = readEnvelopes(texts, options);
   const readings = [
     ...envelopes.map((found) => envelopeReading(carrier, found)),
@@ -214,15 +214,15 @@ export function detect(value: unknown, options: ReadOptions): Detection {
   const { reading } = chosen;
   const { result, obtained, odd: noticed } = reading.read();
   const all = join(join(odd, noticed), chosen.odd);
-  return conclude(reading, carrier, { result, obtained, odd: all }, reading.hidesFirst?.());
+  const decoded = { result, obtained, odd: all };
+  return conclude(reading, carrier, { decoded, hidesFirst: reading.hidesFirst?.() });
 }
 
 /** Restores what the residual holds. */
 function conclude(
   { format, data }: Pick<Candidate, "format" | "data">,
   { residual, content }: Pick<Carrier, "residual" | "content">,
-  decoded: Decoded,
-  hidesFirst = false,
+  { decoded, hidesFirst = false }: { readonly decoded: Decoded; readonly hidesFirst?: boolean | undefined },
 ): Detection {
   if (residual === undefined) return { format, decoded, data, content, hidesFirst };
   const { result, odd } = applyResidual(decoded.result, residual);
@@ -248,7 +248,11 @@ function detectBare(envelope: ResponseEnvelope): Detection {
   const read = readEnvelope(envelope);
   const content = envelope.meta.source === "mcp" ? envelope.meta.content : [];
   const { data } = envelope;
-  return conclude({ format: "response-envelope", data }, { residual: read.residual, content }, read);
+  return conclude(
+    { format: "response-envelope", data },
+    { residual: read.residual, content },
+    { decoded: read },
+  );
 }
 
 /** The envelope blocks that can be read, and why others cannot. */

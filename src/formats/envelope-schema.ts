@@ -105,7 +105,7 @@ export function createEnvelopeSchema<Envelope, S extends AnySchema>(
     });
   };
   withStandard(json, validate);
-  withZod(json, json, validate, { shape: shapeOf(schema, data, shape) });
+  withZod(json, { json, validate }, { shape: shapeOf(schema, data, shape) });
   return markEnvelopeSchema(json, schema) as EnvelopeSchema<Envelope, S>;
 }
 
@@ -179,7 +179,7 @@ function shapeOf(schema: AnySchema, data: OperationSchema, { fields }: EnvelopeS
 
 function zodSchema(schema: JsonSchema, validate: Validate, options: ZodOptions): object {
   const json = isObject(schema) ? structuredClone(schema) : schema ? {} : { not: {} };
-  return withZod(withStandard(json, validate), json, validate, options);
+  return withZod(withStandard(json, validate), { json, validate }, options);
 }
 
 interface ZodOptions {
@@ -203,8 +203,7 @@ interface ZodPayload {
  */
 function withZod<T extends object>(
   target: T,
-  json: JsonSchemaObject,
-  validate: Validate,
+  { json, validate }: { readonly json: JsonSchemaObject; readonly validate: Validate },
   { shape, optional }: ZodOptions,
 ): T {
   const run = (payload: ZodPayload, context?: { readonly async?: boolean | undefined }) => {

@@ -143,7 +143,11 @@ async function writePreview(
   try {
     assertAdvertised(call);
     const schema = call.operation?.outputSchema;
-    const { result, facts } = await previewResult(prepare(call, options), schema, preview, call.keeps);
+    const { result, facts } = await previewResult(
+      prepare(call, options),
+      { schema, keeps: call.keeps },
+      preview,
+    );
     const written = write(result, options);
     return facts === undefined ? written : withResultFacts(written, facts);
   } catch (cause) {

@@ -308,14 +308,14 @@ class RunningGateway implements Gateway {
   explainMissing(operationId: string, identity: Identity | undefined): CallError | undefined {
     if (this.#isLeftOut(operationId)) return undefined;
     return explainMissing(operationId, this.sources, (source) =>
-      isSourceVisible(this, source, identity, operationId),
+      isSourceVisible(this, source, { identity, operationId }),
     );
   }
 
   /** Waits for the source of an operation to be there: one that is being connected to for the first time, or was not needed so far. */
   #bring(operationId: string, identity: Identity | undefined): Promise<void> | undefined {
     const isVisible = ({ source }: MountedSource): boolean =>
-      isSourceVisible(this, source, identity, operationId);
+      isSourceVisible(this, source, { identity, operationId });
     const isConnecting = ({ source }: MountedSource): boolean => source.state.status === "connecting";
     const mounted = this.#mounted.find(({ source }) => isOwner(source, operationId));
     if (this.#waiting.isFull || this.#isLeftOut(operationId)) return undefined;

@@ -29,6 +29,12 @@ function seenFault(source: Source, isVisible: (source: Source) => boolean): Call
 /** Where it is looked up who may call what. */
 type Known = Pick<Gateway, "executor" | "policies" | "sourceOf">;
 
+interface SourceVisitor {
+  readonly identity: Identity | undefined;
+  /** The operation that is asked for. @default any */
+  readonly operationId?: string | undefined;
+}
+
 /**
  * Tells whether a caller may call anything of a source: of its operations where they are known, else the one that is asked for, or any, by
  * what policies say. To all others it is as if there were no such source.
@@ -36,8 +42,7 @@ type Known = Pick<Gateway, "executor" | "policies" | "sourceOf">;
 export function isSourceVisible(
   gateway: Known,
   { name }: Source,
-  identity: Identity | undefined,
-  operationId?: string,
+  { identity, operationId }: SourceVisitor,
 ): boolean {
   const { executor, policies } = gateway;
   const isFrom = ({ id }: AnyOperation): boolean => gateway.sourceOf(id) === name;

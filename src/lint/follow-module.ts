@@ -1,6 +1,5 @@
 import type { Scopes } from "./scopes.ts";
 import {
-  type CallExpression,
   type FunctionNode,
   type Identifier,
   isFunction,
@@ -101,7 +100,7 @@ function followUse(journey: Journey, node: Node, path: Path): void {
       if (parent.object === node) followMember(journey, parent, path);
       break;
     case "CallExpression":
-      followCall(journey, node, parent, path);
+      followCall(journey, node, path);
       break;
     default:
       followPart(journey, node, path);
@@ -147,13 +146,13 @@ function followPart(journey: Journey, node: Node, path: Path): void {
       break;
     case "TSQualifiedName":
       if (parent.left !== node || parent.parent.type !== "TSImportEqualsDeclaration") break;
-      takeMember(journey, parent.right, parent.right.name, path);
+      takeMember(journey, { node: parent.right, key: parent.right.name }, path);
   }
 }
 
 function followMember(journey: Journey, member: MemberExpression, path: Path): void {
   const key = journey.scopes.keyOf(member);
-  if (key === undefined || takeMember(journey, member.property, key, path)) return;
+  if (key === undefined || takeMember(journey, { node: member.property, key }, path)) return;
   if (path[0] === `.${key}`) push(journey, member, path.slice(1));
   const call = member.parent;
   if (path[0] !== "await" || call.type !== "CallExpression" || call.callee !== member) return;
@@ -163,14 +162,20 @@ function followMember(journey: Journey, member: MemberExpression, path: Path): v
 }
 
 /** Reports a deprecated name taken from the module object itself. */
-function takeMember({ names, events }: Journey, node: Node, key: string, path: Path): boolean {
+function takeMember(
+  { names, events }: Journey,
+  { node, key }: { readonly node: Node; readonly key: string },
+  path: Path,
+): boolean {
   if (path.length > 0 || !names.has(key)) return false;
   events.onMember(node, key);
   return true;
 }
 
 /** A call of a function that returns the module object, or one that passes on what it was given. */
-function followCall(journey: Journey, node: Node, call: CallExpression, path: Path): void {
+function followCall(journey: Journey, node: Node, path: Path): void {
+  const { parent: call } = node;
+  if (call.type !== "CallExpression") return;
   const [first = "", ...rest] = path;
   if (call.callee === node && first === "call") push(journey, call, rest);
   const callee = unwrapped(call.callee);
@@ -226,7 +231,7 @@ function bindProperty(journey: Journey, property: Node, path: Path): void {
   if (property.type === "RestElement") bind(journey, property.argument, path);
   if (property.type !== "Property" || property.value === null) return;
   const key = journey.scopes.keyOf(property);
-  if (key === undefined || takeMember(journey, property, key, path)) return;
+  if (key === undefined || takeMember(journey, { node: property, key }, path)) return;
   if (path[0] === `.${key}`) bind(journey, property.value, path.slice(1));
 }
 

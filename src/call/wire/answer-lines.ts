@@ -409,7 +409,7 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
     const room = Math.max(bytes, Math.min(LEAST_UPLOAD, messageBytes));
     if (bytes > messageBytes) {
       counters.oversized++;
-      this.refuse(overMessageBytes(operationId, "request", bytes, messageBytes));
+      this.refuse(overMessageBytes(operationId, "request", { bytes, allowed: messageBytes }));
     } else if (!this.#lines.reserve(room)) {
       counters.overLimit++;
       const message = `Too many large inputs are on their way to the service; try "${operationId}" again later.`;
@@ -457,7 +457,8 @@ export class WireAnswerLine implements AnswerLine, PeerLine {
     }
     const bytes = toBytes(toMessageText(text));
     if (bytes.length > messageBytes) {
-      throw overMessageBytes(this.#delivery.request.operationId, "result", bytes.length, messageBytes);
+      const { operationId } = this.#delivery.request;
+      throw overMessageBytes(operationId, "result", { bytes: bytes.length, allowed: messageBytes });
     }
     replies.flush();
     publishWhole(transport, this.replyTo, "", bytes);

@@ -313,7 +313,7 @@ export class WireAskLine implements AskLine, PeerLine {
   #refuse(bytes: number): void {
     const { counters, messageBytes } = this.#host;
     counters.oversized++;
-    this.giveUp(overMessageBytes(this.request.operationId, "result", bytes, messageBytes));
+    this.giveUp(overMessageBytes(this.request.operationId, "result", { bytes, allowed: messageBytes }));
   }
 
   #take({ event, peer, beatMs, taken, ready }: WireMessage, bytes: number | undefined): void {

@@ -166,7 +166,8 @@ export class AskLines implements AskLineHolder {
     try {
       const whole = this.#alone(text);
       const bytes = toBytes(whole).length;
-      if (bytes > messageBytes) throw overMessageBytes(request.operationId, "request", bytes, messageBytes);
+      if (bytes > messageBytes)
+        throw overMessageBytes(request.operationId, "request", { bytes, allowed: messageBytes });
       line.bytes = bytes;
       line.start(bytes <= transport.maxMessageBytes ? whole : line.keepInput());
     } catch (thrown) {

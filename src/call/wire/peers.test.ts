@@ -28,7 +28,7 @@ function side(broker: MemoryBroker, isAwaited = true) {
       },
     },
   });
-  const peers = new Peers(transport, subjects, BEAT_MS, () => isAwaited);
+  const peers = new Peers(transport, subjects, { beatMs: BEAT_MS, onTick: () => isAwaited });
   closing.push(() => peers.close());
   return { peers, transport, listeners };
 }

@@ -47,7 +47,11 @@ export class Peers {
   readonly #stopHearing: () => void;
 
   /** `onTick` is called with every beat and tells whether anybody may be waiting. */
-  constructor(transport: Transport, subjects: Subjects, beatMs: number, onTick: () => boolean) {
+  constructor(
+    transport: Transport,
+    subjects: Subjects,
+    { beatMs, onTick }: { readonly beatMs: number; readonly onTick: () => boolean },
+  ) {
     this.ownAddress = subjects.address(lastPart(transport.inbox));
     this.#transport = transport;
     this.#subjects = subjects;

@@ -46,8 +46,7 @@ export class DescribedService {
   constructor(
     host: ServiceProtocolHost,
     prefix: string,
-    notice: ServiceNotice,
-    facts: ServiceFacts | undefined,
+    { notice, facts }: { readonly notice: ServiceNotice; readonly facts: ServiceFacts | undefined },
   ) {
     this.#host = host;
     this.#notice = notice;

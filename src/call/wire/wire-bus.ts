@@ -85,7 +85,7 @@ class WireBus implements ObservableBus {
     const subjects = new Subjects(prefix, user);
     this.#transport = transport;
     this.#replies = new ReplyBatches(transport);
-    this.#peers = new Peers(transport, subjects, beatMs, () => this.#tick());
+    this.#peers = new Peers(transport, subjects, { beatMs, onTick: () => this.#tick() });
     const host: WireHost = {
       transport,
       subjects,
@@ -248,7 +248,7 @@ class WireDiscovery {
     const described =
       servicePrefix === undefined
         ? undefined
-        : new DescribedService(this.#host, servicePrefix, notice, facts);
+        : new DescribedService(this.#host, servicePrefix, { notice, facts });
     // Not before: who only asks needs no right to hear this.
     this.#asked ??= transport.subscribe(subjects.who, () => this.#answerSoon());
     const tell = (changed: ServiceNotice) => {

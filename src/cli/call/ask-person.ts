@@ -30,7 +30,7 @@ export async function askPerson(io: Io, request: ElicitRequest, signal: AbortSig
   const fields = Object.entries(isObject(properties) ? properties : {}).slice(0, MOST_FIELDS);
   for (const [name, schema] of fields) {
     if (!isObject(schema)) continue;
-    const answer = await askField(name, schema, needed.has(name), surroundings);
+    const answer = await askField({ name, schema, isNeeded: needed.has(name) }, surroundings);
     if (isCancel(answer)) return CANCELLED;
     if (answer !== undefined) setOwn(content, name, answer);
   }
@@ -43,13 +43,16 @@ interface Surroundings {
   readonly signal: AbortSignal;
 }
 
-async function askField(
-  name: string,
-  schema: JsonSchemaObject,
-  isNeeded: boolean,
-  surroundings: Surroundings,
-): Promise<unknown> {
-  const message = labelOf(name, schema, isNeeded);
+/** A field of the answer that a server asks for. */
+interface Field {
+  readonly name: string;
+  readonly schema: JsonSchemaObject;
+  readonly isNeeded: boolean;
+}
+
+async function askField(field: Field, surroundings: Surroundings): Promise<unknown> {
+  const { name, schema, isNeeded } = field;
+  const message = labelOf(field);
   if (schema["type"] === "boolean")
     return confirm({ message, initialValue: schema["default"] === true, ...surroundings });
   const choices = choicesOf(schema);
@@ -61,14 +64,15 @@ async function askField(
   const given = await text({
     message,
     ...(preset !== undefined && { initialValue: String(preset) }),
-    validate: (typed) => mistakeIn(typed ?? "", name, schema, isNeeded),
+    validate: (typed) => mistakeIn(typed ?? "", field),
     ...surroundings,
   });
   if (isCancel(given)) return given;
   return given === "" && !isNeeded ? undefined : valueOfText(given, viewSchema(schema), name);
 }
 
-function labelOf(name: string, { title, description }: JsonSchemaObject, isNeeded: boolean): string {
+function labelOf({ name, schema, isNeeded }: Field): string {
+  const { title, description } = schema;
   const label = safeLine(typeof title === "string" ? title : name, 100);
   const more = typeof description === "string" ? ` (${safeLine(description, 300)})` : "";
   return `${label}${more}${isNeeded ? "" : " — may be left empty"}`;
@@ -92,12 +96,7 @@ function choicesOf(schema: JsonSchemaObject): { value: string; label: string }[]
   });
 }
 
-function mistakeIn(
-  typed: string,
-  name: string,
-  schema: JsonSchemaObject,
-  isNeeded: boolean,
-): string | undefined {
+function mistakeIn(typed: string, { name, schema, isNeeded }: Field): string | undefined {
   if (typed === "") return isNeeded ? "It is needed." : undefined;
   try {
     const [issue] = compileSchema(schema).errors(valueOfText(typed, viewSchema(schema), name));

@@ -32,8 +32,8 @@ export async function parseInputs(words: readonly string[], options: InputOption
   if (whole !== undefined && !isPlainObject(whole))
     throw new CommandError("key=value can only be added to a JSON object.");
   const input: Record<string, unknown> = isPlainObject(whole) ? whole : {};
-  const given = new Map<string, number>();
-  for (const word of members) await addMember(input, word, given, options);
+  const growing: GrowingInput = { input, given: new Map() };
+  for (const word of members) await addMember(word, growing, options);
   return input;
 }
 
@@ -132,12 +132,14 @@ function inOnlyPlace(key: string, view: SchemaView): string {
   return holders.length === 1 ? `${holders[0]}.${key}` : key;
 }
 
-async function addMember(
-  input: Record<string, unknown>,
-  word: string,
-  given: Map<string, number>,
-  options: InputOptions,
-): Promise<void> {
+/** An input that members are added to. */
+interface GrowingInput {
+  readonly input: Record<string, unknown>;
+  /** How often each place was given. */
+  readonly given: Map<string, number>;
+}
+
+async function addMember(word: string, { input, given }: GrowingInput, options: InputOptions): Promise<void> {
   const member = splitMember(word);
   const { path, view } = pathOf(member.key, options.schema ?? {});
   const place = JSON.stringify(path);

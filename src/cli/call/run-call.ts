@@ -36,8 +36,7 @@ const LEAST_START_MS = 10_000;
 /** Runs `waybill call`. */
 export async function runCall(
   io: Io,
-  id: string,
-  words: readonly string[],
+  { id, words }: { readonly id: string; readonly words: readonly string[] },
   flags: CallFlags,
 ): Promise<number> {
   checkFlags(flags);
@@ -47,7 +46,7 @@ export async function runCall(
   });
   try {
     checkKey(session, flags);
-    const operation = await findOperation(io, flags, session, id);
+    const operation = await findOperation(session, id, { io, flags });
     checkTake(operation, flags);
     const input = await readInput(io, operation, words);
     const told = tellUnknown(io, operation, memberPaths(words, schemaOf(operation, "input") ?? {}));

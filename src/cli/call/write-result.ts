@@ -66,7 +66,7 @@ export function createResultWriter(io: Io, options: ResultWriterOptions): Result
     async failure(error) {
       if (flags.format === undefined || flags.format === "response-envelope") return false;
       const written = await formatted(endedCall(operation, { error }), flags.format);
-      await put(`${print(io, written, isPretty(io, flags))}\n`);
+      await put(`${print(io, written, { pretty: isPretty(io, flags) })}\n`);
       return true;
     },
     async end() {
@@ -102,7 +102,8 @@ async function shown(
       return isTerminal ? safeText(text).replace(/^waybill:/gm, " waybill:") : safeText(text);
   }
   const value = await resultValue(envelope, operation, flags);
-  return print(io, isTerminal ? withoutBytes(value) : value, pretty, isTerminal && !flags.json);
+  const painted = isTerminal && !flags.json;
+  return print(io, isTerminal ? withoutBytes(value) : value, { pretty, painted });
 }
 
 /** Whether nothing was said of how the result is written. */
@@ -110,7 +111,13 @@ function isBare({ envelope, format, json }: WriteFlags): boolean {
   return !envelope && format === undefined && !json;
 }
 
-function print(io: Io, value: unknown, pretty: boolean, painted = pretty): string {
+interface PrintOptions {
+  readonly pretty: boolean;
+  /** @default as `pretty` says */
+  readonly painted?: boolean;
+}
+
+function print(io: Io, value: unknown, { pretty, painted = pretty }: PrintOptions): string {
   const json = toSafeJson(value, pretty ? 2 : 0);
   return painted ? paintJson(json, createStyle(io.stdout, io.env)) : json;
 }

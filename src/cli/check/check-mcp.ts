@@ -9,7 +9,7 @@ import { type McpConnection, openMcpConnection } from "../../mcp/client/mcp-conn
 import { CommandError } from "../io.ts";
 import { type CheckId, CheckList, type CheckOptions, type CheckReport } from "./check-report.ts";
 import { type CallPlan, checkCalls } from "./mcp-call-checks.ts";
-import { describeAnswer, isRefusal, McpPeer } from "./mcp-peer.ts";
+import { describeAnswer, isRefusal, McpPeer, type PeerCheck } from "./mcp-peer.ts";
 import { checkTools, type ListedTool } from "./mcp-tool-checks.ts";
 
 /** How an MCP server is checked. */
@@ -63,25 +63,27 @@ async function checkConnected(
 ): Promise<void> {
   const { timeoutMs, signal, calls, onProgress } = options;
   const peer = new McpPeer(connection, timeoutMs, signal);
+  const check: PeerCheck = { list, peer };
   onProgress("listing tools");
-  const tools = await checkListing(list, peer);
+  const tools = await checkListing(check);
   assertListed(tools, calls);
-  await checkRevisions(list, connection, tools, options);
+  await checkRevisions(check, tools, options);
   onProgress("looking at its manners");
-  await checkManners(list, peer, tools.length > 0);
-  await checkCalls(list, peer, tools, { ...calls, onCall: (tool) => onProgress(`calling ${tool}`) });
+  await checkManners(check, tools.length > 0);
+  await checkCalls(check, tools, { ...calls, onCall: (tool) => onProgress(`calling ${tool}`) });
   onProgress("reading resources and prompts");
-  await checkContent(list, peer);
+  await checkContent(check);
 }
 
-async function checkListing(list: CheckList, peer: McpPeer): Promise<readonly ListedTool[]> {
+async function checkListing(check: PeerCheck): Promise<readonly ListedTool[]> {
+  const { list, peer } = check;
   if (peer.connection.server.capabilities["tools"] === undefined) {
     list.skip("mcp.list", "", "The server says that it has no tools.");
     return [];
   }
-  const entries = await checkList(list, peer, TOOLS);
+  const entries = await checkList(check, TOOLS);
   if (entries === undefined) return [];
-  await checkStable(list, peer, TOOLS, entries);
+  await checkStable(check, TOOLS, entries);
   checkSize(list, entries);
   return checkTools(list, entries);
 }
@@ -97,12 +99,12 @@ function assertListed(tools: readonly ListedTool[], { named, inputs }: McpCheckO
 
 /** Speaks the older revision to a server of the newer one, and compares what it offers. */
 async function checkRevisions(
-  list: CheckList,
-  { server }: McpConnection,
+  { list, peer }: PeerCheck,
   tools: readonly ListedTool[],
   { connection: how, timeoutMs, signal }: McpCheckOptions,
 ): Promise<void> {
   const id = "mcp.revision";
+  const { server } = peer.connection;
   if (server.protocolVersion < "2026" || how.protocol === "2026") {
     const other = server.protocolVersion < "2026" ? "2026-07-28" : "2025";
     list.skip(id, "", `Only ${server.protocolVersion} was spoken; ${other} is not offered or not asked for.`);
@@ -118,7 +120,8 @@ async function checkRevisions(
   }
   try {
     const found = new CheckList({ target: "", kind: "mcp" });
-    const entries = (await checkList(found, new McpPeer(older, timeoutMs, signal), TOOLS)) ?? [];
+    const check: PeerCheck = { list: found, peer: new McpPeer(older, timeoutMs, signal) };
+    const entries = (await checkList(check, TOOLS)) ?? [];
     const names = new Set(entries.map((entry) => (entry as { name?: unknown } | null)?.name));
     const missing = tools.filter(({ name }) => !names.has(name)).map(({ name }) => name);
     const both = `${server.protocolVersion} and ${older.server.protocolVersion}`;
@@ -136,13 +139,13 @@ const NO_SUCH_TOOL = "waybill-check-no-such-tool";
 const NO_SUCH_METHOD = "waybill/check-no-such-method";
 
 /** Checks how a server takes what it does not know. */
-async function checkManners(list: CheckList, peer: McpPeer, hasTools: boolean): Promise<void> {
-  await checkUnknownMethod(list, peer);
-  await checkPing(list, peer);
-  if (hasTools) await checkUnknownTool(list, peer);
+async function checkManners(check: PeerCheck, hasTools: boolean): Promise<void> {
+  await checkUnknownMethod(check);
+  await checkPing(check);
+  if (hasTools) await checkUnknownTool(check);
 }
 
-async function checkUnknownMethod(list: CheckList, peer: McpPeer): Promise<void> {
+async function checkUnknownMethod({ list, peer }: PeerCheck): Promise<void> {
   const id = "mcp.manners.unknown-method";
   const answer = await peer.ask(NO_SUCH_METHOD, {});
   if (answer.kind === "error" && answer.code === -32601) list.pass(id, "", "It is refused with -32601.");
@@ -154,7 +157,7 @@ async function checkUnknownMethod(list: CheckList, peer: McpPeer): Promise<void>
   } else list.fail(id, "", `A method that nobody knows is not refused. ${describeAnswer(answer)}`);
 }
 
-async function checkPing(list: CheckList, peer: McpPeer): Promise<void> {
+async function checkPing({ list, peer }: PeerCheck): Promise<void> {
   const id = "mcp.manners.ping";
   if (peer.isModern) {
     list.skip(id, "", "The 2026-07-28 revision has no ping.");
@@ -165,7 +168,7 @@ async function checkPing(list: CheckList, peer: McpPeer): Promise<void> {
   else list.fail(id, "", `ping is not answered. ${describeAnswer(answer)}`);
 }
 
-async function checkUnknownTool(list: CheckList, peer: McpPeer): Promise<void> {
+async function checkUnknownTool({ list, peer }: PeerCheck): Promise<void> {
   const id = "mcp.manners.unknown-tool";
   const answer = await peer.ask("tools/call", { name: NO_SUCH_TOOL, arguments: {} });
   if (isRefusal(answer)) list.pass(id, "", "It is refused.");
@@ -178,15 +181,16 @@ async function checkUnknownTool(list: CheckList, peer: McpPeer): Promise<void> {
 const MOST_READ = 10;
 
 /** Checks that listed resources can be read, and listed prompts had. */
-async function checkContent(list: CheckList, peer: McpPeer): Promise<void> {
-  const { capabilities } = peer.connection.server;
-  if (capabilities["resources"] !== undefined) await checkResources(list, peer);
-  if (capabilities["prompts"] !== undefined) await checkPrompts(list, peer);
+async function checkContent(check: PeerCheck): Promise<void> {
+  const { capabilities } = check.peer.connection.server;
+  if (capabilities["resources"] !== undefined) await checkResources(check);
+  if (capabilities["prompts"] !== undefined) await checkPrompts(check);
 }
 
-async function checkResources(list: CheckList, peer: McpPeer): Promise<void> {
+async function checkResources(check: PeerCheck): Promise<void> {
+  const { list, peer } = check;
   const plan = { method: "resources/list", field: "resources", id: "mcp.resource.list" } as const;
-  const entries = (await checkList(list, peer, plan)) ?? [];
+  const entries = (await checkList(check, plan)) ?? [];
   for (const entry of entries.slice(0, MOST_READ)) {
     const uri = isPlainObject(entry) ? entry["uri"] : undefined;
     if (typeof uri !== "string") {
@@ -216,20 +220,20 @@ function isContents(contents: unknown): boolean {
   );
 }
 
-async function checkPrompts(list: CheckList, peer: McpPeer): Promise<void> {
+async function checkPrompts(check: PeerCheck): Promise<void> {
   const plan = { method: "prompts/list", field: "prompts", id: "mcp.prompt.list" } as const;
-  const entries = (await checkList(list, peer, plan)) ?? [];
+  const entries = (await checkList(check, plan)) ?? [];
   for (const entry of entries.slice(0, MOST_READ)) {
     const name = isPlainObject(entry) ? entry["name"] : undefined;
     if (!isPlainObject(entry) || typeof name !== "string") {
-      list.fail("mcp.prompt.list", "", "A prompt is listed without a name.", { evidence: entry });
+      check.list.fail("mcp.prompt.list", "", "A prompt is listed without a name.", { evidence: entry });
       continue;
     }
-    await checkPrompt(list, peer, name, entry["arguments"]);
+    await checkPrompt(check, name, entry["arguments"]);
   }
 }
 
-async function checkPrompt(list: CheckList, peer: McpPeer, name: string, declared: unknown): Promise<void> {
+async function checkPrompt({ list, peer }: PeerCheck, name: string, declared: unknown): Promise<void> {
   const id = "mcp.prompt.get";
   const required = (Array.isArray(declared) ? declared : [])
     .filter(isPlainObject)
@@ -281,11 +285,7 @@ interface Listing {
 }
 
 /** Reads all pages of a list, and says so; nothing where it cannot be read. */
-async function checkList(
-  list: CheckList,
-  peer: McpPeer,
-  plan: ListPlan,
-): Promise<readonly unknown[] | undefined> {
+async function checkList({ list, peer }: PeerCheck, plan: ListPlan): Promise<readonly unknown[] | undefined> {
   const { entries, faults, pages } = await readList(peer, plan);
   for (const fault of faults) list.fail(plan.id, "", fault);
   if (entries !== undefined && faults.length === 0) {
@@ -297,8 +297,7 @@ async function checkList(
 
 /** Reads the same list once more and compares. */
 async function checkStable(
-  list: CheckList,
-  peer: McpPeer,
+  { list, peer }: PeerCheck,
   plan: ListPlan,
   first: readonly unknown[],
 ): Promise<void> {

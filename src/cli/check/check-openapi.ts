@@ -45,7 +45,7 @@ export async function checkOpenApi(options: OpenApiCheckOptions): Promise<CheckR
     list.describe({ name: api.title, version: api.version });
     const operations = operationsOf(api, source);
     const calls = resolveCalls(operations, options.calls);
-    await checkDocument(list, api, operations, options.onProgress);
+    await checkDocument(list, { api, operations }, options.onProgress);
     if (options.offline) {
       list.skip("openapi.server", "", "Nothing was called, as --offline says.");
       list.notCalled("--offline says so");
@@ -172,8 +172,7 @@ function labelOf({ method, path }: Pick<IndexedOperation, "method" | "path">): s
 /** Checks what a document says, without calling anything. */
 async function checkDocument(
   list: CheckList,
-  api: IndexedApi,
-  operations: readonly ApiOperation[],
+  { api, operations }: { readonly api: IndexedApi; readonly operations: readonly ApiOperation[] },
   onProgress: (text: string) => void,
 ): Promise<void> {
   for (const { name, reason } of api.unusable) list.fail("openapi.operation", name, reason);
@@ -269,6 +268,8 @@ async function checkApiCalls(
   operations: readonly ApiOperation[],
   plan: ApiCallPlan,
 ): Promise<void> {
+  const { timeoutMs, signal } = plan;
+  const options = { timeoutMs, ...(signal !== undefined && { signal }) };
   // Answers are judged as they came: nothing is mended on the way.
   const registry = new OperationRegistry([], { outputPolicy: "off", onWarning: () => {} });
   let called = 0;
@@ -282,7 +283,8 @@ async function checkApiCalls(
     called += 1;
     plan.onCall(one.label);
     registry.register(one.operation);
-    addFindings(list, one.label, await callOnce(registry, one, input, plan));
+    const call = () => registry.execute(one.operation.id, input as never, options);
+    addFindings(list, one.label, await judgeCall(one.described.plan(), call, signal));
   }
 }
 
@@ -312,17 +314,13 @@ function inputFor(one: ApiOperation, { inputs, named }: ApiCallPlan): unknown {
   return sample.isAccepted ? sample.value : undefined;
 }
 
-async function callOnce(
-  registry: OperationRegistry,
-  { operation, described }: ApiOperation,
-  input: unknown,
-  { timeoutMs, signal }: ApiCallPlan,
+async function judgeCall(
+  plan: OperationPlan,
+  call: () => Promise<unknown>,
+  signal: AbortSignal | undefined,
 ): Promise<readonly Finding[]> {
-  const plan = described.plan();
   try {
-    const options = { timeoutMs, ...(signal !== undefined && { signal }) };
-    const envelope = (await registry.execute(operation.id, input as never, options)) as ResponseEnvelope;
-    return judgeEnvelope(plan, envelope);
+    return judgeEnvelope(plan, (await call()) as ResponseEnvelope);
   } catch (thrown) {
     signal?.throwIfAborted();
     if (!isCallError(thrown)) throw thrown;

@@ -67,7 +67,7 @@ export const REPORT_LIMITS = {
 } as const;
 
 /** What may be said with a check besides its message. */
-interface CheckExtras {
+interface FindingOptions {
   readonly evidence?: unknown;
   /** In place of what is usual for the kind of check. */
   readonly fix?: string;
@@ -93,19 +93,19 @@ export class CheckList {
   }
 
   pass(id: CheckId, subject: string, message: string): void {
-    this.#add(id, subject, "pass", message, {});
+    this.#add({ id, subject, status: "pass", message });
   }
 
   skip(id: CheckId, subject: string, message: string): void {
-    this.#add(id, subject, "skip", message, {});
+    this.#add({ id, subject, status: "skip", message });
   }
 
-  warn(id: CheckId, subject: string, message: string, extras: CheckExtras = {}): void {
-    this.#add(id, subject, "warn", message, extras);
+  warn(id: CheckId, subject: string, message: string, options: FindingOptions = {}): void {
+    this.#add({ id, subject, status: "warn", message }, options);
   }
 
-  fail(id: CheckId, subject: string, message: string, extras: CheckExtras = {}): void {
-    this.#add(id, subject, "fail", message, extras);
+  fail(id: CheckId, subject: string, message: string, options: FindingOptions = {}): void {
+    this.#add({ id, subject, status: "fail", message }, options);
   }
 
   /** Says that the target could not be reached at all. */
@@ -142,14 +142,17 @@ export class CheckList {
     };
   }
 
-  #add(id: CheckId, subject: string, status: CheckStatus, message: string, extras: CheckExtras): void {
+  #add(
+    { id, subject, status, message }: Pick<Check, "id" | "subject" | "status" | "message">,
+    { evidence: seen, fix: ownFix }: FindingOptions = {},
+  ): void {
     this.#counts[status] += 1;
     if (this.#checks.length >= REPORT_LIMITS.checks && !this.#dropPass(status)) {
       this.#omitted += 1;
       return;
     }
     const { title, fix } = CHECK_KINDS[id];
-    const evidence = this.#evidence(extras.evidence);
+    const evidence = this.#evidence(seen);
     this.#checks.push({
       id,
       title,
@@ -158,7 +161,7 @@ export class CheckList {
       message: this.#line(message, REPORT_LIMITS.message),
       ...(evidence !== "" && { evidence }),
       ...((status === "warn" || status === "fail") && {
-        fix: this.#line(extras.fix ?? fix, REPORT_LIMITS.message),
+        fix: this.#line(ownFix ?? fix, REPORT_LIMITS.message),
       }),
     });
   }

@@ -7,7 +7,7 @@ import { counted } from "../../core/text/nearest-name.ts";
 import { type DecodedToolResult, decodeToolResult } from "../../formats/decode-tool-result.ts";
 import type { McpRequestOptions } from "../../mcp/client/mcp-connection.ts";
 import type { CheckId, CheckList, CheckStatus } from "./check-report.ts";
-import { describeAnswer, isRefusal, type McpPeer, type PeerAnswer } from "./mcp-peer.ts";
+import { describeAnswer, isRefusal, type McpPeer, type PeerAnswer, type PeerCheck } from "./mcp-peer.ts";
 import type { ListedTool } from "./mcp-tool-checks.ts";
 
 type Input = Readonly<Record<string, unknown>>;
@@ -31,61 +31,56 @@ const STREAM_VALUES = 3;
 
 /** Calls the tools that may be called, three times each, and judges what they answer. */
 export async function checkCalls(
-  list: CheckList,
-  peer: McpPeer,
+  check: PeerCheck,
   tools: readonly ListedTool[],
   plan: CallPlan,
 ): Promise<void> {
+  const { list, peer } = check;
   let called = 0;
   let isCancelled = false;
   for (const tool of tools) {
-    const input = inputFor(list, tool, plan, called);
-    if (input === undefined) continue;
+    const { input, reason } = inputFor(tool, plan, called);
+    if (input === undefined) {
+      list.skip("mcp.call", tool.name, `Not called: ${reason}`);
+      continue;
+    }
     if (peer.isGone) {
       list.skip("mcp.call", tool.name, "Not called: the connection was lost too often.");
       continue;
     }
     called += 1;
     plan.onCall(tool.name);
-    await (tool.isStream ? checkStream : checkTool)(list, peer, tool, input);
-    if (!plan.inputs.has(tool.name)) await checkRefusal(list, peer, tool);
+    await (tool.isStream ? checkStream : checkTool)(check, tool, input);
+    if (!plan.inputs.has(tool.name)) await checkRefusal(check, tool);
     if (!isCancelled) {
       isCancelled = true;
-      await checkCancel(list, peer, tool, input);
+      await checkCancel(check, tool, input);
     }
   }
 }
 
-/** What a tool is called with; nothing, and a check that says why, where it is not called. */
-function inputFor(list: CheckList, tool: ListedTool, plan: CallPlan, called: number): Input | undefined {
-  const id = "mcp.call";
+/** What a tool is called with, or why it is not called. */
+function inputFor(tool: ListedTool, plan: CallPlan, called: number): { input?: Input; reason?: string } {
   const { name, input, isReadOnly } = tool;
   const given = plan.inputs.get(name);
   if (!isReadOnly && !plan.all && !plan.named.has(name) && given === undefined) {
-    list.skip(
-      id,
-      name,
-      "Not called: it does not say that it only reads. Name it with --call, or use --call-all.",
-    );
-    return undefined;
+    return { reason: "it does not say that it only reads. Name it with --call, or use --call-all." };
   }
   if (called >= MOST_CALLED && !plan.named.has(name) && given === undefined) {
-    list.skip(id, name, `Not called: ${MOST_CALLED} tools were. Name it with --call.`);
-    return undefined;
+    return { reason: `${MOST_CALLED} tools were. Name it with --call.` };
   }
   const made = input === undefined ? { value: {}, isAccepted: true } : sampleInput(input);
   const sample = given ?? (made.isAccepted ? made.value : undefined);
-  if (isPlainObject(sample)) return sample;
+  if (isPlainObject(sample)) return { input: sample };
   const hint = `Give one with --input ${name}=@file.json.`;
-  list.skip(id, name, `Not called: no input could be made that passes its inputSchema. ${hint}`);
-  return undefined;
+  return { reason: `no input could be made that passes its inputSchema. ${hint}` };
 }
 
 function call(
   peer: McpPeer,
   { name, definition }: ListedTool,
   input: Input,
-  options: Pick<McpRequestOptions, "signal" | "onProgress"> = {},
+  options: McpRequestOptions = {},
 ) {
   const { inputSchema } = definition;
   return peer.ask(
@@ -95,7 +90,7 @@ function call(
   );
 }
 
-async function checkTool(list: CheckList, peer: McpPeer, tool: ListedTool, input: Input): Promise<void> {
+async function checkTool({ list, peer }: PeerCheck, tool: ListedTool, input: Input): Promise<void> {
   const findings: Finding[] = [];
   const answers: PeerAnswer[] = [];
   for (let i = 0; i < CALLS_EACH; i++) {
@@ -109,7 +104,7 @@ async function checkTool(list: CheckList, peer: McpPeer, tool: ListedTool, input
 }
 
 /** Takes a few values of a stream, which may never end, and leaves it then. */
-async function checkStream(list: CheckList, peer: McpPeer, tool: ListedTool, input: Input): Promise<void> {
+async function checkStream({ list, peer }: PeerCheck, tool: ListedTool, input: Input): Promise<void> {
   const id = "mcp.call";
   const stop = new AbortController();
   let values = 0;
@@ -192,7 +187,7 @@ function kindsOf({ structuredContent, content }: Input): Map<string, string> {
   return kinds;
 }
 
-async function checkRefusal(list: CheckList, peer: McpPeer, tool: ListedTool): Promise<void> {
+async function checkRefusal({ list, peer }: PeerCheck, tool: ListedTool): Promise<void> {
   const id = "mcp.manners.invalid-arguments";
   const spoiled = tool.input === undefined ? undefined : spoiledInput(tool.input);
   if (spoiled === undefined) return;
@@ -209,7 +204,7 @@ async function checkRefusal(list: CheckList, peer: McpPeer, tool: ListedTool): P
   }
 }
 
-async function checkCancel(list: CheckList, peer: McpPeer, tool: ListedTool, input: Input): Promise<void> {
+async function checkCancel({ list, peer }: PeerCheck, tool: ListedTool, input: Input): Promise<void> {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), 5);
   await call(peer, tool, input, { signal: stop.signal });

@@ -1,6 +1,7 @@
 import { type CallError, isCallError } from "../../core/errors/errors.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { McpConnection, McpRequestOptions } from "../../mcp/client/mcp-connection.ts";
+import type { CheckList } from "./check-report.ts";
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -18,6 +19,12 @@ export type PeerAnswer =
       /** The HTTP status in place of an answer. */
       readonly status?: number;
     };
+
+/** What a check asks, and where it says what came of it. */
+export interface PeerCheck {
+  readonly list: CheckList;
+  readonly peer: McpPeer;
+}
 
 /** Losses of the connection after which nothing more is asked. */
 const MOST_LOSSES = 5;

@@ -55,7 +55,7 @@ export async function runCheck(io: Io, target: string | undefined, flags: CheckF
     return made;
   });
   const strict = flags.strict === true;
-  await write(io, reports, flags, strict);
+  await write(io, reports, { ...flags, strict });
   return exitCodeOf(reports, strict);
 }
 
@@ -133,8 +133,7 @@ async function readInput(io: Io, file: string): Promise<string> {
 async function write(
   io: Io,
   reports: readonly CheckReport[],
-  { junit, json }: CheckFlags,
-  strict: boolean,
+  { junit, json, strict }: CheckFlags & { readonly strict: boolean },
 ): Promise<void> {
   if (junit === true) {
     io.stdout.write(toJunit(reports, { strict }));

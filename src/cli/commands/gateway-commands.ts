@@ -34,7 +34,7 @@ export function addServeCommand(program: Command, io: Io): void {
       "Put every source of the config behind one MCP endpoint and one HTTP API. Without a config, a small world to play with is served.",
     )
     .option("-p, --port <port>", "where to listen (default: that of the config, else 4100)", (text) =>
-      parseWholeNumber(text, "--port", 0, 65_535),
+      parseWholeNumber(text, "--port", [0, 65_535]),
     )
     .option("--host <host>", "the address to listen at (default: that of the config, else 127.0.0.1)")
     .option("--stdio", "serve MCP over stdin and stdout instead, for hosts that start their servers")
@@ -51,17 +51,15 @@ export function addServeCommand(program: Command, io: Io): void {
     );
   addServingFlags(command);
   addSourceFlags(command);
-  addExamples(
-    command,
-    io,
-    [
-      ["waybill serve", "MCP at /mcp, HTTP at /api, /openapi.json and /docs, Prometheus at /metrics"],
-      ["waybill serve --inspect", "the inspector at /inspect: see every operation, source and call"],
-      ["waybill serve --port 8080 --log-level warn", ""],
-      ["waybill serve --stdio", "as an MCP server of a desktop host or an editor"],
-      ["waybill serve --mcp 'npx -y some-mcp-server'", "any MCP server over HTTP"],
-    ],
-    "SIGTERM or Ctrl-C lets calls under way end (serve.drainMs of the config) and exits with 0; a second one exits at once. After SIGTERM, /ready says 503 for a while first (--lame-duck).",
+  addExamples(command, io, [
+    ["waybill serve", "MCP at /mcp, HTTP at /api, /openapi.json and /docs, Prometheus at /metrics"],
+    ["waybill serve --inspect", "the inspector at /inspect: see every operation, source and call"],
+    ["waybill serve --port 8080 --log-level warn", ""],
+    ["waybill serve --stdio", "as an MCP server of a desktop host or an editor"],
+    ["waybill serve --mcp 'npx -y some-mcp-server'", "any MCP server over HTTP"],
+  ]).addHelpText(
+    "after",
+    "\nSIGTERM or Ctrl-C lets calls under way end (serve.drainMs of the config) and exits with 0; a second one exits at once. After SIGTERM, /ready says 503 for a while first (--lame-duck).",
   );
   command.action(
     action(io, async (flags: ServeFlags) => {
@@ -80,23 +78,21 @@ export function addInspectCommand(program: Command, io: Io): void {
     )
     .argument("[target]", "an address, a command line in quotes, a document, or a source of the config")
     .option("-p, --port <port>", "where to listen (default: 4101, or the next one that is free)", (text) =>
-      parseWholeNumber(text, "--port", 0, 65_535),
+      parseWholeNumber(text, "--port", [0, 65_535]),
     )
     .option("--host <host>", "the address to listen at (default: 127.0.0.1)")
     .option("--open", "open the page in the browser");
   addServingFlags(command);
   addSourceFlags(command);
-  addExamples(
-    command,
-    io,
-    [
-      ["waybill inspect", "the config of this folder, or a small world to play with"],
-      ["waybill inspect --open", "the same, in the browser at once"],
-      ["waybill inspect 'npx -y some-mcp-server'", "the tools of any MCP server"],
-      ["waybill inspect ./openapi.yaml", "the operations of an HTTP API"],
-      ["waybill inspect https://mcp.example/mcp --token-env MCP_TOKEN", ""],
-    ],
-    `The address of the page is the only line on stdout. It holds a token that is new each time and lets everybody who has it do all that you
+  addExamples(command, io, [
+    ["waybill inspect", "the config of this folder, or a small world to play with"],
+    ["waybill inspect --open", "the same, in the browser at once"],
+    ["waybill inspect 'npx -y some-mcp-server'", "the tools of any MCP server"],
+    ["waybill inspect ./openapi.yaml", "the operations of an HTTP API"],
+    ["waybill inspect https://mcp.example/mcp --token-env MCP_TOKEN", ""],
+  ]).addHelpText(
+    "after",
+    `\nThe address of the page is the only line on stdout. It holds a token that is new each time and lets everybody who has it do all that you
 may do here; /mcp and /api ask for it too. --open puts it on the command line of the browser, which other users of this machine may see.`,
   );
   command.action(
@@ -134,12 +130,12 @@ export function addInitCommand(program: Command, io: Io): void {
     .option("--mcp <name=server>", "mount an MCP server: a command line or a URL; may be repeated", collect)
     .option("--sample", "write a module with a sample operation")
     .addOption(new Option("--format <format>", "how the config is written").choices(["json", "yaml", "ts"]))
-    .option("--port <port>", "the port to serve on", (text) => parseWholeNumber(text, "--port", 0, 65_535))
+    .option("--port <port>", "the port to serve on", (text) => parseWholeNumber(text, "--port", [0, 65_535]))
     .option("--inspector", "serve the inspector at /inspect")
     .option("--force", "replace a config that is there; the old one is kept beside it")
     .option("--dry-run", "print what would be written, and write nothing");
   addJsonFlag(command, "what was written, as JSON");
-  addExamples(command, io, EXAMPLES, MORE);
+  addExamples(command, io, EXAMPLES).addHelpText("after", `\n${MORE}`);
   command.action(
     action(io, async (flags: InitFlags) => {
       const { runInit } = await import("../init/run-init.ts");
@@ -159,16 +155,11 @@ export function addDoctorCommand(program: Command, io: Io): void {
   addSourceOption(command);
   addTimeoutFlag(command, io, "how long sources have to come up (default 1m)");
   addJsonFlag(command, "everything that was found, as JSON");
-  addExamples(
-    command,
-    io,
-    [
-      ["waybill doctor", "everything about the config here"],
-      ["waybill doctor --config team/waybill.config.yaml", "about another"],
-      ["waybill doctor --json | jq '.diagnoses[] | select(.status == \"problem\")'", "problems alone"],
-    ],
-    "Exit codes: 0 healthy, 1 there are problems, 2 the config cannot be used.",
-  );
+  addExamples(command, io, [
+    ["waybill doctor", "everything about the config here"],
+    ["waybill doctor --config team/waybill.config.yaml", "about another"],
+    ["waybill doctor --json | jq '.diagnoses[] | select(.status == \"problem\")'", "problems alone"],
+  ]).addHelpText("after", "\nExit codes: 0 healthy, 1 there are problems, 2 the config cannot be used.");
   command.action(
     action(io, async (flags: DoctorFlags) => {
       const { runDoctor } = await import("../doctor/run-doctor.ts");
@@ -240,7 +231,7 @@ export function addConnectCommand(program: Command, io: Io): void {
     .option("--write", "write it into the file, after asking")
     .option("-y, --yes", "do not ask");
   addJsonFlag(command, "the entry and the file, as JSON");
-  addExamples(command, io, CONNECT_EXAMPLES, CONNECT_MORE);
+  addExamples(command, io, CONNECT_EXAMPLES).addHelpText("after", `\n${CONNECT_MORE}`);
   command.action(
     action(io, async (host: ConnectedHost, flags: ConnectFlags) => {
       const { runConnect } = await import("../connect/run-connect.ts");
@@ -290,12 +281,14 @@ export function addCheckCommand(program: Command, io: Io): void {
     .option("--junit [file]", "JUnit XML, to a file or to stdout");
   addTimeoutFlag(command, io, "how long one call may take (default 10s)");
   addJsonFlag(command, "the report as JSON");
-  addExamples(command, io, CHECK_EXAMPLES, CHECK_NOTES).action(
-    action(io, async (target: string | undefined, flags: CheckFlags) => {
-      const { runCheck } = await import("../check/run-check.ts");
-      return runCheck(io, target, flags);
-    }),
-  );
+  addExamples(command, io, CHECK_EXAMPLES)
+    .addHelpText("after", `\n${CHECK_NOTES}`)
+    .action(
+      action(io, async (target: string | undefined, flags: CheckFlags) => {
+        const { runCheck } = await import("../check/run-check.ts");
+        return runCheck(io, target, flags);
+      }),
+    );
 }
 
 const AUDIT_NOTES = `
@@ -326,7 +319,7 @@ export function addAuditCommand(program: Command, io: Io): void {
     .option("--since <time>", "a date, or how long ago: 30m, 12h, 7d", time("--since"))
     .option("--until <time>", "a date, or how long ago", time("--until"))
     .option("--last <count>", "how many are shown (default: 50)", (text) =>
-      parseWholeNumber(text, "--last", 1, 1_000_000),
+      parseWholeNumber(text, "--last", [1, 1_000_000]),
     )
     .option("--head <seq:hash>", "with verify: a head that was kept; may be repeated", collect)
     .option("--log <file>", "with verify: a log of the gateway in JSON, whose heads are compared");

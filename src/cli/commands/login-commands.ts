@@ -27,17 +27,12 @@ export function addLoginCommand(program: Command, io: Io): void {
     .option("--no-open", "print the address, and do not open the browser");
   addConfigFlags(command);
   addTimeoutFlag(command, io, "how long to wait for the person (default 5m)");
-  addExamples(
-    command,
-    io,
-    [
-      ["waybill login linear", "in the browser of this machine"],
-      ["waybill login linear --paste", "over SSH: open the address elsewhere, paste where it leads"],
-      ["waybill login linear --device", "with a code, where the authorization server gives any"],
-      ["waybill login --mcp https://mcp.example/mcp", "an MCP server that stands in no config"],
-    ],
-    KEPT,
-  );
+  addExamples(command, io, [
+    ["waybill login linear", "in the browser of this machine"],
+    ["waybill login linear --paste", "over SSH: open the address elsewhere, paste where it leads"],
+    ["waybill login linear --device", "with a code, where the authorization server gives any"],
+    ["waybill login --mcp https://mcp.example/mcp", "an MCP server that stands in no config"],
+  ]).addHelpText("after", `\n${KEPT}`);
   command.action(
     action(io, async (source: string | undefined, flags: LoginFlags) => {
       const { runLogin } = await import("../login/run-login.ts");
@@ -57,14 +52,12 @@ export function addLogoutCommand(program: Command, io: Io): void {
     .option("--caller <name>", "end what this caller of the gateway has of their own there")
     .option("--all-callers", "end what all callers have of their own there");
   addConfigFlags(command);
-  addExamples(
-    command,
-    io,
-    [
-      ["waybill logout linear", "the login of the gateway itself"],
-      ["waybill logout linear --caller ann", "the login that ann has of her own"],
-    ],
-    "Exit codes: 0 logged out, 3 logged out here, and the authorization server did not revoke the tokens.",
+  addExamples(command, io, [
+    ["waybill logout linear", "the login of the gateway itself"],
+    ["waybill logout linear --caller ann", "the login that ann has of her own"],
+  ]).addHelpText(
+    "after",
+    "\nExit codes: 0 logged out, 3 logged out here, and the authorization server did not revoke the tokens.",
   );
   command.action(
     action(io, async (source: string | undefined, flags: LoginFlags & LogoutFlags) => {

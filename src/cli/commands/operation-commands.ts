@@ -108,7 +108,7 @@ export function addCallCommand(program: Command, io: Io): void {
     )
     .option("--all", "follow pages: one line for each")
     .option("--take <n>", "end after so many values or pages", (text) =>
-      parseWholeNumber(text, "--take", 1, 1_000_000_000),
+      parseWholeNumber(text, "--take", [1, 1_000_000_000]),
     )
     .option(
       "--idempotency-key <key>",
@@ -120,11 +120,11 @@ export function addCallCommand(program: Command, io: Io): void {
   addTimeoutFlag(command, io, "the longest the call may take");
   addSourceFlags(command);
   addSessionFlags(command);
-  addExamples(command, io, EXAMPLES, INPUTS);
+  addExamples(command, io, EXAMPLES).addHelpText("after", `\n${INPUTS}`);
   command.action(
-    action(io, async (operation: string, inputs: string[], flags: CallFlags) => {
+    action(io, async (id: string, words: string[], flags: CallFlags) => {
       const { runCall } = await import("../call/run-call.ts");
-      return runCall(io, operation, inputs, flags);
+      return runCall(io, { id, words }, flags);
     }),
   );
 }
@@ -145,17 +145,15 @@ export function addTasksCommand(program: Command, io: Io): void {
     );
   addJsonFlag(command);
   addTimeoutFlag(command, io, "the longest to wait; the task goes on");
-  addExamples(
-    command,
-    io,
-    [
-      ["waybill tasks", "yours, the latest first"],
-      ["waybill tasks show 3f9ac2", "how one is doing"],
-      ["waybill tasks wait 3f9ac2", "its result, when it is there"],
-      ["waybill tasks wait 3f9ac2 --timeout 60s --json", "for programs"],
-      ["waybill tasks cancel 3f9ac2", "end it"],
-    ],
-    "Exit codes: 0 ok; 1 wait: a tool error; 2 usage; 3 there is none, it failed, or it has not ended yet; 130 interrupted.",
+  addExamples(command, io, [
+    ["waybill tasks", "yours, the latest first"],
+    ["waybill tasks show 3f9ac2", "how one is doing"],
+    ["waybill tasks wait 3f9ac2", "its result, when it is there"],
+    ["waybill tasks wait 3f9ac2 --timeout 60s --json", "for programs"],
+    ["waybill tasks cancel 3f9ac2", "end it"],
+  ]).addHelpText(
+    "after",
+    "\nExit codes: 0 ok; 1 wait: a tool error; 2 usage; 3 there is none, it failed, or it has not ended yet; 130 interrupted.",
   );
   command.action(
     action(io, async (given: string | undefined, id: string | undefined, flags: TasksFlags) => {
@@ -187,17 +185,12 @@ export function addTypesCommand(program: Command, io: Io): void {
   addJsonFlag(command, "what was written or found, as JSON: file, operations, state");
   addSourceFlags(command);
   addSessionFlags(command);
-  addExamples(
-    command,
-    io,
-    [
-      ["waybill types", "writes waybill-types.ts"],
-      ["waybill types --out src/waybill-types.ts", "elsewhere"],
-      ["waybill types --check", "in CI"],
-      ["waybill types --openapi openapi.yaml --out -", "of one document, to stdout"],
-    ],
-    MORE,
-  );
+  addExamples(command, io, [
+    ["waybill types", "writes waybill-types.ts"],
+    ["waybill types --out src/waybill-types.ts", "elsewhere"],
+    ["waybill types --check", "in CI"],
+    ["waybill types --openapi openapi.yaml --out -", "of one document, to stdout"],
+  ]).addHelpText("after", `\n${MORE}`);
   command.action(
     action(io, async (flags: TypesFlags) => {
       const { runTypes } = await import("../types/write-types.ts");

@@ -23,17 +23,12 @@ export function addDecodeCommand(program: Command, io: Io): void {
     .option("--lenient", "put up with envelope blocks that are written carelessly")
     .option("--strict", "exit with 1 when something is odd");
   addJsonFlag(command, "everything as JSON, one line for each result");
-  addExamples(
-    command,
-    io,
-    [
-      ["waybill decode result.json", "what is this?"],
-      ["waybill call parcel.track id=P-1001 --format tool-envelope | waybill decode", "from a pipe"],
-      ["waybill decode --data result.json | jq .", "its data"],
-      ["waybill decode --losses result.json", "what other formats would lose"],
-    ],
-    DECODE_MORE,
-  );
+  addExamples(command, io, [
+    ["waybill decode result.json", "what is this?"],
+    ["waybill call parcel.track id=P-1001 --format tool-envelope | waybill decode", "from a pipe"],
+    ["waybill decode --data result.json | jq .", "its data"],
+    ["waybill decode --losses result.json", "what other formats would lose"],
+  ]).addHelpText("after", `\n${DECODE_MORE}`);
   command.action(
     action(io, async (file: string | undefined, flags: DecodeFlags) => {
       const { runDecode } = await import("../results/run-results.ts");
@@ -81,7 +76,7 @@ export function addEncodeCommand(program: Command, io: Io): void {
     .option("--duration-ms <n>", "how long it took")
     .option("--tier <tier>", "community, pro or enterprise")
     .option("--no-residual", "leave out what the format has no place for");
-  addExamples(command, io, EXAMPLES, ENCODE_MORE);
+  addExamples(command, io, EXAMPLES).addHelpText("after", `\n${ENCODE_MORE}`);
   command.action(
     action(io, async (data: string | undefined, flags: EncodeFlags) => {
       const { runEncode } = await import("../results/run-results.ts");
@@ -106,15 +101,10 @@ export function addTranscodeCommand(program: Command, io: Io): void {
     .option("--from <format>", "the format it is in, for a result that more than one fits")
     .option("--lenient", "put up with envelope blocks that are written carelessly")
     .option("--no-residual", "leave out what the format has no place for");
-  addExamples(
-    command,
-    io,
-    [
-      ["waybill transcode result.json --to status-envelope", "from a file"],
-      ["waybill transcode --to tool-envelope < result.json | waybill transcode --to mcp", "there and back"],
-    ],
-    TRANSCODE_MORE,
-  );
+  addExamples(command, io, [
+    ["waybill transcode result.json --to status-envelope", "from a file"],
+    ["waybill transcode --to tool-envelope < result.json | waybill transcode --to mcp", "there and back"],
+  ]).addHelpText("after", `\n${TRANSCODE_MORE}`);
   command.action(
     action(io, async (file: string | undefined, flags: TranscodeFlags) => {
       const { runTranscode } = await import("../results/run-results.ts");

@@ -129,7 +129,7 @@ function editJson(text: string, shape: FileShape): EditedFile {
   const step = /^([ \t]+)"/m.exec(text)?.[1] ?? "  ";
   const value = (depth: number, of: unknown): string =>
     JSON.stringify(of, undefined, step).replaceAll("\n", `\n${step.repeat(depth)}`);
-  const into = (node: TextNode, depth: number, key: string, of: unknown): string => {
+  const into = (node: TextNode, depth: number, [key, of]: readonly [string, unknown]): string => {
     const end = node.members?.size === 0 ? `\n${step.repeat(depth - 1)}` : ",";
     const added = `\n${step.repeat(depth)}${JSON.stringify(key)}: ${value(depth, of)}${end}`;
     return `${text.slice(0, node.offset + 1)}${added}${text.slice(node.offset + 1).replace(node.members?.size === 0 ? /^\s*/ : /^/, "")}`;
@@ -138,8 +138,8 @@ function editJson(text: string, shape: FileShape): EditedFile {
     before !== undefined
       ? `${text.slice(0, before.offset)}${value(2, entry)}${text.slice(before.end)}`
       : servers !== undefined
-        ? into(servers, 2, name, entry)
-        : into(root, 1, member, { [name]: entry });
+        ? into(servers, 2, [name, entry])
+        : into(root, 1, [member, { [name]: entry }]);
   assertKept(root.value, readJson(edited, file).value, shape);
   return { text: edited, change: before === undefined ? "added" : "replaced", others };
 }

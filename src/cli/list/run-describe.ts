@@ -10,7 +10,7 @@ import { errorsOf, operationJson, schemaOf } from "../../gateway/operation-json.
 import { memberPaths, valueOfText } from "../call/parse-inputs.ts";
 import { EXIT, type Io } from "../io.ts";
 import { sourceWords, spelledCommand } from "../pasted-command.ts";
-import { findOperation } from "../session/find-operation.ts";
+import { findOperation, type GivenCommand } from "../session/find-operation.ts";
 import { openSession, type SourceFlags } from "../session/session.ts";
 import { createStyle, paintJson, type Style, toSafeJson } from "../terminal/style.ts";
 import { renderTable, wrapText } from "../terminal/table.ts";
@@ -28,7 +28,7 @@ export interface DescribeFlags extends SourceFlags {
 export async function runDescribe(io: Io, id: string, flags: DescribeFlags): Promise<number> {
   const session = await openSession(io, flags, { forOperation: id, patienceMs: flags.timeout });
   try {
-    const operation = await findOperation(io, flags, session, id);
+    const operation = await findOperation(session, id, { io, flags });
     const source = session.gateway
       .reports()
       .find(({ name }) => name === session.gateway.sourceOf(operation.id));
@@ -50,7 +50,7 @@ export async function runDescribe(io: Io, id: string, flags: DescribeFlags): Pro
       source === undefined
         ? (session.gateway.sourceOf(operation.id) ?? "")
         : `${source.name} (${source.kind}: ${source.target})`;
-    io.stdout.write(await describeText(io, operation, origin, flags));
+    io.stdout.write(await describeText({ operation, origin }, { io, flags }));
     return EXIT.ok;
   } finally {
     await session.close();
@@ -61,10 +61,8 @@ export async function runDescribe(io: Io, id: string, flags: DescribeFlags): Pro
 const MOST_EXAMPLE = 2_000;
 
 async function describeText(
-  io: Io,
-  operation: AnyOperation,
-  origin: string,
-  flags: SourceFlags,
+  { operation, origin }: { readonly operation: AnyOperation; readonly origin: string },
+  { io, flags }: GivenCommand,
 ): Promise<string> {
   const style = createStyle(io.stdout, io.env);
   const { title, description, id, version, type } = operation;

@@ -37,7 +37,7 @@ export async function runList(io: Io, filter: string | undefined, flags: ListFla
     if (flags.json) io.stdout.write(`${toSafeJson(await listJson(session, filter, flags), 2)}\n`);
     else {
       const text = flags.sources
-        ? await sourceTable(io, reports, io.stdout)
+        ? await sourceTable(reports, { stream: io.stdout, env: io.env })
         : await operationList(io, session, filter);
       if (text !== "") io.stdout.write(`${text}\n`);
       if (!io.quiet) for (const warning of session.warnings) say(io, warning);
@@ -151,14 +151,19 @@ function firstSentence(description: string): string {
   return safeLine(paragraph, 300);
 }
 
+interface SourceTableOptions {
+  readonly stream: NodeJS.WriteStream;
+  readonly env: NodeJS.ProcessEnv;
+  /** @default 0 */
+  readonly indent?: number;
+}
+
 /** Writes a table of sources: how each is doing, of what kind it is, what it holds and where it is. */
 export async function sourceTable(
-  io: Io,
   reports: readonly SourceReport[],
-  stream: NodeJS.WriteStream,
-  indent = 0,
+  { stream, env, indent = 0 }: SourceTableOptions,
 ): Promise<string> {
-  const style = createStyle(stream, io.env);
+  const style = createStyle(stream, env);
   const rows = reports.map((report): readonly Cell[] => [
     report.name,
     report.login === "wanted" ? { text: "login", paint: style.yellow } : stateCell(report.state, style),
@@ -169,7 +174,7 @@ export async function sourceTable(
     report.target,
   ]);
   const head = ["SOURCE", "STATE", "KIND", "OPERATIONS", "START MS", "PROTOCOL", "FROM"];
-  return renderTable(rows, { head, stream, env: io.env, indent, whole: 1 });
+  return renderTable(rows, { head, stream, env, indent, whole: 1 });
 }
 
 /** After policies, and of how many where they leave some out. */

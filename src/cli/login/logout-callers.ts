@@ -25,8 +25,8 @@ export async function runLogoutCallers(
   const { loaded } = await readTarget(io, flags);
   const source = findActing(loaded, name);
   const outcomes = [
-    ...(await endInFiles(source, flags.caller)),
-    ...(await endInState(io, loaded, source, flags.caller)),
+    ...(await endInFiles({ source, caller: flags.caller })),
+    ...(await endInState(io, loaded, { source, caller: flags.caller })),
   ];
   const [count, failed] = [outcomes.length, outcomes.filter((outcome) => outcome === "failed").length];
   const whose = flags.caller === undefined ? "" : ` of ${safeLine(flags.caller, 80)}`;
@@ -52,10 +52,15 @@ function findActing(loaded: LoadedConfig, name: string | undefined): ActingSourc
   );
 }
 
-async function endInFiles(
-  { login }: ActingSource,
-  caller: string | undefined,
-): Promise<readonly (Revocation | undefined)[]> {
+/** Whose logins are ended, and of which source. */
+interface EndedLogins {
+  readonly source: ActingSource;
+  /** Those of all where it is absent. */
+  readonly caller: string | undefined;
+}
+
+async function endInFiles({ source, caller }: EndedLogins): Promise<readonly (Revocation | undefined)[]> {
+  const { login } = source;
   const outcomes: (Revocation | undefined)[] = [];
   for (const kept of await login.ofCallers.all()) {
     const stored = await kept.load().catch(() => undefined);
@@ -72,8 +77,7 @@ async function endInFiles(
 async function endInState(
   io: Io,
   loaded: LoadedConfig,
-  source: ActingSource,
-  caller: string | undefined,
+  { source, caller }: EndedLogins,
 ): Promise<readonly (Revocation | undefined)[]> {
   if (loaded.config.serve?.sessions?.key === undefined) return [];
   const state = new GatewayState(loaded, {

@@ -95,7 +95,7 @@ async function openWay(io: Io, flags: LoginFlags, { signal, own }: WaySettings):
   if (flags.paste === true) {
     const redirectUrl = own ?? `http://127.0.0.1:${randomInt(49_152, 65_536)}/callback`;
     return {
-      way: { redirectUrl, send: (url) => askForAddress(io, url, redirectUrl, signal) },
+      way: { redirectUrl, send: (url) => askForAddress(io, url, { redirectUrl, signal }) },
       close: async () => {},
     };
   }
@@ -117,7 +117,11 @@ function tellAddress(io: Io, url: URL): void {
 }
 
 /** Reads the address that the browser ended on, until it is the one that is waited for. */
-function askForAddress(io: Io, url: URL, redirectUrl: string, signal: AbortSignal): Promise<string> {
+function askForAddress(
+  io: Io,
+  url: URL,
+  { redirectUrl, signal }: { readonly redirectUrl: string; readonly signal: AbortSignal },
+): Promise<string> {
   tellAddress(io, url);
   say(
     io,

@@ -99,20 +99,23 @@ export async function runDecode(io: Io, file: string | undefined, flags: DecodeF
       one.line === undefined ? (found.length > 1 ? `Result ${at + 1}` : what) : `Line ${one.line}`;
     return orCommandError(place, () => reportResult(one, place, { lenient, recoverJson, losses }));
   });
-  for (const [at, report] of reports.entries()) write(io, report, flags, at);
+  for (const [at, report] of reports.entries()) {
+    if (at > 0 && !flags.data && !flags.json) io.stdout.write("\n");
+    write(io, report, flags);
+  }
   const isOdd = reports.some(
     (report) => report.odd.length > 0 || report.format === "ambiguous" || isFailure(report),
   );
   return flags.strict && isOdd ? EXIT.toolError : EXIT.ok;
 }
 
-function write(io: Io, report: ResultReport, flags: DecodeFlags, at: number): void {
+function write(io: Io, report: ResultReport, flags: DecodeFlags): void {
   if (flags.data) writeData(io, report);
   else if (flags.json) io.stdout.write(`${toSafeJson(report)}\n`);
   else {
     const style = createStyle(io.stdout, io.env);
     const head = report.line === undefined ? "" : `${style.dim(`— line ${report.line}`)}\n`;
-    io.stdout.write(`${at === 0 ? "" : "\n"}${head}${writeResultReport(report, style)}`);
+    io.stdout.write(`${head}${writeResultReport(report, style)}`);
   }
 }
 
@@ -187,7 +190,7 @@ function resultOf(flags: EncodeFlags): ToolResult {
   const { text, tool, toolVersion, requestId, timestamp, summary, detail, nextStep } = flags;
   const status = flags.status && checkChoice(flags.status, "--status", ["ok", "error", "info", "warn"]);
   const tier = flags.tier && checkChoice(flags.tier, "--tier", ["community", "pro", "enterprise"]);
-  const duration = flags.durationMs && parseWholeNumber(flags.durationMs, "--duration-ms", 0, 1e12);
+  const duration = flags.durationMs && parseWholeNumber(flags.durationMs, "--duration-ms", [0, 1e12]);
   if (timestamp !== undefined && Number.isNaN(Date.parse(timestamp))) {
     throw new CommandError("--timestamp takes a time such as 2025-06-17T18:30:00Z.");
   }

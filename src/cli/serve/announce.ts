@@ -38,7 +38,7 @@ export async function announce(announcement: Announcement): Promise<string> {
   const next = nextCommands(announcement);
   const parts = [
     `${style.bold(`Waybill ${PACKAGE_VERSION}`)}: ${operations} of ${counted(reports.length, "source")}, from ${origin(io, target)}`,
-    reports.length === 0 ? "" : await sourceTable(io, reports, io.stderr, 2),
+    reports.length === 0 ? "" : await sourceTable(reports, { stream: io.stderr, env: io.env, indent: 2 }),
     [
       ...troubleLines(reports, createPastedCommand(io, announcement.flags), io.verbose),
       ...target.loaded.warnings,

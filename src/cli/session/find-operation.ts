@@ -7,15 +7,20 @@ import { recallNames } from "../name-cache.ts";
 import { createPastedCommand, type PastedCommand } from "../pasted-command.ts";
 import type { Session, SourceFlags } from "./session.ts";
 
+/** A command as it was given: where it runs, and its flags. */
+export interface GivenCommand {
+  readonly io: Io;
+  readonly flags: SourceFlags;
+}
+
 /**
  * Finds an operation by its id; where there is one source alone its namespace may be left out. One that is not there is a
  * `CommandError` with the nearest names, or with the reason why its source is down.
  */
 export async function findOperation(
-  io: Io,
-  flags: SourceFlags,
   session: Session,
   id: string,
+  { io, flags }: GivenCommand,
 ): Promise<AnyOperation> {
   const { executor, sources } = session.gateway;
   const whole = isShown(executor.get(id));

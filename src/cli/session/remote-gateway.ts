@@ -154,9 +154,12 @@ export async function askTask(
   path: string,
   { accept = "application/json", ...more }: { readonly [Name in "method" | "prefer" | "accept"]?: string },
 ): Promise<TaskAnswer> {
-  const answer = await ask(address, path, { accept, ...more });
-  const text = await readText(answer);
-  return { status: answer.statusCode ?? 0, type: typeOf(answer), text, value: parseJsonTextOrNone(text) };
+  const answer = await readAnswer(await ask(address, path, { accept, ...more }));
+  return { ...answer, value: parseJsonTextOrNone(answer.text) };
+}
+
+async function readAnswer(answer: IncomingMessage): Promise<Omit<TaskAnswer, "value">> {
+  return { status: answer.statusCode ?? 0, type: typeOf(answer), text: await readText(answer) };
 }
 
 class RemoteGateway implements SessionGateway {
@@ -178,10 +181,10 @@ class RemoteGateway implements SessionGateway {
     this.executor = {
       operations: [...operations.values()],
       get: (id) => operations.get(id),
-      execute: (id, input, options) => execute(address, { id, input, options }),
-      subscribe: (id, input, options) => subscribe(address, { id, input, options }),
+      execute: (id, input, options) => execute({ address, id, input, options }),
+      subscribe: (id, input, options) => subscribe({ address, id, input, options }),
     };
-    this.start = (id, input, options) => start(address, { id, input, options });
+    this.start = (id, input, options) => start({ address, id, input, options });
   }
 
   sourceOf(operationId: string): string | undefined {
@@ -220,46 +223,42 @@ function isReport(value: unknown): value is SourceReport {
 
 /** A call, as it goes out. */
 interface RemoteCall {
+  readonly address: RemoteAddress;
   readonly id: string;
   readonly input: unknown;
   readonly options: ExecuteOptions;
 }
 
-async function execute(address: RemoteAddress, call: RemoteCall): Promise<ResponseEnvelope> {
+async function execute(call: RemoteCall): Promise<ResponseEnvelope> {
   const { onProgress } = call.options;
   const isHeard = onProgress !== undefined;
-  const answer = await post(address, call, isHeard ? "text/event-stream" : ENVELOPE_TYPE);
+  const answer = await post(call, { accept: isHeard ? "text/event-stream" : ENVELOPE_TYPE });
   if (!isHeard || !typeOf(answer).startsWith("text/event-stream"))
-    return settle(call, answer.statusCode ?? 0, typeOf(answer), await readText(answer));
+    return settle(call, await readAnswer(answer));
   for await (const { event, data } of readEvents(answer)) {
     const value = parseJsonTextOrNone(data);
     if (event === "progress") onProgress(value);
     if (event !== "answer" || !isPlainObject(value)) continue;
-    return settle(
-      call,
-      Number(value["status"]),
-      String(value["type"]),
-      JSON.stringify(value["body"] ?? null),
-    );
+    const { status, type, body = null } = value;
+    return settle(call, { status: Number(status), type: String(type), text: JSON.stringify(body) });
   }
   throw wasCut(call);
 }
 
-async function start(address: RemoteAddress, call: RemoteCall): Promise<string> {
-  const answer = await post(address, call, ENVELOPE_TYPE, "", { prefer: "respond-async" });
-  const text = await readText(answer);
-  const task = answer.statusCode === 202 ? parseJsonTextOrNone(text) : undefined;
+async function start(call: RemoteCall): Promise<string> {
+  const answer = await readAnswer(await post(call, { accept: ENVELOPE_TYPE, prefer: "respond-async" }));
+  const task = answer.status === 202 ? parseJsonTextOrNone(answer.text) : undefined;
   if (isPlainObject(task) && typeof task["id"] === "string") return task["id"];
-  settle(call, answer.statusCode ?? 0, typeOf(answer), text);
+  settle(call, answer);
   throw new CallError("NOT_IMPLEMENTED", "The gateway keeps no tasks: it answered the call itself.", {
     stack: false,
   });
 }
 
-async function* subscribe(address: RemoteAddress, call: RemoteCall): AsyncGenerator<ResponseEnvelope, void> {
-  const answer = await post(address, call, "text/event-stream", "?waybill-format=envelope");
+async function* subscribe(call: RemoteCall): AsyncGenerator<ResponseEnvelope, void> {
+  const answer = await post(call, { accept: "text/event-stream" }, "?waybill-format=envelope");
   if (!typeOf(answer).startsWith("text/event-stream")) {
-    settle(call, answer.statusCode ?? 0, typeOf(answer), await readText(answer));
+    settle(call, await readAnswer(answer));
     throw wasCut(call);
   }
   try {
@@ -277,11 +276,9 @@ async function* subscribe(address: RemoteAddress, call: RemoteCall): AsyncGenera
 }
 
 function post(
-  address: RemoteAddress,
-  { id, input, options }: RemoteCall,
-  accept: string,
+  { address, id, input, options }: RemoteCall,
+  { accept, ...more }: Readonly<Record<"accept", string>> & Asked,
   query = "",
-  more: Asked = {},
 ): Promise<IncomingMessage> {
   const { timeoutMs, signal, metadata } = options;
   const call = { operation: id, input, ...(timeoutMs !== undefined && { timeoutMs }) };
@@ -307,7 +304,7 @@ function post(
 }
 
 /** Makes an envelope of an answer, or throws what it says. */
-function settle(call: RemoteCall, status: number, type: string, text: string): ResponseEnvelope {
+function settle(call: RemoteCall, { status, type, text }: Omit<TaskAnswer, "value">): ResponseEnvelope {
   if (type.startsWith(ENVELOPE_TYPE)) return decodeEnvelope(text);
   throw errorOf(call, status, parseJsonTextOrNone(text));
 }

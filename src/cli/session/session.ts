@@ -10,7 +10,12 @@ import { CommandError, EXIT, type Io } from "../io.ts";
 import { spelledCommand } from "../pasted-command.ts";
 import { withProgress } from "../terminal/progress.ts";
 import { ownerFor, ownerOfAll } from "./owner-identity.ts";
-import { type RemoteAddress, RemoteFault, type SessionGateway } from "./remote-gateway.ts";
+import {
+  type RemoteAddress,
+  RemoteFault,
+  type RemoteOptions,
+  type SessionGateway,
+} from "./remote-gateway.ts";
 import { gatewayBase, targetConfig, tokenOf, tokenVariable } from "./target-config.ts";
 
 /** Where the operations of a command come from; the flags that most commands share. */
@@ -166,7 +171,7 @@ export async function openSession(
   const target = await readTarget(io, flags, { only: (config) => choose(config) ?? (() => true), isTold });
   try {
     if (target.kind === "config" && !isTold) {
-      const running = await openRunningGateway(io, flags, target, options);
+      const running = await openRunningGateway(io, target.loaded, { ...options, sources: flags.source });
       if (running !== undefined) return running;
       tellConfig(io, target.loaded);
     }
@@ -244,7 +249,7 @@ async function openNamedGateway(
   const base = gatewayBase(flags.url ?? "");
   const address = { base, token: tokenOf(io, flags), signal: io.signal };
   try {
-    return await openRemote(io, flags, address, options);
+    return await openRemote(io, address, { ...options, sources: flags.source });
   } catch (thrown) {
     if (!(thrown instanceof RemoteFault)) throw thrown;
     if (thrown.status === 0)
@@ -261,19 +266,16 @@ async function openNamedGateway(
 /** Uses a gateway that runs for the config, where there is one that proves it. */
 async function openRunningGateway(
   io: Io,
-  flags: SourceFlags,
-  { loaded }: ReadTarget,
-  options: SessionOptions,
+  loaded: LoadedConfig,
+  options: RemoteOptions,
 ): Promise<Session | undefined> {
   const { findRunning } = await import("./running-gateway.ts");
   const found = await findRunning(io.env, loaded);
   if (found === undefined) return undefined;
-  const session = await openRemote(io, flags, { ...found, signal: io.signal }, options).catch(
-    (thrown: unknown) => {
-      if (thrown instanceof RemoteFault) return undefined;
-      throw thrown;
-    },
-  );
+  const session = await openRemote(io, { ...found, signal: io.signal }, options).catch((thrown: unknown) => {
+    if (thrown instanceof RemoteFault) return undefined;
+    throw thrown;
+  });
   if (session === undefined) return undefined;
   if (!io.quiet)
     io.stderr.write(
@@ -282,16 +284,9 @@ async function openRunningGateway(
   return { ...session, warnings: loaded.warnings };
 }
 
-async function openRemote(
-  io: Io,
-  { source }: SourceFlags,
-  address: RemoteAddress,
-  { forOperation, whole, patienceMs }: SessionOptions,
-): Promise<Session> {
+async function openRemote(io: Io, address: RemoteAddress, options: RemoteOptions): Promise<Session> {
   const { openRemoteGateway } = await import("./remote-gateway.ts");
-  const gateway = await withProgress(io, `asking ${address.base}`, () =>
-    openRemoteGateway(address, { forOperation, whole: whole === true, sources: source, patienceMs }),
-  );
+  const gateway = await withProgress(io, `asking ${address.base}`, () => openRemoteGateway(address, options));
   return {
     kind: "config",
     isRunning: true,

@@ -47,7 +47,7 @@ export async function runTasks(
   const address = await findGateway(io, flags);
   if (what === "list") return await list(io, flags, await readTasks(address));
   const taskId = await chosen(address, id);
-  if (what === "wait") return await wait(io, flags, address, taskId);
+  if (what === "wait") return await wait(io, flags, { address, id: taskId });
   const method = what === "cancel" ? "DELETE" : "GET";
   const task = taskIn(await asked(address, `/tasks/${taskId}`, { method }));
   if (flags.json) await writeOut(io, `${toSafeJson({ task }, 2)}\n`);
@@ -79,7 +79,11 @@ async function list(io: Io, { json }: TasksFlags, tasks: readonly TaskView[]): P
 }
 
 /** Waits for the end of a task, and prints what `waybill call` would have printed as JSON. */
-async function wait(io: Io, flags: TasksFlags, address: RemoteAddress, id: string): Promise<number> {
+async function wait(
+  io: Io,
+  flags: TasksFlags,
+  { address, id }: { readonly address: RemoteAddress; readonly id: string },
+): Promise<number> {
   const end = flags.timeout === undefined ? Number.POSITIVE_INFINITY : performance.now() + flags.timeout;
   for (;;) {
     const left = Math.max(0, Math.min(WAIT_SECONDS, Math.ceil((end - performance.now()) / 1_000)));

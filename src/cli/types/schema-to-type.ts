@@ -244,7 +244,8 @@ function objectType(node: SchemaNode, writer: PartWriter): TypeText {
   const { object } = node;
   if (object === undefined) return UNKNOWN_OBJECT;
   const properties = propertiesOf(object, writer);
-  const index = indexType(node, object, properties, writer);
+  const additional = object.additional ?? (node.isCompound ? undefined : node.unevaluatedProperties);
+  const index = indexType({ ...object, additional }, properties, writer);
   if (properties.length === 0 && index === undefined) return EMPTY_OBJECT;
   if (properties.length === 0 && index !== undefined)
     return atom(`{ [key: string]: ${indent(typeText(index))} }`);
@@ -279,13 +280,11 @@ function otherType({ additional, patterns }: ObjectRules, writer: PartWriter): T
 
 /** The type of all properties, those with names of their own included: the compiler wants it so. Nothing where there are no others. */
 function indexType(
-  node: SchemaNode,
-  { properties, additional, patterns }: ObjectRules,
+  { properties, additional: rest, patterns }: ObjectRules,
   named: readonly Property[],
   writer: PartWriter,
 ): TypeText | undefined {
   if (properties.size > MAX_PROPERTIES) return UNKNOWN;
-  const rest = additional ?? (node.isCompound ? undefined : node.unevaluatedProperties);
   if (rest === undefined)
     return writer.closed && named.length > 0 && patterns.length === 0 ? undefined : UNKNOWN;
   if (rest.constant === false && patterns.length === 0) return undefined;

@@ -304,14 +304,14 @@ export async function emitTypes(
   { out = TYPES_FILE, check, closed, json }: Pick<TypesFlags, "out" | "check" | "closed" | "json">,
 ): Promise<number> {
   if (out === "") throw new CommandError("--out takes a file, or - for stdout.");
-  const pieces = writeTypes(operations, { closed, onUnreadable: (...what) => tellUnreadable(io, ...what) });
+  const pieces = writeTypes(operations, { closed, onUnreadable: toTell(io) });
   if (out === "-") {
     for (const piece of pieces) await writeOut(io, piece);
     return EXIT.ok;
   }
   const path = resolve(io.cwd, out);
   if (json) return reportTypes(io, { path, out, count: operations.length, isCheck: check === true }, pieces);
-  if (check) return checkFile(io, path, out, pieces);
+  if (check) return checkFile(io, { path, out }, pieces);
   await writeTypesFile(path, pieces);
   const count = operations.length === 1 ? "1 operation" : `${operations.length} operations`;
   tell(io, `${count} typed in ${safeLine(out, 200)}; make sure that your tsconfig.json includes it.`);
@@ -334,7 +334,11 @@ async function reportTypes(io: Io, report: TypesReport, pieces: Iterable<string>
   return state === "written" || state === "same" ? EXIT.ok : EXIT.toolError;
 }
 
-async function checkFile(io: Io, path: string, out: string, pieces: Iterable<string>): Promise<number> {
+async function checkFile(
+  io: Io,
+  { path, out }: Pick<TypesReport, "path" | "out">,
+  pieces: Iterable<string>,
+): Promise<number> {
   const state = await holdsTypes(path, pieces);
   const shown = safeLine(out, 200);
   if (state === "same") {
@@ -348,12 +352,12 @@ async function checkFile(io: Io, path: string, out: string, pieces: Iterable<str
   );
 }
 
-function tellUnreadable(io: Io, id: string, direction: string, cause: unknown): void {
-  const why = cause instanceof Error ? cause.message : String(cause);
-  tell(
-    io,
-    `the ${direction} of ${safeLine(id, 200)} is unknown: its schema cannot be used. ${safeLine(why)}`,
-  );
+function toTell(io: Io): WriteTypesOptions["onUnreadable"] {
+  return (id, direction, cause) => {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const what = `the ${direction} of ${safeLine(id, 200)}`;
+    tell(io, `${what} is unknown: its schema cannot be used. ${safeLine(why)}`);
+  };
 }
 
 function tell(io: Io, message: string): void {

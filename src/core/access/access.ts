@@ -43,9 +43,9 @@ export class AccessRule {
   readonly #resources: readonly ResourcePath[];
 
   constructor(access: AccessControl, id: string) {
-    refuseUnknown(access, ["scopes", "resource"], "access", id);
+    refuseUnknown(access, ["scopes", "resource"], `Operation "${id}": access`);
     const { scopes = {}, resource = [] } = access;
-    refuseUnknown(scopes, ["allOf", "anyOf"], "access.scopes", id);
+    refuseUnknown(scopes, ["allOf", "anyOf"], `Operation "${id}": access.scopes`);
     this.#id = id;
     this.#allOf = readScopes(scopes.allOf, "allOf", id) ?? [];
     this.#anyOf = readScopes(scopes.anyOf, "anyOf", id);
@@ -123,13 +123,13 @@ function readOwn(value: unknown, path: readonly string[]): unknown {
 }
 
 /** A misspelt rule would leave the door open, so nothing unknown is let through. */
-function refuseUnknown(value: unknown, known: readonly string[], what: string, id: string): void {
+function refuseUnknown(value: unknown, known: readonly string[], what: string): void {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new TypeError(`Operation "${id}": ${what} must be an object.`);
+    throw new TypeError(`${what} must be an object.`);
   }
   const unknown = Object.keys(value).find((key) => !known.includes(key));
   if (unknown === undefined) return;
-  throw new TypeError(`Operation "${id}": ${what} has no "${unknown}"; it may hold ${known.join(" and ")}.`);
+  throw new TypeError(`${what} has no "${unknown}"; it may hold ${known.join(" and ")}.`);
 }
 
 function readScopes(list: unknown, what: string, id: string): readonly string[] | undefined {
@@ -140,7 +140,7 @@ function readScopes(list: unknown, what: string, id: string): readonly string[] 
 }
 
 function readResource(rule: ResourceRule, id: string): ResourcePath {
-  refuseUnknown(rule, ["pointer", "type"], "access.resource", id);
+  refuseUnknown(rule, ["pointer", "type"], `Operation "${id}": access.resource`);
   const { pointer, type } = rule;
   if (typeof pointer !== "string" || !(pointer === "" || pointer.startsWith("/"))) {
     throw new TypeError(

@@ -1,6 +1,6 @@
 import { CallError } from "../errors/errors.ts";
 import { parsePointer } from "../json/json-pointer.ts";
-import type { GatedFeature, Tier } from "../operation/operation-types.ts";
+import type { AnyOperation, GatedFeature, Tier } from "../operation/operation-types.ts";
 import { isObject, type JsonSchema } from "../schema/json-schema.ts";
 import type { Identity } from "./identity.ts";
 
@@ -29,7 +29,12 @@ export class TierRule {
   readonly #tier: Tier;
   readonly #gates: ReadonlyMap<string, Gate>;
 
-  constructor(tier: Tier = "community", features: readonly GatedFeature[], id: string, input: JsonSchema) {
+  constructor(
+    { tier = "community", features: given }: Pick<AnyOperation, "tier" | "features">,
+    id: string,
+    input: JsonSchema,
+  ) {
+    const features: readonly GatedFeature[] = given ?? [];
     if (!Array.isArray(features)) throw new TypeError(`Operation "${id}": features must be a list.`);
     this.#id = id;
     this.#tier = tier;

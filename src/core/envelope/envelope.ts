@@ -181,14 +181,14 @@ export function mcpEnvelope<T>(data: T, meta: MCPEnvelopeMeta): ResponseEnvelope
 /** Gives data with what the operation says about it: status, summary, next steps and the rest, in whatever format it is served. */
 export function result<T extends KeepLiterals>(data: T, said: ResultSaid = {}): ResultEnvelope<T> {
   assertData("result", data);
-  return authoredEnvelope(data, false, resultFacts(said), "");
+  return authoredEnvelope(data, resultFacts(said));
 }
 
 /** Says that an operation ran and the answer is no: what a local handler returns instead of throwing. */
 export function toolError<T>(data: T, said: ToolErrorSaid = {}): ResponseEnvelope<T> {
   assertData("toolError", data);
   const { facts, operationId } = errorFacts(said);
-  return authoredEnvelope(data, true, facts, operationId);
+  return authoredEnvelope(data, facts, { isError: true, operationId });
 }
 
 /** A result in the place of data would lose its outcome: the error of a nested call would become a success. */
@@ -199,12 +199,18 @@ function assertData(author: string, data: unknown): void {
   );
 }
 
+interface AuthoredOptions {
+  /** @default false */
+  readonly isError?: boolean;
+  /** @default the operation that returns it */
+  readonly operationId?: string;
+}
+
 /** Makes a local envelope of data and checked facts; an operation without a name is the one that returns it. */
 export function authoredEnvelope<T>(
   data: T,
-  isError: boolean,
   facts: ResultFacts,
-  operationId = "",
+  { isError = false, operationId = "" }: AuthoredOptions = {},
 ): ResponseEnvelope<T> {
   const waybill = factsOrNone(facts);
   const meta: LocalResponseMeta = {

@@ -13,8 +13,14 @@ import type {
 } from "./operation-types.ts";
 import { isSemanticVersion } from "./semantic-version.ts";
 
-const NAMESPACE = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/;
-const NAME = /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}$/;
+const NAMESPACE = {
+  pattern: /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/,
+  allowed: 'letters, digits, "_" and "-", at most 64',
+} as const;
+const NAME = {
+  pattern: /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}$/,
+  allowed: 'letters, digits, "_", "-", "." and "/", at most 200',
+} as const;
 const ERROR_CODE = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
 
 const TYPES: readonly unknown[] = ["query", "mutation", "subscription"];
@@ -101,7 +107,7 @@ function describeByName({ title, name }: OperationSpec): string {
 
 /** Tells whether a text can be a namespace. */
 export function isNamespace(text: string): boolean {
-  return NAMESPACE.test(text);
+  return NAMESPACE.pattern.test(text);
 }
 
 /** Takes an operation as it is, and what lacks an id or could still change as a frozen copy. */
@@ -119,8 +125,8 @@ export function toOperation(spec: OperationSpec): AnyOperation {
 /** Throws a `TypeError` that names the field and the fix when an operation cannot be one. */
 export function assertOperation(operation: AnyOperation): void {
   const { namespace, name, id } = operation;
-  assertPart("namespace", namespace, NAMESPACE, 'letters, digits, "_" and "-", at most 64');
-  assertPart("name", name, NAME, 'letters, digits, "_", "-", "." and "/", at most 200');
+  assertPart("namespace", namespace, NAMESPACE);
+  assertPart("name", name, NAME);
   if (id !== `${namespace}.${name}`) {
     throw new TypeError(
       `Operation "${namespace}.${name}": its id says otherwise; make it with defineOperation().`,
@@ -131,28 +137,27 @@ export function assertOperation(operation: AnyOperation): void {
   if (unknown !== undefined) {
     throw new TypeError(`Operation "${id}" has no field "${unknown}"; what is yours alone goes into _meta.`);
   }
-  assertField(id, "handler", "a function", typeof operation.handler === "function");
-  assertField(id, "type", '"query", "mutation" or "subscription"', TYPES.includes(operation.type));
+  const assertField = fieldCheckOf(id);
+  assertField("handler", "a function", typeof operation.handler === "function");
+  assertField("type", '"query", "mutation" or "subscription"', TYPES.includes(operation.type));
   const { version, description, title, tags } = operation;
-  assertField(id, "title", "a string", title === undefined || typeof title === "string");
-  assertField(id, "tags", "a list of strings", tags === undefined || isStringList(tags));
-  assertField(id, "version", 'a semantic version, such as "1.0.0"', isSemanticVersion(version));
-  assertField(id, "description", "a string", typeof description === "string");
-  assertField(id, "visibility", '"external" or "internal"', VISIBILITIES.includes(operation.visibility));
-  assertField(id, "outputPolicy", '"off", "warn" or "strict"', POLICIES.includes(operation.outputPolicy));
-  assertField(id, "source", '"local", "http", "mcp" or "call"', SOURCES.includes(operation.source));
-  assertField(id, "tier", '"community", "pro" or "enterprise"', TIERS.includes(operation.tier));
+  assertField("title", "a string", title === undefined || typeof title === "string");
+  assertField("tags", "a list of strings", tags === undefined || isStringList(tags));
+  assertField("version", 'a semantic version, such as "1.0.0"', isSemanticVersion(version));
+  assertField("description", "a string", typeof description === "string");
+  assertField("visibility", '"external" or "internal"', VISIBILITIES.includes(operation.visibility));
+  assertField("outputPolicy", '"off", "warn" or "strict"', POLICIES.includes(operation.outputPolicy));
+  assertField("source", '"local", "http", "mcp" or "call"', SOURCES.includes(operation.source));
+  assertField("tier", '"community", "pro" or "enterprise"', TIERS.includes(operation.tier));
   const { pager, durable, returns, render } = operation;
   assertField(
-    id,
     "returns",
     "a reader of results, such as createResultReader() of waybill/formats",
     returns === undefined || typeof returns?.toEnvelope === "function",
   );
-  assertField(id, "render", "a function", render === undefined || typeof render === "function");
-  assertField(id, "durable", "true or false", durable === undefined || typeof durable === "boolean");
+  assertField("render", "a function", render === undefined || typeof render === "function");
+  assertField("durable", "true or false", durable === undefined || typeof durable === "boolean");
   assertField(
-    id,
     "pager",
     "an object with a next function",
     pager === undefined || typeof pager?.next === "function",
@@ -165,13 +170,19 @@ export function assertErrorDeclaration(
   code: unknown,
   httpStatus: unknown,
 ): asserts code is string {
-  assertField(id, "errors", 'declared under codes such as "OUT_OF_STOCK"', matches(code, ERROR_CODE));
+  const assertField = fieldCheckOf(id);
+  assertField("errors", 'declared under codes such as "OUT_OF_STOCK"', matches(code, ERROR_CODE));
   const usable =
     typeof httpStatus === "number" && Number.isInteger(httpStatus) && httpStatus >= 400 && httpStatus < 600;
-  assertField(id, "errors", "given an httpStatus between 400 and 599", httpStatus === undefined || usable);
+  assertField("errors", "given an httpStatus between 400 and 599", httpStatus === undefined || usable);
 }
 
-function assertPart(part: string, value: unknown, pattern: RegExp, allowed: string): void {
+interface PartRule {
+  readonly pattern: RegExp;
+  readonly allowed: string;
+}
+
+function assertPart(part: string, value: unknown, { pattern, allowed }: PartRule): void {
   if (matches(value, pattern)) return;
   const shown = typeof value === "string" ? JSON.stringify(value.slice(0, 80)) : `of type ${typeof value}`;
   throw new TypeError(
@@ -179,8 +190,11 @@ function assertPart(part: string, value: unknown, pattern: RegExp, allowed: stri
   );
 }
 
-function assertField(id: string, field: string, wanted: string, ok: boolean): void {
-  if (!ok) throw new TypeError(`Operation "${id}": ${field} must be ${wanted}.`);
+/** Checks the fields of one operation. */
+function fieldCheckOf(id: string): (field: string, wanted: string, ok: boolean) => void {
+  return (field, wanted, ok) => {
+    if (!ok) throw new TypeError(`Operation "${id}": ${field} must be ${wanted}.`);
+  };
 }
 
 function matches(value: unknown, pattern: RegExp): value is string {

@@ -68,7 +68,7 @@ export function cutToFit<T>(value: T, options: CutToFitOptions): CutData<T> {
     dropsProperties: dropsProperties || validator !== undefined,
     values: CUT_DATA_LIMITS.values + CUT_DATA_LIMITS.visits * measured.values,
   };
-  const found = new CutSearch(value, bounds, measured, validator).find();
+  const found = new CutSearch(value, bounds, { parts: measured.parts, validator }).find();
   if (found === undefined) return whole;
   const cuts = found.cuts.map(({ pointer, kind, kept, total }): DataCut => ({ pointer, kind, kept, total }));
   return { data: found.data as T, truncated: true, cuts };
@@ -204,8 +204,7 @@ class CutSearch {
   constructor(
     value: unknown,
     bounds: CutBounds,
-    { parts }: MeasuredJson,
-    validator: DataValidator | undefined,
+    { parts, validator }: Pick<MeasuredJson, "parts"> & { readonly validator: DataValidator | undefined },
   ) {
     this.#value = value;
     this.#bounds = bounds;

@@ -56,7 +56,7 @@ export interface ShortenLimits {
 
 /** Copies data as a plan says; undefined as soon as its JSON is longer than the limit. */
 export function shortenData(value: unknown, plan: ShortenPlan, limits: ShortenLimits): Shortened | undefined {
-  const shortening = new Shortening(value, plan, limits, false);
+  const shortening = new Shortening(value, plan, { limits, isTrial: false });
   const data = shortening.visit(value, "", "");
   return shortening.isOver ? undefined : { data, cuts: shortening.cuts };
 }
@@ -67,7 +67,7 @@ export function tryShorten(
   plan: ShortenPlan,
   limits: ShortenLimits,
 ): Readonly<Record<"items" | "characters", boolean>> | undefined {
-  const trial = new Shortening(value, plan, limits, true);
+  const trial = new Shortening(value, plan, { limits, isTrial: true });
   trial.visit(value, "", "");
   return trial.isOver ? undefined : { items: trial.cutsItems, characters: trial.cutsCharacters };
 }
@@ -88,7 +88,11 @@ class Shortening {
   readonly #needsPlaces: boolean;
   #left: number;
 
-  constructor(root: unknown, plan: ShortenPlan, limits: ShortenLimits, isTrial: boolean) {
+  constructor(
+    root: unknown,
+    plan: ShortenPlan,
+    { limits, isTrial }: { readonly limits: ShortenLimits; readonly isTrial: boolean },
+  ) {
     this.#root = root;
     this.#plan = plan;
     this.#limits = limits;
@@ -219,7 +223,22 @@ export function chooseDrops(
   isKept: (place: string) => boolean,
 ): ReadonlySet<string> | undefined {
   const properties: Property[] = [];
-  const characters = collect(data, "", "", isKept, properties);
+  /** Gathers the properties that may go, and gives the length of all as JSON. */
+  const collect = (value: unknown, pointer: string, place: string): number => {
+    if (typeof value === "string") return jsonLength(value);
+    if (typeof value !== "object" || value === null) return String(value).length;
+    const isArray = Array.isArray(value);
+    let characters = 2;
+    for (const [key, member] of Object.entries(value)) {
+      const at = joinPointer(pointer, key);
+      const memberPlace = joinPointer(place, isArray ? "*" : key);
+      const own = collect(member, at, memberPlace) + 1 + (isArray ? 0 : jsonLength(key) + 1);
+      if (!isArray && !isKept(memberPlace)) properties.push({ pointer: at, characters: own - 1 });
+      characters += own;
+    }
+    return characters - (characters > 2 ? 1 : 0);
+  };
+  const characters = collect(data, "", "");
   const excess = characters - maxCharacters;
   if (excess <= 0) return new Set();
   properties.sort((a, b) => b.characters - a.characters);
@@ -249,26 +268,4 @@ function isWithin(pointer: string, chosen: ReadonlySet<string>): boolean {
     if (chosen.has(pointer.slice(0, end))) return true;
   }
   return false;
-}
-
-/** Gathers the properties that may go, and gives the length of all as JSON. */
-function collect(
-  value: unknown,
-  pointer: string,
-  place: string,
-  isKept: (place: string) => boolean,
-  into: Property[],
-): number {
-  if (typeof value === "string") return jsonLength(value);
-  if (typeof value !== "object" || value === null) return String(value).length;
-  const isArray = Array.isArray(value);
-  let characters = 2;
-  for (const [key, member] of Object.entries(value)) {
-    const at = joinPointer(pointer, key);
-    const memberPlace = joinPointer(place, isArray ? "*" : key);
-    const own = collect(member, at, memberPlace, isKept, into) + 1 + (isArray ? 0 : jsonLength(key) + 1);
-    if (!isArray && !isKept(memberPlace)) into.push({ pointer: at, characters: own - 1 });
-    characters += own;
-  }
-  return characters - (characters > 2 ? 1 : 0);
 }

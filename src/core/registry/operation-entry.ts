@@ -112,7 +112,7 @@ export class OperationEntry {
     this.parsesOutput = this.output?.validate !== undefined;
     this.fillsDefaults = this.local && this.input.hasDefaults;
     if (tier !== undefined || features !== undefined)
-      this.tiers = new TierRule(tier, features ?? [], id, this.input.json);
+      this.tiers = new TierRule(operation, id, this.input.json);
     this.errors = this.#knownErrors(declaredErrors(operation));
     this.ready = true;
   }

@@ -23,12 +23,16 @@ export interface EndedCall {
   readonly outcome: { readonly envelope: ResponseEnvelope } | { readonly error: CallError };
 }
 
+interface EndCallOptions extends ExecuteOptions {
+  readonly requestId: string;
+}
+
 /** Calls an operation and waits for its end, whichever that is; it never throws for a call that failed. */
 export async function endCall(
   executor: Executor,
   operationId: string,
   input: unknown,
-  options: ExecuteOptions & { readonly requestId: string },
+  options: EndCallOptions,
 ): Promise<EndedCall> {
   const { requestId, identity } = options;
   const startedAt = monotonicNow();

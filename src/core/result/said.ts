@@ -88,7 +88,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Checks what `result` was told and gives it as facts; a field that is wrong is a `TypeError` that names it. */
 export function resultFacts(given: ResultSaid): ResultFacts {
-  const said = fieldsOf("", "result()", given, RESULT_FIELDS);
+  const said = fieldsOf("result()", given, RESULT_FIELDS);
   const facts: Facts = {};
   const kept: Said = {};
   for (const name of Object.keys(said) as (keyof ResultSaid)[]) {
@@ -107,7 +107,7 @@ export function errorFacts(given: ToolErrorSaid): {
   readonly facts: ResultFacts;
   readonly operationId: string;
 } {
-  const said = fieldsOf("", "toolError()", given, ERROR_FIELDS);
+  const said = fieldsOf("toolError()", given, ERROR_FIELDS);
   const facts: Facts = {};
   const kept: Said = {};
   let operationId = "";
@@ -243,7 +243,7 @@ function linkOf(given: unknown, at: string): MCPContentBlock {
 }
 
 function pageOf(given: unknown): PageFacts {
-  const page = fieldsOf("page", "page", given, ["next", "input"]);
+  const page = fieldsOf("page", given, ["next", "input"]);
   const [next, input] = [ownMember(page, "next"), ownMember(page, "input")];
   return {
     ...(next !== undefined && { next: textOf("page.next", next, Number.POSITIVE_INFINITY) }),
@@ -268,7 +268,7 @@ function metaOf(given: unknown): Fields {
 }
 
 function hintOf(given: unknown, at: string): UpgradeHint {
-  const hint = fieldsOf(at, at, given, ["feature", "tier", "reason"]);
+  const hint = fieldsOf(at, given, ["feature", "tier", "reason"]);
   const field = (name: string): string => lineOf(`${at}.${name}`, ownMember(hint, name), SAID_LIMITS.line);
   return { feature: field("feature"), tier: field("tier"), reason: field("reason") };
 }
@@ -278,7 +278,7 @@ function countsOf<N extends string>(
   given: unknown,
   known: readonly N[],
 ): { readonly [K in N]?: number } {
-  const counts = fieldsOf(at, at, given, known);
+  const counts = fieldsOf(at, given, known);
   const kept: { [K in N]?: number } = {};
   for (const name of Object.keys(counts) as N[]) {
     const count = counts[name];
@@ -322,7 +322,9 @@ function isList(at: string, value: unknown): value is readonly unknown[] {
  * The fields of an object, read once. One that is not known is refused, because what it says would be lost in silence. `at` is where the
  * object was found, and nothing for what an author says as a whole.
  */
-function fieldsOf(at: string, of: string, given: unknown, known: readonly string[]): Fields {
+function fieldsOf(of: string, given: unknown, known: readonly string[]): Fields {
+  // What a function is told as a whole has no place within it.
+  const at = of.endsWith("()") ? "" : of;
   const fields = membersOf(at, given, of);
   if (fields === undefined) {
     if (at !== "") {

@@ -15,9 +15,8 @@ export interface ReferencedValue {
 
 /** Adds to the mask what of a text of a config is a secret. */
 export function collectSecrets(
-  text: string,
+  { text, parts }: { readonly text: string; readonly parts: readonly ReferencedValue[] },
   path: SettingPath,
-  parts: readonly ReferencedValue[],
   secrets: SecretMask,
 ): void {
   const isSecretPlace = isCertainSecret(path) || (isNamedByUser(path) && isSecretName(String(path.at(-1))));
@@ -61,8 +60,8 @@ export function collectArgumentSecrets(args: readonly unknown[], secrets: Secret
  * what that gives.
  */
 export function collectOptionSecrets(value: unknown, path: SettingPath, secrets: SecretMask): void {
-  if (typeof value === "string") collectSecrets(value, path, [], secrets);
-  else if (value instanceof URL) collectSecrets(value.href, path, [], secrets);
+  if (typeof value === "string") collectSecrets({ text: value, parts: [] }, path, secrets);
+  else if (value instanceof URL) collectSecrets({ text: value.href, parts: [] }, path, secrets);
   else if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) collectOptionSecrets(item, [...path, index], secrets);
     if (path.at(-1) === "args") collectArgumentSecrets(value, secrets);

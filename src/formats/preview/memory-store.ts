@@ -6,7 +6,7 @@ import type {
   ResultStore,
   StoredResult,
 } from "../../core/result/result-store.ts";
-import { readLimit } from "./token-budget.ts";
+import { readPositiveLimit } from "./token-budget.ts";
 
 /** Bounds of a store in memory. */
 export interface MemoryStoreOptions {
@@ -60,10 +60,14 @@ class BoundedStore implements MemoryStore {
   #characters = 0;
 
   constructor(options: MemoryStoreOptions) {
-    this.#maxEntries = readLimit("maxEntries", options.maxEntries, 1_000, 1);
-    this.#maxCharacters = readLimit("maxCharacters", options.maxCharacters, 67_108_864, 1);
-    this.#maxEntryCharacters = readLimit("maxEntryCharacters", options.maxEntryCharacters, 16_777_216, 1);
-    this.#ttlMs = readLimit("ttlMs", options.ttlMs, 900_000, 1);
+    this.#maxEntries = readPositiveLimit("maxEntries", options.maxEntries, 1_000);
+    this.#maxCharacters = readPositiveLimit("maxCharacters", options.maxCharacters, 67_108_864);
+    this.#maxEntryCharacters = readPositiveLimit(
+      "maxEntryCharacters",
+      options.maxEntryCharacters,
+      16_777_216,
+    );
+    this.#ttlMs = readPositiveLimit("ttlMs", options.ttlMs, 900_000);
     this.#now = options.now ?? Date.now;
   }
 

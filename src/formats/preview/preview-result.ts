@@ -32,12 +32,17 @@ export interface PreviewedResult {
   readonly facts: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** What a result is of: what its data has to match, and who it is kept for. */
+interface PreviewedCall {
+  readonly schema: DataSchema | undefined;
+  readonly keeps?: Pick<ResultEntry, "owner" | "binding"> | undefined;
+}
+
 /** Makes a result that is to be a status envelope small enough to send, as `previewToolPayload` does. */
 export async function previewResult(
   whole: ToolResult,
-  schema: DataSchema | undefined,
+  { schema, keeps }: PreviewedCall,
   { store, ...limits }: ResultPreview,
-  keeps?: Pick<ResultEntry, "owner" | "binding">,
 ): Promise<PreviewedResult> {
   const { meta, data } = statusEnvelopeCodec.encode(whole).structuredContent as ToolResponseEnvelope;
   const { content = [], extra, ...others } = whole;

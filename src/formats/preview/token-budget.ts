@@ -31,10 +31,17 @@ export function cutData<T>(value: T, options: CutDataOptions = {}): CutData<T> {
 }
 
 /** Reads an option that counts something: a whole number from `least` on, or `Infinity` for no limit; else throws. */
-export function readLimit(name: string, given: number | undefined, otherwise: number, least = 0): number {
-  if (given === undefined) return otherwise;
-  if (given === Number.POSITIVE_INFINITY || (Number.isSafeInteger(given) && given >= least)) return given;
-  throw new RangeError(`${name} must be a whole number of at least ${least}, or Infinity; it is ${given}.`);
+export const readLimit = limitReader(0);
+
+/** Reads a limit of at least 1 in the same way. */
+export const readPositiveLimit = limitReader(1);
+
+function limitReader(least: number) {
+  return (name: string, given: number | undefined, otherwise: number): number => {
+    if (given === undefined) return otherwise;
+    if (given === Number.POSITIVE_INFINITY || (Number.isSafeInteger(given) && given >= least)) return given;
+    throw new RangeError(`${name} must be a whole number of at least ${least}, or Infinity; it is ${given}.`);
+  };
 }
 
 /** Characters looked at in one go: bounds the memory of the estimator, which lists every word it sees. */

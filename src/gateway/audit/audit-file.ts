@@ -72,12 +72,11 @@ export class AuditFile {
   #isClosed = false;
 
   private constructor(
-    path: string,
+    start: Start & { readonly path: string; readonly release: () => Promise<void> },
     options: AuditOptions,
-    start: Start & { readonly release: () => Promise<void> },
     onFault: TellFault,
   ) {
-    this.#path = path;
+    this.#path = start.path;
     this.#maxBytes = options.maxBytes ?? 67_108_864;
     this.#setAsideAt = this.#maxBytes;
     this.#isRequired = options.required === true;
@@ -102,8 +101,8 @@ export class AuditFile {
         `Process ${pid} writes the audit file "${path}". Give each gateway an "audit.file" of its own.`,
     );
     try {
-      const start = { ...(await readStart(path)), release };
-      const audit = new AuditFile(path, options, start, onFault);
+      const start = { ...(await readStart(path)), path, release };
+      const audit = new AuditFile(start, options, onFault);
       if (start.tornHash !== undefined) audit.#takeTorn(start.tornHash);
       return audit;
     } catch (thrown) {

@@ -64,6 +64,11 @@ interface Held {
   isLeft: boolean;
 }
 
+interface CallerRequest {
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>> | undefined;
+}
+
 /**
  * One connection for each caller beside the gateway's own. Sessions, questions, restarts and credentials belong to one caller; a connection
  * is made with the first request, made again by itself where it is lost, and closed when it is idle or its grant has changed.
@@ -133,18 +138,19 @@ export class CallerConnections implements McpLink {
     if (LASTING.has(method)) throw notOffered();
     const identity = options.call?.identity;
     const list = LISTS[method];
+    const request = { method, params };
     if (list !== undefined) {
       const known = await this.#options.known(identity);
-      return known === undefined ? { [list]: [] } : await this.#send(known, method, params, options);
+      return known === undefined ? { [list]: [] } : await this.#send(known, request, options);
     }
     const caller = await this.#options.actAs(identity, options, undefined);
     try {
-      return await this.#send(caller, method, params, options);
+      return await this.#send(caller, request, options);
     } catch (thrown) {
       // The server refused it, so that it never ran.
       if (!(await this.#options.isLost(thrown, caller))) throw thrown;
       const again = await this.#options.actAs(identity, options, caller);
-      return await this.#send(again, method, params, options);
+      return await this.#send(again, request, options);
     }
   }
 
@@ -159,8 +165,7 @@ export class CallerConnections implements McpLink {
 
   async #send(
     caller: ActingCaller,
-    method: string,
-    params: Readonly<Record<string, unknown>> | undefined,
+    { method, params }: CallerRequest,
     options: McpRequestOptions,
   ): Promise<Readonly<Record<string, unknown>>> {
     const held = this.#take(caller);

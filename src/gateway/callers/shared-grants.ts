@@ -108,7 +108,7 @@ export function createSharedGrants({ access, seal, id, owner, alone }: SharedGra
     save: async (stored) => {
       const shared = await reach();
       if (shared === undefined) return await alone.save(stored);
-      await orUnavailable(() => put(shared, name, seal.seal(place, stored), write(shared)));
+      await orUnavailable(() => put(shared, { name, value: seal.seal(place, stored) }, write(shared)));
     },
     remove: async () => {
       const shared = await reach();
@@ -153,8 +153,7 @@ export function createSharedGrants({ access, seal, id, owner, alone }: SharedGra
 
 async function put(
   { store }: SharedState,
-  name: StateName,
-  value: Uint8Array,
+  { name, value }: { readonly name: StateName; readonly value: Uint8Array },
   write: { readonly expiresAt: number; readonly bounds: StateBounds },
 ): Promise<void> {
   for (;;) {

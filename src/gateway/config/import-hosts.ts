@@ -42,18 +42,18 @@ export async function readHostFile(
   for (const [name, entry] of entriesOf(content, cwd)) {
     const taken = fromHostEntry(entry, { name, host, cwd });
     notes.push(...taken.notes);
-    if (taken.server === undefined) continue;
-    setOwn(servers, name, renameSecrets(taken.server, taken.secrets, secrets, name));
+    const { server, secrets: own } = taken;
+    if (server === undefined) continue;
+    setOwn(servers, name, renameSecrets(name, { server, own }, secrets));
   }
   return { host: host ?? "another host", servers, secrets, notes };
 }
 
 /** Two servers may have different secrets under one name: the second gets a name of its own. */
 function renameSecrets(
-  server: McpServerConfig,
-  own: Readonly<Record<string, string>>,
-  all: Record<string, string>,
   name: string,
+  { server, own }: { readonly server: McpServerConfig; readonly own: Readonly<Record<string, string>> },
+  all: Record<string, string>,
 ): McpServerConfig {
   let text = JSON.stringify(server);
   for (const [variable, value] of Object.entries(own)) {

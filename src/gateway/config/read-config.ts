@@ -139,7 +139,7 @@ async function load(text: ConfigText, { baseDir, env }: Surroundings): Promise<L
   const config = checkShape(withUsualSpellings(resolved.value), resolved, findings);
   checkMeaning(config, resolved, findings);
   const places = new Places(text);
-  const faults = sortMissing(resolved, config, findings, places);
+  const faults = sortMissing(resolved.missing, { config, places }, findings);
   if (findings.issues.length > 0) throw new ConfigError(toLines(findings.issues, places), files);
   return {
     config: withUrls(config) as GatewayConfig,
@@ -182,13 +182,12 @@ function toLines(issues: readonly ConfigIssue[], places: Places): readonly strin
 
 /** A reference that leads nowhere is the fault of its source, and a mistake anywhere else; of a source that is off it is nothing. */
 function sortMissing(
-  resolved: ResolvedConfig,
-  config: unknown,
+  found: ResolvedConfig["missing"],
+  { config, places }: { readonly config: unknown; readonly places: Places },
   findings: Findings,
-  places: Places,
 ): Record<string, string> {
   const faults: Record<string, string> = {};
-  for (const missing of resolved.missing) {
+  for (const missing of found) {
     const [kind, name] = missing.path;
     const shown = showPath(missing.path);
     if (
@@ -277,8 +276,9 @@ function checkMeaning(config: unknown, facts: ValueFacts, findings: Findings): v
       `The config has ${servers.length + apis.length} sources; at most ${CONFIG_LIMITS.sources} are mounted.`,
     );
   }
-  for (const [name, server] of servers) checkServer(server, ["mcpServers", name], report, isKnown);
-  for (const [name, api] of apis) checkAddress(api["baseUrl"], ["openapi", name, "baseUrl"], report, isKnown);
+  const check: Checking = { report, isKnown };
+  for (const [name, server] of servers) checkServer(server, ["mcpServers", name], check);
+  for (const [name, api] of apis) checkAddress(api["baseUrl"], ["openapi", name, "baseUrl"], check);
   const knowsCallers = asksWhoCalls(config["serve"]);
   for (const [kind, sources] of [
     ["mcpServers", servers],
@@ -290,17 +290,15 @@ function checkMeaning(config: unknown, facts: ValueFacts, findings: Findings): v
         report([...path, "identity"], mistake);
     }
   }
-  if (isPlainObject(config["serve"])) checkServe(config["serve"], report, isKnown);
+  if (isPlainObject(config["serve"])) checkServe(config["serve"], check);
   if (isPlainObject(config["approvals"]) && isPlainObject(config["approvals"]["webhook"])) {
     const path = ["approvals", "webhook"];
     const { url, secret } = config["approvals"]["webhook"];
-    checkAddress(url, [...path, "url"], report, isKnown);
-    const at = [...path, "secret"];
-    if (isKnown(at)) checkLength(secret, WEBHOOK_LIMITS.secret, at, report);
+    checkAddress(url, [...path, "url"], check);
+    checkLength(secret, { path: [...path, "secret"], least: WEBHOOK_LIMITS.secret }, check);
   }
   if (isPlainObject(config["bus"])) {
-    const path = ["bus", "secret"];
-    if (isKnown(path)) checkLength(config["bus"]["secret"], LEAST_SECRET_CHARACTERS, path, report);
+    checkLength(config["bus"]["secret"], { path: ["bus", "secret"], least: LEAST_SECRET_CHARACTERS }, check);
   } else if (isPlainObject(config["state"]) && config["state"]["store"] === "nats") {
     report(
       ["state", "store"],
@@ -317,17 +315,20 @@ function asksWhoCalls(serve: unknown): boolean {
 type Report = (path: ConfigPath, message: string, at?: "key" | "value") => void;
 type Fields = Readonly<Record<string, unknown>>;
 
+/** Where mistakes are told, and which values can be looked at. */
+interface Checking {
+  readonly report: Report;
+  /** Tells whether a value is known: one that a missing reference stands for is not. */
+  readonly isKnown: (path: ConfigPath) => boolean;
+}
+
 function membersOf(value: unknown): [string, Fields][] {
   if (!isPlainObject(value)) return [];
   return Object.entries(value).filter((entry): entry is [string, Fields] => isPlainObject(entry[1]));
 }
 
-function checkServer(
-  server: Fields,
-  path: ConfigPath,
-  report: Report,
-  isKnown: (path: ConfigPath) => boolean,
-): void {
+function checkServer(server: Fields, path: ConfigPath, check: Checking): void {
+  const { report } = check;
   const shown = showPath(path);
   const [url, ...more] = ["url", ...URL_SPELLINGS].filter((name) => server[name] !== undefined);
   const hasCommand = server["command"] !== undefined;
@@ -342,15 +343,10 @@ function checkServer(
   } else if (typeof type === "string" && type !== "stdio" && hasCommand && url === undefined) {
     report([...path, "type"], `${shown}.type is ${quoteText(type)}, which needs a url; it has command.`);
   }
-  if (url !== undefined) checkAddress(server[url], [...path, url], report, isKnown);
+  if (url !== undefined) checkAddress(server[url], [...path, url], check);
 }
 
-function checkAddress(
-  value: unknown,
-  path: ConfigPath,
-  report: Report,
-  isKnown: (path: ConfigPath) => boolean,
-): void {
+function checkAddress(value: unknown, path: ConfigPath, { report, isKnown }: Checking): void {
   if (typeof value !== "string" || value === "" || !isKnown(path)) return;
   // The address itself may hold a token, and is not shown.
   if (parseUrl(value) === undefined)
@@ -360,12 +356,13 @@ function checkAddress(
   }
 }
 
-function checkServe(serve: Fields, report: Report, isKnown: (path: ConfigPath) => boolean): void {
+function checkServe(serve: Fields, check: Checking): void {
+  const { report } = check;
   const auth = isPlainObject(serve["auth"]) ? serve["auth"] : {};
   const tokens = membersOf(auth["tokens"]);
-  checkTokens(tokens, report, isKnown);
-  checkAddress(serve["publicUrl"], ["serve", "publicUrl"], report, isKnown);
-  if (isPlainObject(serve["sessions"])) checkSessionKey(serve["sessions"]["key"], report, isKnown);
+  checkTokens(tokens, check);
+  checkAddress(serve["publicUrl"], ["serve", "publicUrl"], check);
+  if (isPlainObject(serve["sessions"])) checkSessionKey(serve["sessions"]["key"], check);
   const { host, format, formats } = serve;
   const isOpen = tokens.length === 0 && !isPlainObject(auth["jwt"]);
   if (typeof host === "string" && isOpen && !isLoopbackHost(host)) {
@@ -379,28 +376,25 @@ function checkServe(serve: Fields, report: Report, isKnown: (path: ConfigPath) =
   }
 }
 
-function checkSessionKey(key: unknown, report: Report, isKnown: (path: ConfigPath) => boolean): void {
+function checkSessionKey(key: unknown, check: Checking): void {
   const path = ["serve", "sessions", "key"];
   if (!Array.isArray(key)) {
-    if (isKnown(path)) checkLength(key, LEAST_KEY_CHARACTERS, path, report);
+    checkLength(key, { path, least: LEAST_KEY_CHARACTERS }, check);
     return;
   }
-  if (key.length === 0) report(path, `${showPath(path)} must have at least one key.`);
+  if (key.length === 0) check.report(path, `${showPath(path)} must have at least one key.`);
   for (const [index, each] of key.entries()) {
-    if (isKnown([...path, index])) checkLength(each, LEAST_KEY_CHARACTERS, [...path, index], report);
+    checkLength(each, { path: [...path, index], least: LEAST_KEY_CHARACTERS }, check);
   }
 }
 
-function checkTokens(
-  tokens: readonly [string, Fields][],
-  report: Report,
-  isKnown: (path: ConfigPath) => boolean,
-): void {
+function checkTokens(tokens: readonly [string, Fields][], check: Checking): void {
+  const { report, isKnown } = check;
   const holders = new Map<string, string>();
   for (const [name, { token }] of tokens) {
     const path = ["serve", "auth", "tokens", name, "token"];
     if (typeof token !== "string" || token === "" || !isKnown(path)) continue;
-    checkLength(token, LEAST_TOKEN_CHARACTERS, path, report);
+    checkLength(token, { path, least: LEAST_TOKEN_CHARACTERS }, check);
     const other = holders.get(token);
     if (other !== undefined)
       report(
@@ -412,8 +406,12 @@ function checkTokens(
 }
 
 /** Nobody shall guess it; an empty one has been reported. */
-function checkLength(value: unknown, least: number, path: ConfigPath, report: Report): void {
-  if (typeof value !== "string" || value === "" || value.length >= least) return;
+function checkLength(
+  value: unknown,
+  { path, least }: { readonly path: ConfigPath; readonly least: number },
+  { report, isKnown }: Checking,
+): void {
+  if (typeof value !== "string" || value === "" || value.length >= least || !isKnown(path)) return;
   report(path, `${showPath(path)} must have at least ${least} characters; it has ${value.length}.`);
 }
 

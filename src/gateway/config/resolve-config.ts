@@ -104,7 +104,7 @@ class Resolving {
       if (!("text" in part)) values.push(target);
     }
     if (values.length > 0) this.found.referenced.add(pathKey(path));
-    collectSecrets(resolved, path, values, this.#targets.secrets);
+    collectSecrets({ text: resolved, parts: values }, path, this.#targets.secrets);
     return resolved;
   }
 

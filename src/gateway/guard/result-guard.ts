@@ -165,12 +165,12 @@ export class ResultGuard {
     const looked = rewriteTexts(given, "", walk);
     if (walk.isTooLarge) {
       const worst = [...this.#actions.values()].some((action) => action !== "mark");
-      walk.note("guard", "too-large", "", worst ? "withhold" : "mark");
+      walk.note({ kind: "guard", rule: "too-large", pointer: "", action: worst ? "withhold" : "mark" });
     }
     if (walk.isWithheld || this.#judge === undefined) return this.#ended(name, looked, walk);
     const judged = await this.#judged(name, walk, signal);
     const hidden = new Set(judged.filter(({ action }) => action === "mask").map(({ pointer }) => pointer));
-    for (const { pointer, rule, action } of judged) walk.note("judge", rule, pointer, action);
+    for (const { pointer, rule, action } of judged) walk.note({ kind: "judge", rule, pointer, action });
     const value = hidden.size === 0 ? looked : rewriteTexts(looked, "", new PlaceMask(hidden, this.#search));
     return this.#ended(name, value, walk);
   }
@@ -215,6 +215,16 @@ function withheld(operation: string, findings: readonly ResultFinding[]): CallEr
 export function withheldFindings(thrown: unknown): readonly ResultFinding[] {
   if (!isCallError(thrown) || thrown.code !== "WITHHELD" || !isPlainObject(thrown.details)) return [];
   return (thrown.details["findings"] as readonly ResultFinding[] | undefined) ?? [];
+}
+
+/** What was found at a place, and what is done about it. */
+interface NotedMatch {
+  readonly kind: string;
+  readonly rule: string;
+  readonly pointer: string;
+  readonly action: Exclude<GuardAction, "off">;
+  /** How often it was found there. @default 1 */
+  readonly times?: number;
 }
 
 /** Looks at every text of a value once, notes what is found where, and masks what is to be masked. */
@@ -271,7 +281,7 @@ class GuardWalk implements TextRewriter {
     return { name: this.#masked(name, matches), shown };
   }
 
-  note(kind: string, rule: string, pointer: string, action: Exclude<GuardAction, "off">, times = 1): void {
+  note({ kind, rule, pointer, action, times = 1 }: NotedMatch): void {
     if (action === "withhold") this.isWithheld = true;
     // A place that comes later is not looked for among those that are named: long pointers would take long.
     if (this.findings.size >= GUARD_LIMITS.findings) return;
@@ -321,7 +331,7 @@ class GuardWalk implements TextRewriter {
     }
     for (const [rule, { kind, times }] of counts) {
       const action = this.#actionOf(kind);
-      if (action !== undefined) this.note(kind, rule, pointer, action, times);
+      if (action !== undefined) this.note({ kind, rule, pointer, action, times });
     }
   }
 

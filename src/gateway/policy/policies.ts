@@ -383,7 +383,7 @@ class PolicyHooks implements Hooks {
   readonly execute: CallHook = (call, next) => {
     const { operation, context, refusal } = call;
     if (operation === undefined || refusal !== undefined) return next();
-    if (isNested(context)) return this.#execute(operation, call, next, undefined);
+    if (isNested(context)) return this.#execute(operation, { call, next }, undefined);
     return this.#executeOuter(operation, call, next);
   };
 
@@ -424,7 +424,7 @@ class PolicyHooks implements Hooks {
       // A handler's calls inherit its metadata; the key is for the call it was given for.
       const hasKey = operation.type === "mutation" && call.context.metadata["idempotencyKey"] !== undefined;
       const keyed = hasKey ? keyedCall(call) : undefined;
-      return await this.#execute(operation, call, next, keyed);
+      return await this.#execute(operation, { call, next }, keyed);
     } finally {
       this.#slots.giveBack(owner);
     }
@@ -432,8 +432,7 @@ class PolicyHooks implements Hooks {
 
   #execute(
     operation: AnyOperation,
-    call: HookedCall,
-    next: Next,
+    { call, next }: Pick<Run, "call" | "next">,
     keyed: KeyedClaim | undefined,
   ): Promise<ResponseEnvelope> {
     const policy = this.#book.of(operation.id);
@@ -733,22 +732,21 @@ async function guardResult(
   const envelope = await running.catch((thrown: unknown) => {
     throw guard.error(thrown);
   });
-  return await guardOne(guard, envelope, call, signal ?? signalIfAny(call.context));
+  return await guardOne(guard, envelope, { call, signal: signal ?? signalIfAny(call.context) });
 }
 
 /** Looks through one envelope, and notes what was found in it, withheld or not. */
 async function guardOne(
   guard: ResultGuard,
   envelope: ResponseEnvelope,
-  { operationId, context }: HookedCall,
-  signal: AbortSignal | undefined,
+  { call, signal }: { readonly call: HookedCall; readonly signal: AbortSignal | undefined },
 ): Promise<ResponseEnvelope> {
   try {
-    const guarded = await guard.envelope(operationId, envelope, signal);
-    if (guarded !== envelope) noteFindings(context, guarded.meta.waybill?.findings ?? []);
+    const guarded = await guard.envelope(call.operationId, envelope, signal);
+    if (guarded !== envelope) noteFindings(call.context, guarded.meta.waybill?.findings ?? []);
     return guarded;
   } catch (thrown) {
-    noteFindings(context, withheldFindings(thrown));
+    noteFindings(call.context, withheldFindings(thrown));
     throw thrown;
   }
 }
@@ -759,7 +757,8 @@ async function* guardStream(
   values: AsyncIterable<ResponseEnvelope>,
 ): AsyncGenerator<ResponseEnvelope, undefined> {
   try {
-    for await (const value of values) yield await guardOne(guard, value, call, call.context.signal);
+    for await (const value of values)
+      yield await guardOne(guard, value, { call, signal: call.context.signal });
   } catch (thrown) {
     throw guard.error(thrown);
   }

@@ -7,6 +7,12 @@ export interface LinkFrame {
   readonly bytes: Uint8Array;
 }
 
+/** A frame that is sent. */
+export interface SentFrame extends Pick<LinkFrame, "head"> {
+  /** @default none */
+  readonly bytes?: Uint8Array | undefined;
+}
+
 /** Bounds of what one replica brings to another. */
 export const LED_LIMITS = {
   /** Requests at a time, each way; of those that go out, one caller has the fourth part. */
@@ -29,8 +35,7 @@ const NO_BYTES = new Uint8Array();
 export function sealFrame(
   keys: SealingKeys,
   context: string,
-  head: Readonly<Record<string, unknown>>,
-  bytes: Uint8Array = NO_BYTES,
+  { head, bytes = NO_BYTES }: SentFrame,
 ): Uint8Array {
   const written = Buffer.from(JSON.stringify(head));
   const length = Buffer.alloc(LENGTH_BYTES);

@@ -15,6 +15,7 @@ import {
   LED_LIMITS,
   type LinkFrame,
   openFrame,
+  type SentFrame,
   sealFrame,
   toReplica,
 } from "./link-frames.ts";
@@ -44,6 +45,14 @@ const MOST_PARTS = 1_000;
 const REMEMBERED = 10_000;
 /** What the broker says where nobody listens to a subject. */
 const NO_RESPONDERS = 503;
+
+interface FramePlace {
+  readonly subject: string;
+  /** What the frame is sealed for. */
+  readonly context: string;
+  /** Where the other side answers. @default it does not */
+  readonly reply?: string;
+}
 
 interface Coming {
   readonly answer: LedAnswer;
@@ -102,8 +111,9 @@ export class ReplicaLink {
     if (this.#out.size >= LED_LIMITS.requests || own >= share) return { state: "full" };
     const id = randomBytes(16).toString("base64url");
     const reply = `${this.#inbox}.${id}`;
+    const to = { subject: `${this.#root}.${replica}`, context: toReplica(replica), reply };
     const send = (head: LinkFrame["head"], bytes?: Uint8Array): void =>
-      this.#publish(`${this.#root}.${replica}`, toReplica(replica), { id, ...head }, { bytes, reply });
+      this.#publish(to, { head: { id, ...head }, bytes });
     const reader = new LedReader({
       more: (takenBytes) => send({ kind: "more", taken: takenBytes }),
       leave: () => send({ kind: "leave" }),
@@ -158,14 +168,9 @@ export class ReplicaLink {
     this.#subscriptions.push(this.#connection.subscribe(subject, { callback }));
   }
 
-  #publish(
-    subject: string,
-    context: string,
-    head: LinkFrame["head"],
-    { bytes, reply }: { readonly bytes?: Uint8Array | undefined; readonly reply?: string } = {},
-  ): void {
+  #publish({ subject, context, reply }: FramePlace, frame: SentFrame): void {
     if (this.#isClosed || this.#connection.isClosed()) return;
-    const sealed = sealFrame(this.#options.keys(), context, head, bytes);
+    const sealed = sealFrame(this.#options.keys(), context, frame);
     try {
       this.#connection.publish(subject, sealed, reply === undefined ? {} : { reply });
     } catch (thrown) {
@@ -211,7 +216,10 @@ export class ReplicaLink {
     const { replica } = this.#options;
     let sequence = 0;
     const send = (said: LinkFrame["head"], sent?: Uint8Array): void =>
-      this.#publish(reply, fromReplica(replica, id, sequence++), said, { bytes: sent });
+      this.#publish(
+        { subject: reply, context: fromReplica(replica, id, sequence++) },
+        { head: said, bytes: sent },
+      );
     const taken = readTaken(head);
     const parts = Number(head["parts"]);
     const isWhole = Number.isInteger(parts) && parts >= 1 && parts <= MOST_PARTS;

@@ -88,7 +88,7 @@ function explainMissingTool(
     .filter(({ name }) => toolName.startsWith(`${name}_`) || toolName.startsWith(`${name}.`))
     .sort((a, b) => b.name.length - a.name.length);
   const [source = gateway.sources.find(isComing)] = fitting;
-  if (source === undefined || !isSourceVisible(gateway, source, identity)) return undefined;
+  if (source === undefined || !isSourceVisible(gateway, source, { identity })) return undefined;
   return forCallers(sourceFault(source));
 }
 

@@ -184,7 +184,9 @@ export class GatewayParts {
       formatOf: this.formats.ofCaller,
       explainMissing: (id, identity) =>
         forCallers(
-          explainMissing(id, gateway.sources, (source) => isSourceVisible(gateway, source, identity, id)),
+          explainMissing(id, gateway.sources, (source) =>
+            isSourceVisible(gateway, source, { identity, operationId: id }),
+          ),
         ),
       tasks: gateway.tasks,
       directory: createDirectory(gateway, false),

@@ -27,7 +27,7 @@ export function createDirectory(gateway: Gateway, isForOwner: boolean): Operatio
       const counts = countVisible(gateway, identity);
       return reports.flatMap((report) => {
         const source = gateway.sources.find(({ name }) => name === report.name);
-        if (source === undefined || !isSourceVisible(gateway, source, identity)) return [];
+        if (source === undefined || !isSourceVisible(gateway, source, { identity })) return [];
         return [forCaller(report, counts.get(report.name) ?? 0)];
       });
     },

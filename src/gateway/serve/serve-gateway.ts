@@ -137,7 +137,7 @@ class ListeningGateway implements GatewayServer {
       identify: (token) => this.#identify(token),
       isVisible: (name, identity) => {
         const source = gateway.sources.find((one) => one.name === name);
-        return source !== undefined && isSourceVisible(gateway, source, identity);
+        return source !== undefined && isSourceVisible(gateway, source, { identity });
       },
       onWarning,
     });

@@ -33,11 +33,18 @@ export function createSources(loaded: LoadedConfig, options: SourcesOptions = {}
   const { mcpServers = {}, openapi = {}, operations = [], bus } = loaded.config;
   const created: CreatedSource[] = [];
   for (const [key, server] of Object.entries(mcpServers)) {
-    created.push(mcpSource(key, names.get(`mcpServers.${key}`) ?? key, server, around));
+    const name = names.get(`mcpServers.${key}`) ?? key;
+    created.push(mcpSource({ key, name }, server, around));
   }
   for (const [key, api] of Object.entries(openapi)) {
     const name = names.get(`openapi.${key}`) ?? key;
-    const idle = idleSource("openapi", `openapi.${key}`, name, describeAddress(api.document), api, around);
+    const facts: ConfiguredSource = {
+      kind: "openapi",
+      place: `openapi.${key}`,
+      name,
+      target: describeAddress(api.document),
+    };
+    const idle = idleSource(facts, api, around);
     const { policy: _, ...settings } = api;
     const source = idle ?? createOpenApiSource(name, api, around);
     created.push({ source, settings: toSettings(loaded, settings, `openapi.${key}`) });
@@ -55,10 +62,14 @@ export function createSources(loaded: LoadedConfig, options: SourcesOptions = {}
   return created;
 }
 
-function mcpSource(key: string, name: string, server: McpServerConfig, around: SourceContext): CreatedSource {
+function mcpSource(
+  { key, name }: { readonly key: string; readonly name: string },
+  server: McpServerConfig,
+  around: SourceContext,
+): CreatedSource {
   const { loaded } = around;
   const place = `mcpServers.${key}`;
-  const idle = idleSource("mcp", place, name, describeServer(server), server, around);
+  const idle = idleSource({ kind: "mcp", place, name, target: describeServer(server) }, server, around);
   const { policy: _, ...settings } = server;
   const lock = lockOf(loaded, server);
   return {
@@ -67,12 +78,17 @@ function mcpSource(key: string, name: string, server: McpServerConfig, around: S
   };
 }
 
+/** A source of the config, and where it stands there. */
+interface ConfiguredSource {
+  readonly kind: SourceKind;
+  readonly place: string;
+  readonly name: string;
+  readonly target: string;
+}
+
 /** One that is turned off, or that nothing but another config can mend. */
 function idleSource(
-  kind: SourceKind,
-  place: string,
-  name: string,
-  target: string,
+  { kind, place, name, target }: ConfiguredSource,
   { disabled }: { readonly disabled?: boolean | undefined },
   { loaded, shown }: SourceContext,
 ): Source | undefined {

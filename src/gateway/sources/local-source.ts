@@ -57,6 +57,13 @@ interface LocalPlan {
 
 type Unusable = BackingFacts["unusable"][number];
 
+/** What modules hold together. */
+interface FoundOperations {
+  /** By id; `file` is that of the module, where it is of one. */
+  readonly found: Map<string, { readonly operation: AnyOperation; readonly file: string | undefined }>;
+  readonly unusable: Unusable[];
+}
+
 /** Modules that were loaded, as far as they could be. */
 class LocalBacking implements Backing {
   readonly #plan: LocalPlan;
@@ -139,7 +146,7 @@ class LocalBacking implements Backing {
     const { operations, around } = this.#plan;
     const unusable = [...this.#failed];
     const notes: { name: string; note: string }[] = [];
-    const found = new Map<string, { readonly operation: AnyOperation; readonly file: string | undefined }>();
+    const found: FoundOperations["found"] = new Map();
     for (const operation of operations) found.set(operation.id, { operation, file: undefined });
     for (const module of this.#modules) {
       const read = module.read();
@@ -149,7 +156,7 @@ class LocalBacking implements Backing {
       if (read.operations.length === 0 && read.unusable.length === 0) {
         notes.push({ name: this.#nameOf(module.file), note: "It exports no operation." });
       }
-      this.#take(module, read.operations, found, unusable);
+      this.#take(module, read.operations, { found, unusable });
     }
     for (const pattern of this.#empty) notes.push({ name: around.shown(pattern), note: NO_FILE_NOTE });
     this.#operations = Array.from(found.values(), ({ operation }) => operation).sort((a, b) =>
@@ -163,8 +170,7 @@ class LocalBacking implements Backing {
   #take(
     module: LocalModule,
     operations: readonly AnyOperation[],
-    found: Map<string, { readonly operation: AnyOperation; readonly file: string | undefined }>,
-    unusable: Unusable[],
+    { found, unusable }: FoundOperations,
   ): void {
     for (const operation of operations) {
       const other = found.get(operation.id);

@@ -195,7 +195,9 @@ export class SourceProvider implements McpProvider {
   }
 
   readResource(uri: string, options: McpProviderOptions = {}): Promise<McpResourceContents> {
-    return this.#read("resource", uri, options, (told) => this.#slot.needed.readResource(uri, told));
+    return this.#read({ event: "resource", name: uri }, options, (told) =>
+      this.#slot.needed.readResource(uri, told),
+    );
   }
 
   getPrompt(
@@ -203,7 +205,9 @@ export class SourceProvider implements McpProvider {
     args: Readonly<Record<string, string>> | undefined,
     options: McpProviderOptions = {},
   ): Promise<McpPromptMessages> {
-    return this.#read("prompt", name, options, (told) => this.#slot.needed.getPrompt(name, args, told));
+    return this.#read({ event: "prompt", name }, options, (told) =>
+      this.#slot.needed.getPrompt(name, args, told),
+    );
   }
 
   subscribeResource(uri: string, options: McpProviderOptions = {}): Promise<void> {
@@ -256,8 +260,7 @@ export class SourceProvider implements McpProvider {
 
   /** What was read is told, however it ended, and never what it holds. */
   async #read<T>(
-    event: ReadRecord["event"],
-    name: string,
+    { event, name }: Pick<ReadRecord, "event" | "name">,
     options: McpProviderOptions,
     run: (told: McpProviderOptions) => Promise<T>,
   ): Promise<T> {

@@ -47,6 +47,7 @@ import {
   type StateUpdated,
   type StateWrite,
   versionError,
+  type WrittenRecord,
 } from "./state-store.ts";
 
 /** How a store uses JetStream. */
@@ -216,7 +217,7 @@ class JetStreamStateStore implements StateStore {
   }
 
   async create(name: StateName, value: Uint8Array, write: StateWrite): Promise<StateCreated> {
-    checkWrite(name, value, write, this.now());
+    checkWrite({ name, value, write }, this.now());
     const until = this.#deadline();
     const subject = this.#subjectOf(name);
     const room = this.#reserve(name, value, write);
@@ -227,7 +228,7 @@ class JetStreamStateStore implements StateStore {
     try {
       let expected = 0;
       for (let look = 1; look <= MOST_LOOKS; look++) {
-        const put = await this.#write(name, value, write, expected, until);
+        const put = await this.#write({ name, value, write }, expected, until);
         if (put.state === "stored") return { state: "created", revision: put.sequence };
         if (put.state === "full") return this.#full();
         const record = await this.#read(subject, put.by, until);
@@ -246,13 +247,13 @@ class JetStreamStateStore implements StateStore {
     value: Uint8Array,
     write: StateWrite,
   ): Promise<StateUpdated> {
-    checkWrite(name, value, write, this.now());
+    checkWrite({ name, value, write }, this.now());
     const id = this.#idOf(this.#subjectOf(name));
     const known = this.#index.get(id);
     const room = this.#reserve(name, value, write);
     if (room === undefined) return this.#full();
     try {
-      const put = await this.#write(name, value, write, revision, this.#deadline());
+      const put = await this.#write({ name, value, write }, revision, this.#deadline());
       if (put.state === "full") return this.#full();
       if (put.state === "conflict") return { state: "changed" };
       this.#dropParts(known?.revision === revision ? known.parts : undefined);
@@ -335,13 +336,8 @@ class JetStreamStateStore implements StateStore {
   }
 
   /** Writes a value in place of a sequence, its parts first where it needs some. */
-  async #write(
-    name: StateName,
-    value: Uint8Array,
-    { expiresAt, bytes = value.length, listed }: StateWrite,
-    expected: number,
-    until: number,
-  ): Promise<Put> {
+  async #write({ name, value, write }: WrittenRecord, expected: number, until: number): Promise<Put> {
+    const { expiresAt, bytes = value.length, listed } = write;
     const subject = this.#subjectOf(name);
     const head = this.#headers(randomUUID());
     head.headers.set(EXPIRES_HEADER, String(expiresAt));

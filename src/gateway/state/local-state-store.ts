@@ -72,7 +72,7 @@ class LocalStateStore implements StateStore {
   }
 
   async create(name: StateName, value: Uint8Array, write: StateWrite): Promise<StateCreated> {
-    checkWrite(name, value, write, this.now());
+    checkWrite({ name, value, write }, this.now());
     const record = this.#find(name);
     if (record !== undefined) return { state: "exists", record };
     const revision = await this.#put(name, value, write);
@@ -85,7 +85,7 @@ class LocalStateStore implements StateStore {
     value: Uint8Array,
     write: StateWrite,
   ): Promise<StateUpdated> {
-    checkWrite(name, value, write, this.now());
+    checkWrite({ name, value, write }, this.now());
     if (this.#find(name)?.revision !== revision) return { state: "changed" };
     const updated = await this.#put(name, value, write);
     return updated === undefined ? { state: "full" } : { state: "updated", revision: updated };

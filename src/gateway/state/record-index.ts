@@ -106,25 +106,30 @@ export class RecordIndex {
     { collection, owner, bytes }: Pick<IndexedRecord, "collection" | "owner" | "bytes">,
     bounds: StateBounds,
   ): HeldRoom | undefined {
+    const place = { collection, owner };
     const known = this.get(id);
     const added = { records: known === undefined ? 1 : 0, bytes: bytes - (known?.bytes ?? 0) };
-    if (!this.#fits(collection, owner, added, bounds)) {
+    if (!this.#fits(place, added, bounds)) {
       this.forgetExpired();
-      if (!this.#fits(collection, owner, added, bounds)) return undefined;
+      if (!this.#fits(place, added, bounds)) return undefined;
     }
     const held = { records: added.records, bytes: Math.max(added.bytes, 0) };
-    this.#count({ collection, owner }, held.records, held.bytes);
+    this.#count(place, held.records, held.bytes);
     const clears = this.#clears;
     let isHeld = true;
     return {
       release: () => {
-        if (isHeld && clears === this.#clears) this.#count({ collection, owner }, -held.records, -held.bytes);
+        if (isHeld && clears === this.#clears) this.#count(place, -held.records, -held.bytes);
         isHeld = false;
       },
     };
   }
 
-  #fits(collection: string, owner: string, added: Room, bounds: StateBounds): boolean {
+  #fits(
+    { collection, owner }: Pick<IndexedRecord, "collection" | "owner">,
+    added: Room,
+    bounds: StateBounds,
+  ): boolean {
     const all = this.#rooms.get(collection) ?? { records: 0, bytes: 0 };
     const own = this.#rooms.get(roomOf(collection, owner)) ?? { records: 0, bytes: 0 };
     const isNew = added.records > 0;

@@ -128,7 +128,7 @@ export class StateIdempotencyStore implements IdempotencyStore {
       const claim = randomUUID();
       this.#claiming.add(claim);
       try {
-        const claimed = await this.#tryClaim(name, request, claim, bounds);
+        const claimed = await this.#tryClaim(name, { ...request, claim }, bounds);
         if (claimed !== undefined) return claimed;
       } finally {
         this.#claiming.delete(claim);
@@ -170,12 +170,10 @@ export class StateIdempotencyStore implements IdempotencyStore {
   /** Nothing where the key has changed under the hand. */
   async #tryClaim(
     name: StateName,
-    request: KeyRequest,
-    claim: string,
+    { owner, key, fingerprint, claim }: KeyRequest & { readonly claim: string },
     bounds: KeyBounds,
   ): Promise<KeyClaim | undefined> {
     const id = recordId(name);
-    const { owner, key, fingerprint } = request;
     const record: KeyRecord = {
       replica: this.#lease.replica,
       claim,

@@ -63,27 +63,27 @@ export class StateLog {
   private constructor(
     folder: string,
     options: StateLogOptions,
-    opened: Pick<OpenedLog, "records" | "file" | "bytes">,
-    releaseLock: () => Promise<void>,
+    opened: Pick<OpenedLog, "records" | "file" | "bytes"> & { readonly releaseLock: () => Promise<void> },
   ) {
     this.#folder = folder;
     this.#options = options;
     this.records = opened.records;
     this.#file = opened.file;
     this.#bytes = opened.bytes;
-    this.#releaseLock = releaseLock;
+    this.#releaseLock = opened.releaseLock;
   }
 
   /** Opens the log of a folder, which is made where it is missing; an `Error` says why it cannot be used. */
   static async open(folder: string, options: StateLogOptions): Promise<StateLog> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const release = await holdForProcess(join(folder, LOCK_FILE), (pid) => inUse(folder, pid));
+    const releaseLock = await holdForProcess(join(folder, LOCK_FILE), (pid) => inUse(folder, pid));
     try {
-      const log = new StateLog(folder, options, await openLog(join(folder, LOG_FILE), options), release);
+      const opened = await openLog(join(folder, LOG_FILE), options);
+      const log = new StateLog(folder, options, { ...opened, releaseLock });
       if (log.#bytes > SMALL_LOG) await log.#compact();
       return log;
     } catch (thrown) {
-      await release();
+      await releaseLock();
       throw thrown;
     }
   }

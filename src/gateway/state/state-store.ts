@@ -139,13 +139,16 @@ export function versionError(version: unknown): StateError {
   return new StateError("version", message);
 }
 
+/** A record as it is to be written. */
+export interface WrittenRecord {
+  readonly name: StateName;
+  readonly value: Uint8Array;
+  readonly write: StateWrite;
+}
+
 /** Throws for what no store keeps: a mistake of this side. */
-export function checkWrite(
-  { key }: StateName,
-  value: Uint8Array,
-  { expiresAt, listed }: StateWrite,
-  now: number,
-): void {
+export function checkWrite({ name: { key }, value, write }: WrittenRecord, now: number): void {
+  const { expiresAt, listed } = write;
   if (value.length > MOST_VALUE_BYTES)
     throw new RangeError(`A value has at most ${MOST_VALUE_BYTES} bytes; this one has ${value.length}.`);
   if (!(expiresAt - now <= LONGEST_KEEP_MS))

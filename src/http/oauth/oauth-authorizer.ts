@@ -173,11 +173,16 @@ export function mayAsk(target: URL, server: URL): boolean {
 
 /** Makes what sends requests to addresses that a server named: within bounds, and only where it may have them sent. */
 export function namedFetch(fetch: Fetch, serverUrl: URL): Fetch {
-  return (to, init) => fetchNamed(fetch, serverUrl, to, { ...init, signal: AbortSignal.timeout(ANSWER_MS) });
+  const bounds = { fetch, server: serverUrl };
+  return (to, init) => fetchNamed(bounds, to, { ...init, signal: AbortSignal.timeout(ANSWER_MS) });
 }
 
 /** Sends a request to an address that a server named; redirects of what only reads are followed one by one, and looked at as well. */
-async function fetchNamed(fetch: Fetch, server: URL, to: string | URL, init: RequestInit): Promise<Response> {
+async function fetchNamed(
+  { fetch, server }: { readonly fetch: Fetch; readonly server: URL },
+  to: string | URL,
+  init: RequestInit,
+): Promise<Response> {
   let target = new URL(String(to));
   for (let hops = 0; ; hops++) {
     if (!mayAsk(target, server)) {

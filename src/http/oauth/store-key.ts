@@ -180,7 +180,7 @@ async function askKeyring(options: StoreKeyOptions): Promise<StoreKey | undefine
   const keyring = keyringOf(options);
   if (keyring === undefined) return undefined;
   const { place, program, look } = keyring;
-  const { code, out } = await run(program, look, "", options.env);
+  const { code, out } = await run(program, look, { input: "", env: options.env });
   if (code === undefined) {
     throw new StoreFault("keyring", `The ${KEY_PLACES[place]} does not answer; it may be locked.`);
   }
@@ -192,7 +192,10 @@ async function makeInKeyring(options: StoreKeyOptions): Promise<StoreKey | undef
   const keyring = keyringOf(options);
   if (keyring === undefined) return undefined;
   const secret = randomBytes(KEY_BYTES).toString("base64url");
-  const { code } = await run(keyring.program, keyring.keep, keyring.toInput(secret), options.env);
+  const { code } = await run(keyring.program, keyring.keep, {
+    input: keyring.toInput(secret),
+    env: options.env,
+  });
   if (code !== 0) return undefined;
   // Only what it gives back is kept there.
   const kept = await askKeyring(options).catch(() => undefined);
@@ -211,8 +214,7 @@ interface Ran {
 function run(
   program: string,
   args: readonly string[],
-  input: string,
-  env: StoreKeyOptions["env"],
+  { input, env }: { readonly input: string; readonly env: StoreKeyOptions["env"] },
 ): Promise<Ran> {
   return new Promise((resolve) => {
     const passed = Object.fromEntries(Object.entries(env).filter(([name]) => PASSED_ON.test(name)));

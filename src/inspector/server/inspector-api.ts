@@ -325,7 +325,8 @@ export class InspectorApi {
   }
 
   #findCall(seq: string, viewer: Viewer): CallView {
-    const view = /^\d{1,15}$/.test(seq) ? viewOfCall(this.#log, Number(seq), viewer, this.#logs) : undefined;
+    const known = { log: this.#log, logs: this.#logs };
+    const view = /^\d{1,15}$/.test(seq) ? viewOfCall(known, Number(seq), viewer) : undefined;
     if (view !== undefined) return view;
     throw new CallError("NOT_FOUND", "This call is not remembered.", { stack: false });
   }

@@ -301,20 +301,9 @@ function tooLarge(maxBytes: number): CallError {
   return new CallError("TOO_LARGE", `The answer of the MCP server is larger than ${maxBytes} bytes.`);
 }
 
-/**
- * Copies a response whose body may hold so many bytes, or, for an event stream, so many in each event. `onEnd` is told once nothing more is
- * read of it, for whatever reason.
- */
-export function boundBody(
-  response: Response,
-  maxBytes: number,
-  onTooLarge: OnTooLarge,
-  onEnd?: () => void,
-): Response {
-  if (response.body === null) {
-    onEnd?.();
-    return response;
-  }
+/** Copies a response whose body may hold so many bytes, or, for an event stream, so many in each event. */
+export function boundBody(response: Response, maxBytes: number, onTooLarge: OnTooLarge): Response {
+  if (response.body === null) return response;
   const isEvents = /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "");
   const counter = isEvents ? countEvent() : countAll();
   const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
@@ -325,7 +314,7 @@ export function boundBody(
         if (done) {
           controller.close();
         } else if (counter(value, maxBytes) <= maxBytes) {
-          return controller.enqueue(value);
+          controller.enqueue(value);
         } else {
           onTooLarge();
           const failure = new BodyTooLarge(`The answer is larger than ${maxBytes} bytes.`);
@@ -335,10 +324,8 @@ export function boundBody(
       } catch (failure) {
         controller.error(failure);
       }
-      onEnd?.();
     },
     cancel(reason) {
-      onEnd?.();
       return reader.cancel(reason);
     },
   });

@@ -105,22 +105,35 @@ export function importTool(tool: unknown, importing: ToolImport): ImportedTool {
   const known = importing.known?.get(name);
   if (known?.fingerprint === fingerprint) return known;
   const listed = approved === undefined ? tool : asApproved(approved.definition, tool, options);
-  return { name, definition, change, fingerprint, ...importListed(listed, name, definition, importing) };
+  return {
+    name,
+    definition,
+    change,
+    fingerprint,
+    ...importListed({ tool: listed, name, definition }, importing),
+  };
 }
 
-/** Makes the operation of a tool that callers see; `definition` is what the tool is now. */
+/** A tool as callers see it. */
+interface SeenTool {
+  readonly tool: Readonly<Record<string, unknown>>;
+  readonly name: string;
+  /** What the tool is now. */
+  readonly definition: ToolDefinition;
+}
+
+/** Makes the operation of a tool. */
 function importListed(
-  tool: Readonly<Record<string, unknown>>,
-  name: string,
-  definition: ToolDefinition,
+  seen: SeenTool,
   importing: ToolImport,
 ): Pick<ImportedTool, "operation" | "plan" | "notes"> {
+  const { tool, name } = seen;
   const { options } = importing;
   const told = readOperationFacts(tool["_meta"]);
   const facts = options.keepIds === true ? told : undefined;
   const schemas = toToolSchemas(tool, { name, facts, served: told?.served, options });
   const shown = cleanTexts(tool);
-  const plan = toPlan(name, schemas, facts, { definition, execution: tool["execution"] }, importing);
+  const plan = toPlan(seen, { schemas, facts }, importing);
   const operation = toImported(tool, { facts, schemas, shown, importing, plan });
   return { operation, plan, notes: [...schemas.notes, ...shown.notes] };
 }
@@ -160,10 +173,8 @@ function fingerprintOf(tool: Record<string, unknown>, { version }: ToolImport): 
 }
 
 function toPlan(
-  name: string,
-  schemas: ToolSchemas,
-  facts: OperationFacts | undefined,
-  { definition, execution }: { readonly definition: ToolDefinition; readonly execution: unknown },
+  { tool, name, definition }: SeenTool,
+  { schemas, facts }: Pick<Material, "schemas" | "facts">,
   { options: { reader, recoverJson, keepIds: isTrusted }, secrets }: ToolImport,
 ): ToolPlan {
   const declared = new Set(facts?.errors?.map(({ code }) => code));
@@ -187,7 +198,7 @@ function toPlan(
     },
     definition,
     streams: facts?.type === "subscription",
-    taskSupport: taskSupportOf(execution),
+    taskSupport: taskSupportOf(tool["execution"]),
   };
 }
 
@@ -206,10 +217,10 @@ interface Material {
 
 function toImported(tool: Readonly<Record<string, unknown>>, material: Material): AnyOperation {
   const { facts, schemas, shown, importing, plan } = material;
-  const { options, version } = importing;
+  const { options } = importing;
   const { input, output } = schemas;
   const annotations = ownAnnotations(toAnnotations(tool["annotations"]), facts);
-  const { served: _, ...kept } = facts ?? placeOf(plan.name, options, annotations, version);
+  const { served: _, ...kept } = facts ?? placeOf(plan.name, annotations, importing);
   try {
     const operation: AnyOperation = defineOperation({
       ...kept,
@@ -255,9 +266,8 @@ const FOREIGN: ServedFacts = {
 
 function placeOf(
   tool: string,
-  { namespace }: ImportOptions,
   annotations: OperationAnnotations | undefined,
-  version: unknown,
+  { options: { namespace }, version }: ToolImport,
 ): OperationFacts {
   if (namespace === undefined) {
     throw new ToolRefusal("It names no operation id to keep, and there is no namespace to put it under.");
@@ -322,28 +332,29 @@ const MIRRORED_TYPES: ReadonlySet<unknown> = new Set(["string", "integer", "bool
  * leave out such tools over HTTP, as nobody could tell what is routed by those headers. The schema must not be nested deeply.
  */
 export function findHeaderFault(inputSchema: unknown): string | undefined {
-  return visit(inputSchema, [], true, new Set());
+  return visit(inputSchema, { path: [], isReachable: true }, new Set());
 }
 
-function visit(
-  schema: unknown,
-  path: readonly string[],
-  isReachable: boolean,
-  names: Set<string>,
-): string | undefined {
+/** Where a schema stands in the input, and whether every input could have what it describes. */
+interface SchemaPlace {
+  readonly path: readonly string[];
+  readonly isReachable: boolean;
+}
+
+function visit(schema: unknown, place: SchemaPlace, names: Set<string>): string | undefined {
   if (!isObject(schema)) return undefined;
-  let fault = Object.hasOwn(schema, KEY) ? faultOf(schema, path, isReachable, names) : undefined;
+  let fault = Object.hasOwn(schema, KEY) ? faultOf(schema, place, names) : undefined;
   forEachSubschema(schema as JsonSchemaObject, (inner, keyword, key) => {
     const isProperty = keyword === "properties";
-    fault ??= visit(inner, isProperty ? [...path, String(key)] : path, isReachable && isProperty, names);
+    const path = isProperty ? [...place.path, String(key)] : place.path;
+    fault ??= visit(inner, { path, isReachable: place.isReachable && isProperty }, names);
   });
   return fault;
 }
 
 function faultOf(
   schema: Readonly<Record<string, unknown>>,
-  path: readonly string[],
-  isReachable: boolean,
+  { path, isReachable }: SchemaPlace,
   names: Set<string>,
 ): string | undefined {
   const where =
@@ -450,9 +461,9 @@ function toToolSchemas(tool: Readonly<Record<string, unknown>>, setting: SchemaS
   const declared = takesAnything ? undefined : (inner ?? tool["inputSchema"]);
   const wrapsInput = takesAnything ? "unless-object" : inner !== undefined;
   if (tool["inputSchema"] === undefined) notes.push("It declares no inputSchema; any object is sent on.");
-  const input = vetted("inputSchema", declared, "input", notes);
+  const input = vetted("input", declared, notes);
   const { schema, isWrapped } = chooseOutput(tool["outputSchema"], setting);
-  const output = vetted("outputSchema", schema, "output", notes);
+  const output = vetted("output", schema, notes);
   const listed = tool["inputSchema"];
   const listedInput = isObject(listed) ? listed : undefined;
   const isServed = served !== undefined;
@@ -500,12 +511,7 @@ function valueSchema(advertised: unknown): unknown {
   return values === true ? undefined : values;
 }
 
-function vetted(
-  field: string,
-  schema: unknown,
-  direction: SchemaDirection,
-  notes: string[],
-): AnySchema | undefined {
+function vetted(direction: SchemaDirection, schema: unknown, notes: string[]): AnySchema | undefined {
   if (schema === undefined) return undefined;
   try {
     // The registry that takes the tool finds it compiled.
@@ -513,7 +519,7 @@ function vetted(
     return schema as AnySchema;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    notes.push(`Its ${field} is refused, and nothing is checked by it. ${reason}`);
+    notes.push(`Its ${direction}Schema is refused, and nothing is checked by it. ${reason}`);
     return undefined;
   }
 }

@@ -46,7 +46,7 @@ export async function listPages(
     if (result === LATE) return found.entries;
     const { entries, next } = readPage(result, field);
     if (entries === undefined) warn(`Page ${page} of ${method} holds no list of ${field}.`);
-    const reason = found.take(entries ?? []) ?? whyEnded(next, page, seen, walk);
+    const reason = found.take(entries ?? []) ?? whyEnded(next, seen, walk);
     if (reason !== undefined) warn(reason);
     if (next === undefined || reason !== undefined || entries === undefined) return found.entries;
     seen.add(next);
@@ -151,7 +151,6 @@ function readPage(result: unknown, field: string): Page {
 /** Why a list ends although the server has more; nothing where it goes on, or is over. */
 function whyEnded(
   next: string | undefined,
-  page: number,
   seen: ReadonlySet<string>,
   { method, limits }: PageWalk,
 ): string | undefined {
@@ -160,5 +159,6 @@ function whyEnded(
     return `${method} gives a cursor of more than ${MAX_CURSOR_LENGTH} characters; the list ends there.`;
   }
   if (seen.has(next)) return `${method} gives the same cursor twice; the list ends there.`;
-  return page >= limits.pages ? `${method} has more than ${limits.pages} pages${REST}` : undefined;
+  // All pages that were read but the first have their cursor there.
+  return seen.size + 1 >= limits.pages ? `${method} has more than ${limits.pages} pages${REST}` : undefined;
 }

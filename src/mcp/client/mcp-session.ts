@@ -73,10 +73,15 @@ interface Exchange {
   giveUp(): boolean;
 }
 
-/** A request whose server asked for input in place of a result. */
-interface AskedBack {
+/** What is asked of a server, and until when. */
+interface Asking {
   readonly asked: AskedOfServer;
   readonly stop: RequestStop;
+}
+
+/** A request whose server asked for input in place of a result. */
+interface AskedBack {
+  readonly asking: Asking;
   /** What was sent first, and is sent again with every answer. */
   readonly first: Params;
   readonly result: Params;
@@ -144,6 +149,7 @@ export class McpSession {
     const { serverName: server, secrets } = this.#parts;
     const asked: AskedOfServer = { method, params, server, secrets };
     const stop = new RequestStop(asked, request.timeoutMs, request.signal);
+    const asking: Asking = { asked, stop };
     const leave = this.isModern
       ? undefined
       : this.#parts.questions.enter(method, caller, toTaskQuestions(params, task));
@@ -154,9 +160,9 @@ export class McpSession {
       const first = this.#writesMeta(params)
         ? (params ?? {})
         : toOutgoingParams(params, this.isModern ? this.#requestFacts(request) : undefined);
-      const result = await this.#send(request, first, asked, stop);
+      const result = await this.#send(request, first, asking);
       if (!this.isModern || this.#isTask(result, method) || !wantsInput(result, asked)) return result;
-      return await this.#answerRounds(request, { asked, stop, first, result });
+      return await this.#answerRounds(request, { asking, first, result });
     } finally {
       stop.end();
       leave?.(stop.givenUpAs);
@@ -258,7 +264,8 @@ export class McpSession {
   }
 
   /** Answers what a 2026-07-28 server asks for in place of a result, until it gives one. */
-  async #answerRounds(request: SessionRequest, { asked, stop, first, ...given }: AskedBack): Promise<Params> {
+  async #answerRounds(request: SessionRequest, { asking, first, ...given }: AskedBack): Promise<Params> {
+    const { asked, stop } = asking;
     const { caller } = request;
     const { limits, roots } = this.#parts;
     let { result } = given;
@@ -273,7 +280,7 @@ export class McpSession {
         stop.throwIfStopped();
         throw error;
       });
-      result = await this.#send(request, { ...first, ...answers }, asked, stop);
+      result = await this.#send(request, { ...first, ...answers }, asking);
     }
     return result;
   }
@@ -308,7 +315,7 @@ export class McpSession {
     return text;
   }
 
-  #send(request: SessionRequest, params: Params, asked: AskedOfServer, stop: RequestStop): Promise<Params> {
+  #send(request: SessionRequest, params: Params, { asked, stop }: Asking): Promise<Params> {
     const { method, onProgress, inputSchema, call, task } = request;
     stop.throwIfStopped();
     const meta = this.#writesMeta(params) ? this.#metaText(request) : undefined;

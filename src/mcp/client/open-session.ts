@@ -418,7 +418,7 @@ async function initialize(
 ): Promise<Handshake> {
   const [protocolVersion] = LEGACY_REVISIONS;
   const params = { protocolVersion, capabilities: CLIENT_CAPABILITIES, clientInfo, ...claim };
-  const result = await ask(peer, "initialize", params);
+  const result = await ask(peer, { method: "initialize", params });
   const revision = isPlainObject(result) ? result["protocolVersion"] : undefined;
   if (!isPlainObject(result) || typeof revision !== "string" || !LEGACY_REVISIONS.includes(revision)) {
     throw new ChannelError("handshake");
@@ -437,7 +437,8 @@ async function discover(options: HandshakeOptions, mostMs?: number): Promise<Han
   options.onDiscover(true);
   try {
     const [newest = ""] = MODERN_REVISIONS;
-    const result = await ask(peer, "server/discover", { _meta: toClaim(clientInfo, newest) }, mostMs);
+    const params = { _meta: toClaim(clientInfo, newest) };
+    const result = await ask(peer, { method: "server/discover", params, mostMs });
     const offered = isPlainObject(result) ? toTexts(result["supportedVersions"]) : [];
     const revision = MODERN_REVISIONS.find((known) => offered.includes(known));
     if (!isPlainObject(result) || revision === undefined) return undefined;
@@ -488,23 +489,24 @@ function toTexts(value: unknown): readonly string[] {
 /** What a connection fails with that was kept open from before and that the server has closed meanwhile. */
 const STALE: ReadonlySet<string | undefined> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"]);
 
+interface HandshakeRequest {
+  readonly method: string;
+  readonly params: Params;
+  /** A request that is not answered within so many milliseconds counts as one that is not known. */
+  readonly mostMs?: number | undefined;
+}
+
 /** Asks, and once more over a new connection where one from before was closed just then: nothing of a handshake is harmed by that. */
-async function ask(peer: RpcPeer, method: string, params: Params, mostMs?: number): Promise<unknown> {
+async function ask(peer: RpcPeer, request: HandshakeRequest): Promise<unknown> {
   try {
-    return await askOnce(peer, method, params, mostMs);
+    return await askOnce(peer, request);
   } catch (failure) {
     if (!STALE.has(networkCodeOf(failure))) throw failure;
-    return await askOnce(peer, method, params, mostMs);
+    return await askOnce(peer, request);
   }
 }
 
-/** A request that is not answered within `mostMs` counts as one that is not known. */
-function askOnce(
-  peer: RpcPeer,
-  method: string,
-  params: Params,
-  mostMs: number | undefined,
-): Promise<unknown> {
+function askOnce(peer: RpcPeer, { method, params, mostMs }: HandshakeRequest): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const late = (): void => {
       peer.drop(id);

@@ -106,8 +106,13 @@ interface AskClientOptions {
 /** What a 2025 client may be asked while its request runs, by requests to it. */
 export function toCallerSide(request: PeerRequest, { party, timeoutMs }: AskClientOptions): CallerSide {
   const can = request.capabilities;
-  const ask = (method: string, params: object, signal: AbortSignal): Promise<unknown> =>
-    send(request, method, params, { signal, timeoutMs });
+  const ask = async (method: string, params: object, signal: AbortSignal): Promise<unknown> => {
+    try {
+      return await request.ask(method, params, { signal, timeoutMs });
+    } catch (cause) {
+      throw toAskFailure(cause, signal);
+    }
+  };
   const caller: CallerSide = { party, extensions: request.extensions };
   if (can.form || can.url) {
     caller.elicit = async (question, signal) => {
@@ -139,20 +144,11 @@ function toParams(request: ElicitRequest): object {
   return { ...request, elicitationId: request.elicitationId ?? randomUUID() };
 }
 
-async function send(
-  request: PeerRequest,
-  method: string,
-  params: object,
-  options: { readonly signal: AbortSignal; readonly timeoutMs: number },
-): Promise<unknown> {
-  try {
-    return await request.ask(method, params, options);
-  } catch (cause) {
-    if (options.signal.aborted) throw new CallError("ABORTED", undefined, { cause });
-    if (isCallError(cause) && cause.code === "TIMEOUT")
-      throw new CallError("TIMEOUT", "The client did not answer in time.", { cause });
-    const isMissing = cause instanceof ProtocolError && cause.code === RPC_CODES.methodNotFound;
-    if (isMissing) throw new CallError("NOT_IMPLEMENTED", "The client cannot be asked.", { cause });
-    throw new CallError("UNAVAILABLE", "The client could not be asked, or refused to answer.", { cause });
-  }
+function toAskFailure(cause: unknown, signal: AbortSignal): CallError {
+  if (signal.aborted) return new CallError("ABORTED", undefined, { cause });
+  if (isCallError(cause) && cause.code === "TIMEOUT")
+    return new CallError("TIMEOUT", "The client did not answer in time.", { cause });
+  const isMissing = cause instanceof ProtocolError && cause.code === RPC_CODES.methodNotFound;
+  if (isMissing) return new CallError("NOT_IMPLEMENTED", "The client cannot be asked.", { cause });
+  return new CallError("UNAVAILABLE", "The client could not be asked, or refused to answer.", { cause });
 }

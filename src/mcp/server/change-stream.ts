@@ -135,7 +135,7 @@ export class ChangeStream {
     for (const id of ids) {
       const tell = (params: object): void =>
         this.#tell(writeCall("notifications/tasks", this.#stamped(params)));
-      const leave = await this.#server.followTask(connection, this.#params, id, tell);
+      const leave = await this.#server.followTask(connection, { id, params: this.#params }, tell);
       if (leave === undefined) continue;
       heard.push(id);
       if (this.#isOver) leave();

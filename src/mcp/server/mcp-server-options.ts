@@ -235,15 +235,20 @@ export type GivenToServe<Own> =
   | { readonly server: ChannelServer; readonly own: Own }
   | { readonly executor: ServedExecutor; readonly options: McpServerOptions; readonly own: Own };
 
+/** A function that serves, and the names of its own options. */
+export interface ServeFunction<Own> {
+  readonly by: string;
+  readonly names: readonly (keyof Own)[];
+}
+
 /**
- * Takes apart what a function that serves was given; `names` are those of its own options. Throws a `TypeError` for what cannot be served, and
+ * Takes apart what a function that serves was given. Throws a `TypeError` for what cannot be served, and
  * for options of a server beside one that is made already.
  */
 export function readServeArguments<Own extends { readonly limits?: object | undefined }>(
   served: unknown,
   given: Own,
-  by: string,
-  names: readonly (keyof Own)[],
+  { by, names }: ServeFunction<Own>,
 ): GivenToServe<Own> {
   const isServer = hasFunctions(served, SERVER);
   if (!isServer && !isExecutor(served)) {

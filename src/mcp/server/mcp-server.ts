@@ -62,12 +62,17 @@ export interface ChannelServer extends McpServer {
   /** Tells a 2026-07-28 client of every change of a task, for as long as it runs; nothing where the client sees none of that id. */
   followTask(
     peer: Peer,
-    params: Params,
-    id: string,
+    task: FollowedTask,
     tell: (params: object) => void,
   ): Promise<(() => void) | undefined>;
   /** Answers the calls under way with `UNAVAILABLE`, before `close` ends them without a word. */
   giveUpCalls(): void;
+}
+
+/** A task that a client follows, and the params with which it asked to. */
+export interface FollowedTask {
+  readonly id: string;
+  readonly params: Params;
 }
 
 /** What a server offers, in the words of the protocol. */

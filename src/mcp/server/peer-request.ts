@@ -70,16 +70,14 @@ export class PeerRequest {
   readonly meta: Params | undefined;
   readonly #incoming: IncomingRequest;
   readonly #waiting: SuspendedCalls;
-  readonly #waitingMs: number;
 
-  constructor(peer: Peer, incoming: IncomingRequest, waiting: SuspendedCalls, waitingMs: number) {
+  constructor(peer: Peer, incoming: IncomingRequest, waiting: SuspendedCalls) {
     this.peer = peer;
     this.identity = incoming.identity;
     this.signal = incoming.signal;
     this.meta = metaOf(incoming.params);
     this.#incoming = incoming;
     this.#waiting = waiting;
-    this.#waitingMs = waitingMs;
   }
 
   /** Who is asking, as far as that decides how to answer. */
@@ -121,7 +119,7 @@ export class PeerRequest {
 
   /** Milliseconds that an answer of its client is waited for. */
   get waitingMs(): number {
-    return this.#waitingMs;
+    return this.#waiting.waitingMs;
   }
 
   /** A header of the request; nothing where it is missing, or there are none. */
@@ -209,7 +207,7 @@ export class PeerRequest {
     const { peer } = this;
     const { capabilities: can, extensions } = peer;
     if (!isAskable(can)) return { party: peer, extensions };
-    return toCallerSide(this, { party: peer, timeoutMs: this.#waitingMs });
+    return toCallerSide(this, { party: peer, timeoutMs: this.waitingMs });
   }
 
   #silentCaller(): CallerSide {

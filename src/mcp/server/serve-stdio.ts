@@ -59,7 +59,7 @@ export function serveStdio(
   served: McpServer | ServedExecutor,
   given: ServeStdioOptions = {},
 ): StdioConnection {
-  const { server, own: options, closeServer } = toServed(served, given, "serveStdio", NAMES);
+  const { server, own: options, closeServer } = toServed(served, given, { by: "serveStdio", names: NAMES });
   if (server.isClosed) throw new Error("This MCP server is closed: make another with toMcpServer.");
   checkStdioOptions(options);
   const { identity, limits = {}, drainMs = 0 } = options;

@@ -90,6 +90,11 @@ export class SuspendedCalls {
     return this.#parked.size;
   }
 
+  /** Milliseconds that a handler waits for one answer. */
+  get waitingMs(): number {
+    return this.#limits.ms;
+  }
+
   /** Starts a handler or, when the request carries the answers to its questions, goes on with it where the caller still may. */
   async run<T>(
     request: PeerRequest,
@@ -365,26 +370,18 @@ class SuspendableCall<T> {
       elicit: async (request, signal, key) => {
         assertAskable(request.mode ?? "form", this.#can);
         const params = { ...request, mode: request.mode ?? "form" };
-        const answer = await this.#ask(
-          { method: "elicitation/create", params },
-          readElicitAnswer,
-          signal,
-          key,
-        );
+        const question = { method: "elicitation/create", params } as const;
+        const answer = await this.#ask(question, readElicitAnswer, { signal, key });
         return checkedAnswer(answer, request);
       },
       sample: async (request, signal, key) => {
         assertAskable("sampling", this.#can);
-        return await this.#ask(
-          { method: "sampling/createMessage", params: request },
-          readSampleAnswer,
-          signal,
-          key,
-        );
+        const question = { method: "sampling/createMessage", params: request } as const;
+        return await this.#ask(question, readSampleAnswer, { signal, key });
       },
       roots: async (signal, key) => {
         assertAskable("roots", this.#can);
-        return await this.#ask({ method: "roots/list" }, readRoots, signal, key);
+        return await this.#ask({ method: "roots/list" }, readRoots, { signal, key });
       },
     };
   }
@@ -399,8 +396,7 @@ class SuspendableCall<T> {
   async #ask<A>(
     request: EmbeddedRequest,
     read: (answer: unknown) => A | undefined,
-    signal: AbortSignal,
-    wanted: string | undefined,
+    { signal, key: wanted }: { readonly signal: AbortSignal; readonly key: string | undefined },
   ): Promise<A> {
     const key = this.#keyFor(wanted);
     const given = read(this.#given.get(key));

@@ -9,7 +9,7 @@ import { PACKAGE_VERSION } from "../../core/package-version.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
 import { shortText, truncateText } from "../../core/text/truncate-text.ts";
 import type { McpTransport } from "../channels/channel.ts";
-import { invalidParams, type Params, type ProtocolError, toProtocolError } from "../protocol/messages.ts";
+import { invalidParams, type ProtocolError, toProtocolError } from "../protocol/messages.ts";
 import {
   initializeFault,
   knowsAllBlocks,
@@ -24,6 +24,7 @@ import type {
   AskingIdentity,
   ChannelServer,
   ConnectOptions,
+  FollowedTask,
   ListKind,
   McpServer,
   ServerCapabilities,
@@ -34,6 +35,7 @@ import {
   checkServerOptions,
   type McpServerOptions,
   readServeArguments,
+  type ServeFunction,
 } from "./mcp-server-options.ts";
 import { type IncomingRequest, type Peer, PeerRequest, readLogLevel } from "./peer-request.ts";
 import { ProviderSet, providersFor } from "./resources/provider-set.ts";
@@ -89,10 +91,9 @@ function shareOf({ sessionKey }: McpServerOptions): ServerShare | undefined {
 export function toServed<Own extends { readonly limits?: object | undefined }>(
   served: McpServer | ServedExecutor,
   given: Own,
-  by: string,
-  names: readonly (keyof Own)[],
+  by: ServeFunction<Own>,
 ): { readonly server: ChannelServer; readonly own: Own; readonly closeServer: () => Promise<void> } {
-  const read = readServeArguments(served, given, by, names);
+  const read = readServeArguments(served, given, by);
   if ("server" in read) return { ...read, closeServer: async () => {} };
   checkServerOptions(read.options);
   const server = new OperationServer(read.executor, read.options);
@@ -201,7 +202,7 @@ class OperationServer implements ChannelServer {
     const alone = this.#peers.has(peer) ? undefined : new RequestAlone(incoming);
     if (alone !== undefined) this.#requests.add(alone);
     try {
-      const request = new PeerRequest(peer, incoming, this.#waiting, this.#tools.limits.waitingMs);
+      const request = new PeerRequest(peer, incoming, this.#waiting);
       const result = await answer(params, request);
       const isOlder = method === "tools/call" && !knowsAllBlocks(request.revision);
       const shown = isOlder ? forOlderRevision(result, request.revision) : result;
@@ -257,13 +258,12 @@ class OperationServer implements ChannelServer {
 
   followTask(
     peer: Peer,
-    params: Params,
-    id: string,
+    { id, params }: FollowedTask,
     tell: (params: object) => void,
   ): Promise<(() => void) | undefined> {
     const { identity } = peer;
     const incoming = { ...NO_REQUEST, params, identity };
-    const request = new PeerRequest(peer, incoming, this.#waiting, this.#tools.limits.waitingMs);
+    const request = new PeerRequest(peer, incoming, this.#waiting);
     return listenToTask(this.#tools, request, id, tell);
   }
 

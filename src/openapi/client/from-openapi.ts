@@ -83,7 +83,7 @@ function importApi(
   const operations = new Map<string, ImportedOperation>();
   for (const described of api.operations) {
     if (isOwnEndpoint(described.waybill)) continue;
-    const imported = importOperation(described, api, findOverlay(described, overlays), settings);
+    const imported = importOperation({ described, overlay: findOverlay(described, overlays) }, api, settings);
     const { id } = imported.operation;
     if (operations.has(id))
       throw new TypeError(`The document has two operations "${id}"; rename one with an overlay.`);
@@ -101,9 +101,8 @@ function ownOrigins(api: IndexedApi, options: OpenApiOptions): ReadonlySet<strin
 }
 
 function importOperation(
-  described: IndexedOperation,
+  { described, overlay }: { readonly described: IndexedOperation; readonly overlay: OperationOverlay },
   api: IndexedApi,
-  overlay: OperationOverlay,
   settings: ImportSettings,
 ): ImportedOperation {
   const { namespace, keepIds = false } = settings.options;

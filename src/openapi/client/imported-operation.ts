@@ -341,7 +341,7 @@ export class OperationCaller {
   #findPaging(plan: OperationPlan): Paging | undefined {
     const { baseUrl } = this.#settings.options;
     const origin = baseUrl === undefined ? undefined : new URL(baseUrl).origin;
-    return findPaging(plan, this.#operation.outputSchema(), this.#operation.paging, origin);
+    return findPaging(plan, this.#operation.outputSchema(), { rule: this.#operation.paging, origin });
   }
 
   /** Builds and sends one request; nothing is waited for that need not be. */

@@ -219,7 +219,7 @@ export class ApiRoutes {
     const representation = this.#representationFor(caller);
     const posted = await this.#bodies.read(caller);
     const call = { operationId: route.operation.id, input: posted.value };
-    const wanted = this.#wanted(caller, call, representation, posted);
+    const wanted = this.#wanted(caller, { call, posted }, representation);
     const answer = await this.#run(wanted);
     (answer.headers as AnswerHeaders)["cache-control"] ??= "no-store";
     return answer;
@@ -231,10 +231,10 @@ export class ApiRoutes {
     const operation = this.#executor.get(call.operationId);
     const answer = async (): Promise<HttpAnswer> => {
       if (this.#negotiation.prefersEvents(caller.request.header("accept"))) {
-        const whole = this.#wanted(caller, call, { kind: "envelope" }, posted);
+        const whole = this.#wanted(caller, { call, posted }, { kind: "envelope" });
         return answerWithProgress((hears) => this.runner.run({ ...whole, hears }));
       }
-      const wanted = this.#wanted(caller, call, this.#representationFor(caller), posted);
+      const wanted = this.#wanted(caller, { call, posted }, this.#representationFor(caller));
       const answered = await this.#run(wanted);
       (answered.headers as AnswerHeaders)["cache-control"] ??= "no-store";
       return answered;
@@ -253,11 +253,11 @@ export class ApiRoutes {
 
   #wanted(
     caller: AuthenticatedRequest,
-    call: GenericCall,
+    { call, posted }: { readonly call: GenericCall; readonly posted: PostedInput },
     representation: Representation,
-    { bytes, isWire }: PostedInput,
   ): WantedCall {
     const { request } = caller;
+    const { bytes, isWire } = posted;
     const key = readIdempotencyKey(request.header("idempotency-key"));
     const patience = this.#patienceOf(request);
     const { operationId, input, timeoutMs = patience } = call;
@@ -307,11 +307,10 @@ export class ApiRoutes {
     if (directory === undefined) return undefined;
     const id = idInPath(request.path);
     if (id === undefined && request.path !== OPERATIONS_PATH) return undefined;
+    const listing = { directory, executor: this.#executor };
     return refuseOr(caller, READ, () => {
       const answer =
-        id === undefined
-          ? answerIndex(directory, this.#executor, caller)
-          : answerOperationFacts(directory, this.#executor, caller, id);
+        id === undefined ? answerIndex(listing, caller) : answerOperationFacts(listing, caller, id);
       if (answer === undefined) throw this.#explainMissing?.(id ?? "", identity) ?? noSuchOperation();
       return this.#tagged(request, answer);
     });

@@ -54,6 +54,13 @@ export function createSharedHttpHandler(
   return new Handler(executor, options, shared);
 }
 
+/** A request as it came, before it is known who sent it. */
+interface ArrivedRequest {
+  readonly request: HttpRequest;
+  readonly requestId: string;
+  readonly trace: TraceContext;
+}
+
 /** A request that is being answered. */
 class RunningRequest extends Linked {
   readonly request: HttpRequest;
@@ -89,18 +96,19 @@ class Handler implements HttpHandler {
     const given = request.header("x-request-id");
     const requestId = isRequestId(given) ? given : randomId();
     const trace = readTrace(request.header("traceparent"), request.header("tracestate"));
+    const arrived: ArrivedRequest = { request, requestId, trace };
     let answer: HttpAnswer;
     const running = new RunningRequest(request);
     this.#running.add(running);
     try {
-      answer = await this.#admit(request, requestId, trace);
+      answer = await this.#admit(arrived);
     } catch (thrown) {
       answer = problemAnswer(this.#toError(thrown), requestId);
     } finally {
       this.#running.delete(running);
       if (this.#running.size === 0) this.#onIdle();
     }
-    return this.#finish(request, answer, requestId, trace);
+    return this.#finish(arrived, answer);
   };
 
   readonly recheck = (): void => this.#routes.streams.recheck();
@@ -111,7 +119,8 @@ class Handler implements HttpHandler {
   };
 
   /** Waits for nothing by itself: most requests need not be waited for before their call. */
-  #admit(request: HttpRequest, requestId: string, trace: TraceContext): Promise<HttpAnswer> | HttpAnswer {
+  #admit(arrived: ArrivedRequest): Promise<HttpAnswer> | HttpAnswer {
+    const { request, requestId, trace } = arrived;
     const { path, query, method } = request;
     if (path === "/health" || path === "/ready") return this.#answerProbe(request);
     if (this.#closing !== undefined) return refuseClosing(requestId);
@@ -125,7 +134,7 @@ class Handler implements HttpHandler {
     }
     const preflight = method === "OPTIONS" ? this.#admission.preflight(request) : undefined;
     if (preflight !== undefined) return preflight;
-    if (this.#admission.decides) return this.#identify(request, requestId, trace);
+    if (this.#admission.decides) return this.#identify(arrived);
     return this.#answer({ request, identity: undefined, requestId, ...trace });
   }
 
@@ -135,7 +144,7 @@ class Handler implements HttpHandler {
     return refuseMethod({ allow: "GET, HEAD, POST, OPTIONS" }, requestId);
   }
 
-  async #identify(request: HttpRequest, requestId: string, trace: TraceContext): Promise<HttpAnswer> {
+  async #identify({ request, requestId, trace }: ArrivedRequest): Promise<HttpAnswer> {
     const described = this.#admission.describe(request, requestId);
     if (described !== undefined) return described;
     const admitted = await this.#admission.identify(request, requestId);
@@ -165,10 +174,8 @@ class Handler implements HttpHandler {
 
   /** Adds what every answer says. */
   #finish(
-    request: HttpRequest,
+    { request, requestId, trace }: ArrivedRequest,
     { status, headers: given, body, heldBy }: HttpAnswer,
-    requestId: string,
-    trace: TraceContext,
   ): HttpAnswer {
     const headers = given as AnswerHeaders;
     headers["x-request-id"] = requestId;

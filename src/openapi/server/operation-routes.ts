@@ -17,10 +17,15 @@ export interface OperationDirectory {
 /** Where operations are listed; one of them is at `/operations/<id>`. */
 export const OPERATIONS_PATH = "/operations";
 
+/** Which operations there are, and what is known of each. */
+interface Listing {
+  readonly directory: OperationDirectory;
+  readonly executor: Executor;
+}
+
 /** Answers `GET /operations`: all that the caller may call, in a few words each; with `?whole=true` with all that is known. */
 export function answerIndex(
-  directory: OperationDirectory,
-  executor: Executor,
+  { directory, executor }: Listing,
   { request, identity }: AuthenticatedRequest,
 ): HttpAnswer {
   const whole = new URLSearchParams(request.query).get("whole") === "true";
@@ -30,8 +35,7 @@ export function answerIndex(
 
 /** Answers `GET /operations/<id>`: all that is known of one; nothing where this caller has none of that id. */
 export function answerOperationFacts(
-  directory: OperationDirectory,
-  executor: Executor,
+  { directory, executor }: Listing,
   { identity }: AuthenticatedRequest,
   id: string,
 ): HttpAnswer | undefined {

@@ -12,7 +12,7 @@ import {
 } from "../../core/tasks/task.ts";
 import type { SettledTask, TaskAsker, Tasks } from "../../core/tasks/tasks.ts";
 import { decodeBase64, encodeBase64 } from "../../core/wire/base64.ts";
-import type { AuthenticatedRequest, HttpAnswer, HttpRequest } from "../../http/exchange.ts";
+import type { AuthenticatedRequest, HttpAnswer } from "../../http/exchange.ts";
 import { accessRefusal, type CallRunner, type WantedCall } from "./call-runner.ts";
 import { refuseOr } from "./problem-answer.ts";
 import { type Negotiation, type Representation, representationName, writeAnswer } from "./write-answer.ts";
@@ -81,9 +81,7 @@ export class TaskRoutes {
     if (refusal !== undefined) throw refusal;
     const asked = { owner: ownerOf(identity), identity, operationId, input, requestId };
     const task = await tasks.start(asked, async (run) => ({ call: await runner.runAsTask(wanted, run) }));
-    const asker = askerOf(caller);
-    const settled =
-      waitMs === 0 ? undefined : await this.#settledWithin(asker, task.id, waitMs, caller.request);
+    const settled = waitMs === 0 ? undefined : await this.#settledWithin(caller, task.id, waitMs);
     if (settled === undefined) return { ...this.#accepted(task), status: 202 };
     return await this.#write(settled, caller, wanted.representation);
   }
@@ -113,12 +111,7 @@ export class TaskRoutes {
     const representation = negotiation.choose(request.header("accept"), undefined, identity);
     const task = await this.#visible(caller, id);
     const { waitMs = 0 } = readPreference(request.header("prefer") ?? "");
-    const settled = await this.#settledWithin(
-      askerOf(caller),
-      task.id,
-      isSettled(task) ? LONGEST_WAIT_MS : waitMs,
-      request,
-    );
+    const settled = await this.#settledWithin(caller, task.id, isSettled(task) ? LONGEST_WAIT_MS : waitMs);
     // Asked too early, it is not there yet.
     if (settled === undefined) return { ...this.#accepted(await this.#visible(caller, id)), status: 202 };
     return await this.#write(settled, caller, representation);
@@ -144,18 +137,17 @@ export class TaskRoutes {
   }
 
   async #settledWithin(
-    asker: TaskAsker,
+    caller: AuthenticatedRequest,
     id: string,
     waitMs: number,
-    request: HttpRequest,
   ): Promise<SettledTask | undefined> {
     if (waitMs === 0) return undefined;
     const over = new AbortController();
     const timer = setTimeout(() => over.abort(), Math.min(waitMs, LONGEST_WAIT_MS));
     try {
-      return await this.#options.tasks.result(asker, id, { signal: over.signal });
+      return await this.#options.tasks.result(askerOf(caller), id, { signal: over.signal });
     } catch (thrown) {
-      if (over.signal.aborted || request.signal.aborted) return undefined;
+      if (over.signal.aborted || caller.request.signal.aborted) return undefined;
       throw thrown;
     } finally {
       clearTimeout(timer);

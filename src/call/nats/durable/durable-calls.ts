@@ -35,7 +35,6 @@ import {
   type FailedCallsOptions,
   type FailedCallsPage,
 } from "../../call-options.ts";
-import type { BoundCall } from "../../credentials/token-key.ts";
 import { isOperationId, operationNotFound } from "../../discovery/operation-id.ts";
 import type { DurableCaller } from "../../remote-registry.ts";
 import { NOBODY, namedUser } from "../../wire/subjects.ts";
@@ -90,6 +89,9 @@ const MOST_SERVED = 10_000;
 /** Milliseconds the broker has to acknowledge a call. */
 const SUBMIT_MS = 5_000;
 
+/** What a durable call that is a task is told. */
+type FollowOptions = DurableExecuteOptions & { readonly task: CallerTask };
+
 /** The asking side of durable calls: stores requests, and finds how they ended. */
 export class DurableCalls implements DurableCaller {
   readonly #store: DurableStore;
@@ -132,7 +134,7 @@ export class DurableCalls implements DurableCaller {
       aborted: (reason: unknown) => abortedError(operationId, reason),
     };
     return this.#admit(() =>
-      settleWithin(patience, () => submitCall(by, operationId, input, options, until)),
+      settleWithin(patience, () => submitCall(by, { operationId, input, options }, until)),
     );
   }
 
@@ -163,7 +165,8 @@ export class DurableCalls implements DurableCaller {
     input?: unknown,
     options: DurableExecuteOptions = {},
   ): Promise<ResponseEnvelope> {
-    if (options.task !== undefined) return this.#follow(options.task, operationId, input, options);
+    const { task } = options;
+    if (task !== undefined) return this.#follow(operationId, input, { ...options, task });
     const { signal, timeoutMs = this.#store.settings.limits.deadlineMs } = options;
     const until = toDeadline(timeoutMs, monotonicNow());
     const submit = { ...options, timeoutMs: Math.min(timeoutMs, SUBMIT_MS) };
@@ -180,26 +183,19 @@ export class DurableCalls implements DurableCaller {
   }
 
   /** Follows a call that is a task: from where another process left it, where there was one. */
-  async #follow(
-    task: CallerTask,
-    operationId: string,
-    input: unknown,
-    options: DurableExecuteOptions,
-  ): Promise<ResponseEnvelope> {
-    const { handle } = task;
+  async #follow(operationId: string, input: unknown, options: FollowOptions): Promise<ResponseEnvelope> {
+    const { handle, isCancelled } = options.task;
     const noted = isPlainObject(handle) ? handle["durable"] : undefined;
-    if (task.isCancelled === true)
+    if (isCancelled === true)
       throw new CallError("ABORTED", "A durable call runs to its end.", { stack: false });
-    const requestId =
-      typeof noted === "string" ? noted : await this.#submitAs(task, operationId, input, options);
+    const requestId = typeof noted === "string" ? noted : await this.#submitAs(operationId, input, options);
     return this.result(requestId, { signal: options.signal, timeoutMs: this.#store.settings.keepMs });
   }
 
   async #submitAs(
-    task: CallerTask,
     operationId: string,
     input: unknown,
-    { identity, metadata, origin, signal, idempotencyKey }: DurableExecuteOptions,
+    { task, identity, metadata, origin, signal, idempotencyKey }: FollowOptions,
   ): Promise<string> {
     // The same task submits one call, also where it could not be noted that it did.
     const key = idempotencyKey ?? `task ${task.id}`;
@@ -238,7 +234,6 @@ export class DurableCalls implements DurableCaller {
     const { identity, metadata, origin, requestId } = options;
     const submitted = await this.submit(operationId, input, { identity, metadata, origin, requestId });
     const id = submitted.requestId;
-    const token = requestToken(this.#user, id);
     const { keepMs } = this.#store.settings;
     const left = new AbortController().signal;
     return new DurableTask({
@@ -246,7 +241,7 @@ export class DurableCalls implements DurableCaller {
       operationId,
       look: () => {
         const until = toDeadline(SUBMIT_MS, monotonicNow());
-        return lookFor(this.#store, this.#user, token, { user: this.#user, requestId: id, until, left });
+        return lookFor(this.#store, { user: this.#user, requestId: id, until, left });
       },
       result: (wait) => this.result(id, { ...wait, timeoutMs: wait.timeoutMs ?? keepMs }),
     });
@@ -311,7 +306,7 @@ async function awaitResult(store: DurableStore, query: ResultQuery): Promise<Res
   try {
     while (!left.aborted) {
       bell.reset();
-      const ending = await lookFor(store, user, token, query);
+      const ending = await lookFor(store, query);
       if (ending !== undefined && "error" in ending) throw ending.error;
       if (ending !== undefined) return ending.envelope;
       await bell.heard(POLL_MS);
@@ -324,20 +319,18 @@ async function awaitResult(store: DurableStore, query: ResultQuery): Promise<Res
 
 async function lookFor(
   store: DurableStore,
-  user: string,
-  token: string,
-  { until }: ResultQuery,
+  { user, requestId, until }: ResultQuery,
 ): Promise<Ending | undefined> {
   const { names } = store;
+  const token = requestToken(user, requestId);
   const head = await store.last(names.results, names.end(user, token), until);
   if (head === undefined) {
     const request = await store.last(names.calls, names.anyRequest(user, token), until);
     if (request === undefined) throw unknownRequest();
     return undefined;
   }
-  const partSubject = (set: string, index: number): string => names.resultPart(user, token, set, index);
-  const record = { headers: head.header, data: head.data };
-  const body = await readRecord(store, names.results, record, partSubject, until);
+  const record = { stream: names.results, headers: head.header, data: head.data };
+  const body = await readRecord(store, { ...record, partSubject: names.resultParts(user, token) }, until);
   if (typeof body !== "string") return decodeEnding(body);
   store.counters[body] += 1;
   if (body === "gaps") throw unknownRequest();
@@ -461,28 +454,28 @@ interface Draft {
   readonly keyed: boolean;
 }
 
+/** A call as it is given to be stored. */
+interface GivenCall {
+  readonly operationId: string;
+  readonly input: unknown;
+  readonly options: SubmitOptions;
+}
+
 /** Stores a call; what comes of an earlier one under the same key or id is decided by what is stored of it. */
-async function submitCall(
-  by: Submitter,
-  operationId: string,
-  input: unknown,
-  options: SubmitOptions,
-  until: number,
-): Promise<SubmittedCall> {
+async function submitCall(by: Submitter, call: GivenCall, until: number): Promise<SubmittedCall> {
   const { store } = by;
   const { names } = store;
-  const draft = await draftCall(by, operationId, input, options);
+  const draft = await draftCall(by, call);
   const { address, nonce, requestId, msgId } = draft;
-  if (options.requestId !== undefined) {
+  if (call.options.requestId !== undefined) {
     const earlier = await claimId(store, draft, until);
     if (earlier !== undefined) return earlier;
   }
   const headers = { [REQUEST_ID_HEADER]: requestId, [INPUT_HEADER]: draft.inputHash };
   const subject = names.request(address);
-  const head = { stream: names.calls, subject, data: draft.body, nonce, headers, msgId };
-  const partSubject = (set: string, index: number): string =>
-    names.requestPart(address.user, address.token, set, index);
-  const put = await writeRecord(store, head, partSubject, until);
+  const partSubject = names.requestParts(address.user, address.token);
+  const head = { stream: names.calls, subject, data: draft.body, nonce, headers, msgId, partSubject };
+  const put = await writeRecord(store, head, until);
   if (put.kind === "stored") return { requestId, duplicate: false };
   const original = put.kind === "taken" ? put.by : await store.at(names.calls, put.sequence, until);
   if (original !== undefined) return settleWith(store, draft, original);
@@ -494,9 +487,7 @@ async function submitCall(
 
 async function draftCall(
   { store, user, credentials }: Submitter,
-  operationId: string,
-  input: unknown,
-  options: SubmitOptions,
+  { operationId, input, options }: GivenCall,
 ): Promise<Draft> {
   const { identity, idempotencyKey: key } = options;
   assertKey(key);
@@ -504,10 +495,8 @@ async function draftCall(
     throw new TypeError("requestId must be 1 to 200 printable ASCII characters without spaces.");
   }
   const requestId = options.requestId ?? randomId();
-  const credential =
-    identity === undefined
-      ? undefined
-      : await prove(credentials, identity, operationId, { requestId, input });
+  if (identity !== undefined && credentials === undefined) throw unproven(operationId);
+  const credential = identity && (await credentials?.(identity, operationId, { requestId, input }));
   const request = createRequest({ requestId }, operationId, input, options, { credential });
   const keyed = key !== undefined;
   return {
@@ -526,16 +515,6 @@ async function draftCall(
 function assertKey(key: unknown): void {
   if (key === undefined || (typeof key === "string" && key !== "" && key.length <= MAX_KEY)) return;
   throw new TypeError(`idempotencyKey must be a string of 1 to ${MAX_KEY} characters.`);
-}
-
-function prove(
-  credentials: CredentialSource | undefined,
-  identity: NonNullable<SubmitOptions["identity"]>,
-  operationId: string,
-  call: BoundCall,
-): string | Promise<string> {
-  if (credentials !== undefined) return credentials(identity, operationId, call);
-  throw unproven(operationId);
 }
 
 /** Makes sure that an id chosen by the caller is used once, whatever the operation; gives the call that has it by the same key. */

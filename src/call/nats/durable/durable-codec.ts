@@ -92,8 +92,10 @@ const PARTS = /^([1-9][0-9]{0,8}) ([1-9][0-9]{0,11}) ([A-Za-z0-9_-]{43}) ([A-Za-
 /** Names the parts of a body. */
 export type PartSubject = (set: string, index: number) => string;
 
-/** What a message of either kind shows of itself. */
+/** What a message of either kind shows of itself, and where it and its parts are stored. */
 export interface RecordHead {
+  readonly stream: string;
+  readonly partSubject: PartSubject;
   readonly headers: MsgHdrs | undefined;
   readonly data: Uint8Array;
 }
@@ -101,8 +103,7 @@ export interface RecordHead {
 /** Stores a body of any size: its parts first where it needs some, then the one message that counts. */
 export async function writeRecord(
   store: DurableStore,
-  head: Placed,
-  partSubject: PartSubject,
+  { partSubject, ...head }: Placed & Pick<RecordHead, "partSubject">,
   until: number,
 ): Promise<Put> {
   const { partBytes } = store;
@@ -122,9 +123,7 @@ export async function writeRecord(
 /** Reads a body back, or says why it cannot be. */
 export async function readRecord(
   store: DurableStore,
-  stream: string,
   head: RecordHead,
-  partSubject: PartSubject,
   until: number,
 ): Promise<Uint8Array | DropReason> {
   const maxBytes = store.settings.limits.messageBytes;
@@ -136,7 +135,7 @@ export async function readRecord(
   const body = new Uint8Array(Number(bytes));
   let at = 0;
   for (let index = 0; index < Number(count); index++) {
-    const part = await store.last(stream, partSubject(set, index), until);
+    const part = await store.last(head.stream, head.partSubject(set, index), until);
     if (part === undefined) return "gaps";
     const { data } = part;
     if (at + data.length > body.length) return "malformed";
@@ -212,8 +211,8 @@ export class DurableNames {
     return `${this.#requests}.*.${subjectPlaceOf(operationId)}.*`;
   }
 
-  requestPart(user: string, token: string, set: string, index: number): string {
-    return `${this.#requests}.${user}.~part.${token}.${set}.${index}`;
+  requestParts(user: string, token: string): PartSubject {
+    return (set, index) => `${this.#requests}.${user}.~part.${token}.${set}.${index}`;
   }
 
   claim(user: string, token: string): string {
@@ -228,8 +227,8 @@ export class DurableNames {
     return `${this.#results}.${user}.${token}.start`;
   }
 
-  resultPart(user: string, token: string, set: string, index: number): string {
-    return `${this.#results}.${user}.${token}.part.${set}.${index}`;
+  resultParts(user: string, token: string): PartSubject {
+    return (set, index) => `${this.#results}.${user}.${token}.part.${set}.${index}`;
   }
 
   /** Reads the subject of a request back. */

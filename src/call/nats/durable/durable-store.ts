@@ -117,7 +117,11 @@ export class DurableStore {
   }
 
   /** The first message of a subject, which may have wildcards, from a sequence number on. */
-  next(stream: string, subject: string, from: number, until: number): Promise<StoredMsg | undefined> {
+  next(
+    stream: string,
+    { subject, from }: { readonly subject: string; readonly from: number },
+    until: number,
+  ): Promise<StoredMsg | undefined> {
     // The broker knows this, and the types of the client do not.
     const query = { seq: from, next_by_subj: subject } as unknown as MsgRequest;
     return this.#try(until, () => this.#get(stream, query));
@@ -397,10 +401,10 @@ const TOKEN = /^[A-Za-z0-9_-]{1,64}$/;
 export function readDurableOptions(options: DurableOptions = {}): DurableSettings {
   const { prefix = "waybill", keepMs = 24 * HOUR_MS, storage = "file", replicas = 1 } = options;
   assertToken("prefix", prefix);
-  assertWhole("keepMs", keepMs, SHORTEST_MS, LONGEST_MS);
+  assertWhole("keepMs", keepMs, [SHORTEST_MS, LONGEST_MS]);
   const { duplicateWindowMs = Math.min(2 * HOUR_MS, keepMs) } = options;
-  assertWhole("duplicateWindowMs", duplicateWindowMs, SHORTEST_MS, keepMs);
-  assertWhole("replicas", replicas, 1, 5);
+  assertWhole("duplicateWindowMs", duplicateWindowMs, [SHORTEST_MS, keepMs]);
+  assertWhole("replicas", replicas, [1, 5]);
   if (storage !== "file" && storage !== "memory") throw new TypeError('storage must be "file" or "memory".');
   return { prefix, keepMs, duplicateWindowMs, storage, replicas, limits: readCallLimits(options.limits) };
 }
@@ -412,7 +416,11 @@ export function assertToken(name: string, value: unknown): asserts value is stri
 }
 
 /** Throws unless a number is whole and within its bounds. */
-export function assertWhole(name: string, value: number, least: number, most: number): void {
+export function assertWhole(
+  name: string,
+  value: number,
+  [least, most]: readonly [least: number, most: number],
+): void {
   if (Number.isInteger(value) && value >= least && value <= most) return;
   throw new TypeError(`${name} must be a whole number from ${least} to ${most}.`);
 }

@@ -59,9 +59,9 @@ export async function serveDurableCalls(
   options: DurableWorkerOptions = {},
 ): Promise<DurableWorker> {
   const { ackWaitMs = 30_000, maxDeliver = 10, concurrency = 16, authenticate } = options;
-  assertWhole("ackWaitMs", ackWaitMs, 100, 3_600_000);
-  assertWhole("maxDeliver", maxDeliver, 2, 1_000);
-  assertWhole("concurrency", concurrency, 1, 10_000);
+  assertWhole("ackWaitMs", ackWaitMs, [100, 3_600_000]);
+  assertWhole("maxDeliver", maxDeliver, [2, 1_000]);
+  assertWhole("concurrency", concurrency, [1, 10_000]);
   const store = await DurableStore.open(connection, readDurableOptions(options));
   const stopping = new AbortController();
   const runner = new RequestRunner(store, {
@@ -78,9 +78,16 @@ export async function serveDurableCalls(
       concurrency,
       run: (message) => runner.run(message),
     });
-  const worker = new Worker(store, executor, open, stopping);
+  const worker = new Worker(store, executor, { open, stopping });
   await worker.start();
   return worker;
+}
+
+interface WorkerOptions {
+  /** Makes what takes the calls of one operation. */
+  readonly open: (operationId: string) => OperationPuller;
+  /** Ends what runs. */
+  readonly stopping: AbortController;
 }
 
 class Worker implements DurableWorker {
@@ -95,12 +102,7 @@ class Worker implements DurableWorker {
   #unfollow: () => void = () => {};
   #draining: Promise<void> | undefined;
 
-  constructor(
-    store: DurableStore,
-    executor: Executor,
-    open: (operationId: string) => OperationPuller,
-    stopping: AbortController,
-  ) {
+  constructor(store: DurableStore, executor: Executor, { open, stopping }: WorkerOptions) {
     this.#store = store;
     this.#executor = executor;
     this.#open = open;
@@ -383,7 +385,7 @@ class RequestRunner {
       if (mark === "lost") return this.#end(address, lost());
       if (mark === "foreign") return "term";
     }
-    return this.#execute(request, address, who.identity, idempotent);
+    return this.#execute(request, address, { identity: who.identity, idempotent });
   }
 
   async #read(
@@ -392,8 +394,9 @@ class RequestRunner {
   ): Promise<CallRequested | undefined> {
     const store = this.#store;
     const { names, counters } = store;
-    const partSubject = (set: string, index: number): string => names.requestPart(user, token, set, index);
-    const body = await readRecord(store, names.calls, message, partSubject, this.#until());
+    const { headers, data } = message;
+    const head = { stream: names.calls, headers, data, partSubject: names.requestParts(user, token) };
+    const body = await readRecord(store, head, this.#until());
     if (typeof body === "string") {
       counters[body] += 1;
       return undefined;
@@ -428,8 +431,7 @@ class RequestRunner {
   async #execute(
     request: CallRequested,
     address: RequestAddress,
-    identity: Identity | undefined,
-    idempotent: boolean,
+    { identity, idempotent }: { readonly identity: Identity | undefined; readonly idempotent: boolean },
   ): Promise<Answer> {
     const { executor, stopping } = this.#options;
     const { requestId, operationId, metadata, depth, parent } = request;
@@ -458,10 +460,10 @@ class RequestRunner {
   async #storeEnding(ending: Ending, { user, token }: RequestAddress): Promise<Answer> {
     const { names, settings, counters } = this.#store;
     const data = encodeEnding(ending, settings.limits.messageBytes);
-    const head = { stream: names.results, subject: names.end(user, token), data, nonce: randomUUID() };
-    const partSubject = (set: string, index: number): string => names.resultPart(user, token, set, index);
+    const place = { stream: names.results, subject: names.end(user, token), nonce: randomUUID() };
+    const head = { ...place, data, partSubject: names.resultParts(user, token) };
     // For as long as it takes: the handler has run, and only this tells.
-    const put = await writeRecord(this.#store, head, partSubject, Number.POSITIVE_INFINITY);
+    const put = await writeRecord(this.#store, head, Number.POSITIVE_INFINITY);
     if (put.kind === "taken") counters.late += 1;
     return "ack";
   }

@@ -23,10 +23,10 @@ export async function listFailed(
   const calls: FailedCall[] = [];
   let at = after;
   for (let looked = 0; looked < MOST_LOOKED_AT; looked++) {
-    const head = await store.next(names.results, names.end(user, "*"), at + 1, until);
+    const head = await store.next(names.results, { subject: names.end(user, "*"), from: at + 1 }, until);
     if (head === undefined) return { calls };
     at = head.seq;
-    const failed = await readFailed(store, user, head, until);
+    const failed = await readFailed(store, { user, head }, until);
     if (failed !== undefined) calls.push(failed);
     if (calls.length >= Math.min(limit, MOST_LISTED)) break;
   }
@@ -35,8 +35,7 @@ export async function listFailed(
 
 async function readFailed(
   store: DurableStore,
-  user: string,
-  head: StoredMsg,
+  { user, head }: { readonly user: string; readonly head: StoredMsg },
   until: number,
 ): Promise<FailedCall | undefined> {
   const { names } = store;
@@ -76,9 +75,8 @@ export async function readFailedRequest(
   const head = await store.last(names.calls, names.anyRequest(user, token), until);
   const parsed = head && names.parseRequest(head.subject);
   if (head === undefined || parsed === undefined) throw notFailed();
-  const partSubject = (set: string, index: number): string => names.requestPart(user, token, set, index);
-  const record = { headers: head.header, data: head.data };
-  const body = await readRecord(store, names.calls, record, partSubject, until);
+  const record = { stream: names.calls, headers: head.header, data: head.data };
+  const body = await readRecord(store, { ...record, partSubject: names.requestParts(user, token) }, until);
   const request = typeof body === "string" ? undefined : decodeRequest(body);
   if (request === undefined) throw notFailed();
   return { request, operationId: parsed.operationId, identity: await identify(request, head.time) };

@@ -83,7 +83,7 @@ natsSuite("bodies of any size", () => {
     for (const [index, [parts, content, reason]] of forged.entries()) {
       const token = requestToken("_", `id-${index}`);
       if (content !== "")
-        await client.publish(new DurableNames(bench.prefix).requestPart("_", token, "s", 0), content);
+        await client.publish(new DurableNames(bench.prefix).requestParts("_", token)("s", 0), content);
       const head = headers();
       head.set("Waybill-Parts", `${parts} ${hash} s`);
       const before = worker.counters[reason];

@@ -207,17 +207,22 @@ const TAKEN = new Set(["level", "time", "__proto__"]);
 
 /** A copy of fields that is fit to be written: no secret, nothing a terminal acts on, nothing without end. */
 function toLogFields(fields: LogFields, mask: (text: string) => string): LogFields {
-  return copyMembers(fields, 0, mask, { values: LOG_LIMITS.values });
+  return copyMembers(fields, 0, { mask, values: LOG_LIMITS.values });
 }
 
-type Left = { values: number };
+/** A line that is copied. */
+interface Copying {
+  readonly mask: (text: string) => string;
+  /** How many values it may still have. */
+  values: number;
+}
 
-function copyValue(value: unknown, depth: number, mask: (text: string) => string, left: Left): unknown {
-  left.values -= 1;
-  if (left.values < 0) return "…";
+function copyValue(value: unknown, depth: number, copying: Copying): unknown {
+  copying.values -= 1;
+  if (copying.values < 0) return "…";
   switch (typeof value) {
     case "string":
-      return toLogText(value, mask);
+      return toLogText(value, copying.mask);
     case "number":
       return Number.isFinite(value) ? value : String(value);
     case "boolean":
@@ -230,35 +235,30 @@ function copyValue(value: unknown, depth: number, mask: (text: string) => string
     case "function":
       return `[${typeof value}]`;
     case "object":
-      return value === null ? null : copyObject(value, depth + 1, mask, left);
+      return value === null ? null : copyObject(value, depth + 1, copying);
   }
 }
 
-function copyObject(value: object, depth: number, mask: (text: string) => string, left: Left): unknown {
+function copyObject(value: object, depth: number, copying: Copying): unknown {
   if (depth > LOG_LIMITS.depth) return "…";
   try {
-    if (value instanceof Error) return copyMembers(errorFields(value), depth, mask, left);
+    if (value instanceof Error) return copyMembers(errorFields(value), depth, copying);
     if (value instanceof Date) return Number.isNaN(value.getTime()) ? "no date" : value.toISOString();
     if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
-    if (!Array.isArray(value)) return copyMembers(value as LogFields, depth, mask, left);
-    return value.slice(0, LOG_LIMITS.members).map((item) => copyValue(item, depth, mask, left));
+    if (!Array.isArray(value)) return copyMembers(value as LogFields, depth, copying);
+    return value.slice(0, LOG_LIMITS.members).map((item) => copyValue(item, depth, copying));
   } catch {
     return "[unreadable]";
   }
 }
 
-function copyMembers(
-  fields: LogFields,
-  depth: number,
-  mask: (text: string) => string,
-  left: Left,
-): Record<string, unknown> {
+function copyMembers(fields: LogFields, depth: number, copying: Copying): Record<string, unknown> {
   const copy: Record<string, unknown> = {};
   let members = 0;
   for (const name of Object.keys(fields)) {
     if (members++ === LOG_LIMITS.members) break;
-    const shown = toLogText(name, mask);
-    const value = copyValue(fields[name], depth, mask, left);
+    const shown = toLogText(name, copying.mask);
+    const value = copyValue(fields[name], depth, copying);
     setOwn(copy, depth === 0 && TAKEN.has(shown) ? `${shown}_` : shown, value);
   }
   return copy;

@@ -236,7 +236,9 @@ describe("Metrics", () => {
   it("RE-30 X-6 writes any label so that it is read back, but for characters that are none", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.double(), (label, value) => {
-        const [sample] = parse(writeMetric("m", "gauge", "Help.", [{ labels: { label }, value }]));
+        const [sample] = parse(
+          writeMetric({ name: "m", type: "gauge", help: "Help." }, [{ labels: { label }, value }]),
+        );
         const shown = label.replace(/(?!\n)[\p{Cc}\p{Cs}\u2028\u2029]/gu, "\ufffd");
         expect(sample?.labels["label"]).toBe(shown);
         expect(sample?.value).toBe(value + 0 === 0 ? 0 : value);

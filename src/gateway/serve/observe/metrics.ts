@@ -90,17 +90,25 @@ export class Metrics {
   /** All of it in the text format of Prometheus, version 0.0.4. */
   text(): string {
     return [
-      writeMetric("waybill_calls_total", "counter", "Calls that have ended.", this.#calls.values()),
       writeMetric(
-        "waybill_call_duration_seconds",
-        "histogram",
-        "How long calls took, waiting included.",
+        { name: "waybill_calls_total", type: "counter", help: "Calls that have ended." },
+        this.#calls.values(),
+      ),
+      writeMetric(
+        {
+          name: "waybill_call_duration_seconds",
+          type: "histogram",
+          help: "How long calls took, waiting included.",
+        },
         samplesOf(this.#durations.values()),
       ),
-      writeMetric("waybill_calls_in_flight", "gauge", "Calls that run now.", [{ value: this.#running }]),
-      writeMetric("waybill_cache_hits_total", "counter", "Calls answered from the cache.", [
-        { value: this.#cacheHits },
+      writeMetric({ name: "waybill_calls_in_flight", type: "gauge", help: "Calls that run now." }, [
+        { value: this.#running },
       ]),
+      writeMetric(
+        { name: "waybill_cache_hits_total", type: "counter", help: "Calls answered from the cache." },
+        [{ value: this.#cacheHits }],
+      ),
       ...this.#bus.metrics(),
       ...this.#auditMetrics(),
       ...this.#busHealth(),
@@ -162,21 +170,27 @@ export class Metrics {
       mounted.map(({ name, bus }) => ({ labels: { source: name }, value: read(bus) }));
     return [
       writeMetric(
-        "waybill_bus_events_total",
-        "counter",
-        "What was dropped, refused, retried or left out.",
+        {
+          name: "waybill_bus_events_total",
+          type: "counter",
+          help: "What was dropped, refused, retried or left out.",
+        },
         events,
       ),
       writeMetric(
-        "waybill_bus_members_left_out",
-        "gauge",
-        "Members that get no calls since they failed.",
+        {
+          name: "waybill_bus_members_left_out",
+          type: "gauge",
+          help: "Members that get no calls since they failed.",
+        },
         samples(({ membersLeftOut }) => membersLeftOut),
       ),
       writeMetric(
-        "waybill_bus_circuits_open",
-        "gauge",
-        "Operations whose calls are refused since they failed.",
+        {
+          name: "waybill_bus_circuits_open",
+          type: "gauge",
+          help: "Operations whose calls are refused since they failed.",
+        },
         samples(({ openCircuits }) => openCircuits),
       ),
     ];
@@ -191,15 +205,11 @@ export class Metrics {
       }));
     return [
       writeMetric(
-        "waybill_source_up",
-        "gauge",
-        "Whether a source is up.",
+        { name: "waybill_source_up", type: "gauge", help: "Whether a source is up." },
         samples(({ state }) => (state.status === "up" ? 1 : 0)),
       ),
       writeMetric(
-        "waybill_source_operations",
-        "gauge",
-        "Operations of a source.",
+        { name: "waybill_source_operations", type: "gauge", help: "Operations of a source." },
         samples(({ operations }) => operations),
       ),
     ];
@@ -211,15 +221,18 @@ export class Metrics {
     const { head, dropped, isFailing } = status;
     const labels = { seq: String(head.seq), head: head.hash };
     return [
-      writeMetric("waybill_audit_head_info", "gauge", "The audit record that was told last.", [
-        { labels, value: 1 },
-      ]),
-      writeMetric("waybill_audit_dropped_total", "counter", "Audit records that were dropped.", [
-        { value: dropped },
-      ]),
-      writeMetric("waybill_audit_failing", "gauge", "Whether audit records cannot be written.", [
-        { value: isFailing ? 1 : 0 },
-      ]),
+      writeMetric(
+        { name: "waybill_audit_head_info", type: "gauge", help: "The audit record that was told last." },
+        [{ labels, value: 1 }],
+      ),
+      writeMetric(
+        { name: "waybill_audit_dropped_total", type: "counter", help: "Audit records that were dropped." },
+        [{ value: dropped }],
+      ),
+      writeMetric(
+        { name: "waybill_audit_failing", type: "gauge", help: "Whether audit records cannot be written." },
+        [{ value: isFailing ? 1 : 0 }],
+      ),
     ];
   }
 
@@ -233,20 +246,31 @@ export class Metrics {
     const replicas = this.#options.replicas?.();
     const named = { replica, host: hostname(), version: PACKAGE_VERSION };
     return [
-      writeMetric("waybill_replica_info", "gauge", "Names this replica.", [{ labels: named, value: 1 }]),
+      writeMetric({ name: "waybill_replica_info", type: "gauge", help: "Names this replica." }, [
+        { labels: named, value: 1 },
+      ]),
       ...(replicas === undefined
         ? []
         : [
-            writeMetric("waybill_replicas", "gauge", "Replicas that share the state.", [{ value: replicas }]),
+            writeMetric({ name: "waybill_replicas", type: "gauge", help: "Replicas that share the state." }, [
+              { value: replicas },
+            ]),
           ]),
-      writeMetric("waybill_state_up", "gauge", "Whether the state can be reached.", [up]),
+      writeMetric({ name: "waybill_state_up", type: "gauge", help: "Whether the state can be reached." }, [
+        up,
+      ]),
       writeMetric(
-        "waybill_state_lost_info",
-        "gauge",
-        "What becomes of each thing that replicas share while the state cannot be reached.",
+        {
+          name: "waybill_state_lost_info",
+          type: "gauge",
+          help: "What becomes of each thing that replicas share while the state cannot be reached.",
+        },
         Object.entries(lost).map(([setting, choice]) => ({ labels: { setting, lost: choice }, value: 1 })),
       ),
-      writeMetric("waybill_state_events_total", "counter", "What went wrong with the state.", events),
+      writeMetric(
+        { name: "waybill_state_events_total", type: "counter", help: "What went wrong with the state." },
+        events,
+      ),
     ];
   }
 
@@ -254,14 +278,14 @@ export class Metrics {
     const { rss, heapUsed } = process.memoryUsage();
     const { user, system } = process.cpuUsage();
     const gauge = (name: string, help: string, value: number): string =>
-      writeMetric(name, "gauge", help, [{ value }]);
+      writeMetric({ name, type: "gauge", help }, [{ value }]);
     const lag = { mean: this.#lag.mean / NANOSECONDS, max: this.#lag.max / NANOSECONDS };
     this.#lag.reset();
     return [
       gauge("process_resident_memory_bytes", "Memory of the process.", rss),
       gauge("nodejs_heap_size_used_bytes", "Memory that objects take.", heapUsed),
       gauge("process_uptime_seconds", "How long the process runs.", process.uptime()),
-      writeMetric("process_cpu_seconds_total", "counter", "Time on the processor.", [
+      writeMetric({ name: "process_cpu_seconds_total", type: "counter", help: "Time on the processor." }, [
         { value: (user + system) / 1e6 },
       ]),
       gauge("nodejs_eventloop_lag_mean_seconds", "Delay of timers since the last look.", lag.mean || 0),
@@ -292,11 +316,26 @@ class BusCounts {
     if (this.#running.size === 0) return [];
     const durations = samplesOf(this.#durations.values());
     return [
-      writeMetric("waybill_bus_calls_total", "counter", "Bus calls that have ended.", this.#calls.values()),
-      writeMetric("waybill_bus_call_duration_seconds", "histogram", "How long bus calls took.", durations),
-      writeMetric("waybill_bus_calls_in_flight", "gauge", "Bus calls that run now.", this.#running.values()),
-      writeMetric("waybill_bus_values_total", "counter", "Values of subscriptions.", this.#values.values()),
-      writeMetric("waybill_bus_bytes_total", "counter", "Requests and answers.", this.#bytes.values()),
+      writeMetric(
+        { name: "waybill_bus_calls_total", type: "counter", help: "Bus calls that have ended." },
+        this.#calls.values(),
+      ),
+      writeMetric(
+        { name: "waybill_bus_call_duration_seconds", type: "histogram", help: "How long bus calls took." },
+        durations,
+      ),
+      writeMetric(
+        { name: "waybill_bus_calls_in_flight", type: "gauge", help: "Bus calls that run now." },
+        this.#running.values(),
+      ),
+      writeMetric(
+        { name: "waybill_bus_values_total", type: "counter", help: "Values of subscriptions." },
+        this.#values.values(),
+      ),
+      writeMetric(
+        { name: "waybill_bus_bytes_total", type: "counter", help: "Requests and answers." },
+        this.#bytes.values(),
+      ),
     ];
   }
 
@@ -367,13 +406,15 @@ export interface Sample {
   readonly value: number;
 }
 
+/** What a metric is. */
+interface MetricFacts {
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly help: string;
+}
+
 /** Writes one metric in the text format of Prometheus: what it is, then its samples. */
-export function writeMetric(
-  name: string,
-  type: "counter" | "gauge" | "histogram",
-  help: string,
-  samples: Iterable<Sample>,
-): string {
+export function writeMetric({ name, type, help }: MetricFacts, samples: Iterable<Sample>): string {
   const lines = [
     `# HELP ${name} ${help.replace(/\\/g, "\\\\").replace(/\n/g, "\\n")}`,
     `# TYPE ${name} ${type}`,

@@ -150,7 +150,7 @@ export class Telemetry implements CallTelemetry {
       within: (run) => context.with(inner, run),
       end: (record) => {
         if (onward !== undefined) this.#endOnward(onward, inner, record);
-        this.#end(span, active, record, isFirst);
+        this.#end({ span, active, isFirst }, record);
       },
     };
   }
@@ -172,12 +172,7 @@ export class Telemetry implements CallTelemetry {
     span.setAttributes(labels);
     if (record.outcome !== "ok") span.setStatus({ code: this.#api.SpanStatusCode.ERROR });
     span.end();
-    this.#measure(way, within, record, labels);
-  }
-
-  #measure(way: Way, within: Context, { durationMs }: CallRecord, labels: Labels): void {
-    const duration = way === "rpc client" || way === "rpc server" ? durationMs : durationMs / 1_000;
-    this.#conventional[way].record(duration, labels, within);
+    this.#conventional[way].record(durationIn(way, record), labels, within);
   }
 
   /** Counts and measures a step of a call on the bus; calls have their spans where they run. */
@@ -219,7 +214,7 @@ export class Telemetry implements CallTelemetry {
     return this.#tracer.startSpan("call", { kind: SpanKind.INTERNAL }, parent);
   }
 
-  #end(span: Span, active: Context, record: CallRecord, isFirst: boolean): void {
+  #end({ span, active, isFirst }: OpenSpan, record: CallRecord): void {
     const { operation, isKnown, source, outcome, durationMs, entry, attempts, values } = record;
     // Tools make up codes of their own, without end.
     const code = record.code === undefined || isErrorCode(record.code) ? record.code : "other";
@@ -241,7 +236,7 @@ export class Telemetry implements CallTelemetry {
     if (way !== undefined && isFirst) {
       const conventional = conventionalLabels(way, record);
       span.setAttributes(conventional);
-      this.#measure(way, active, record, conventional);
+      this.#conventional[way].record(durationIn(way, record), conventional, active);
     }
     if (outcome === "call_error")
       span.setStatus({ code: this.#api.SpanStatusCode.ERROR, message: code ?? "" });
@@ -255,6 +250,19 @@ export class Telemetry implements CallTelemetry {
 type Way = "mcp server" | "mcp client" | "rpc server" | "rpc client";
 
 type Labels = Readonly<Record<string, string>>;
+
+/** The span of a call, and where it is the active one. */
+interface OpenSpan {
+  readonly span: Span;
+  readonly active: Context;
+  /** Whether it is of the call that came in. */
+  readonly isFirst: boolean;
+}
+
+/** In the unit that conventions want: milliseconds for RPC, seconds for MCP. */
+function durationIn(way: Way, { durationMs }: CallRecord): number {
+  return way === "rpc client" || way === "rpc server" ? durationMs : durationMs / 1_000;
+}
 
 /** A call that goes on to another process. */
 interface Onward {

@@ -444,13 +444,8 @@ export function offersIn(answer: OffersAnswer | undefined): readonly Offer[] {
   return (answer?.sources ?? []).flatMap((from) => {
     const { source, canFollow = false, canComplete = false } = from;
     const toOffer = (
-      kind: Offer["kind"],
-      place: string,
-      one: Omit<
-        Offer,
-        "kind" | "key" | "source" | "place" | "fields" | "searched" | "canFollow" | "canComplete"
-      >,
-      fields: Offer["fields"] = [],
+      { kind, place, fields = [] }: Pick<Offer, "kind" | "place"> & Partial<Pick<Offer, "fields">>,
+      one: Pick<Offer, "name" | "title" | "description" | "mimeType">,
     ): Offer => {
       const { name, title, description, mimeType } = one;
       const searched = [name, title, place, source, description]
@@ -473,9 +468,9 @@ export function offersIn(answer: OffersAnswer | undefined): readonly Offer[] {
       };
     };
     return [
-      ...from.resources.map((one) => toOffer("resource", one.uri, one)),
-      ...from.templates.map((one) => toOffer("template", one.uriTemplate, one)),
-      ...from.prompts.map((one) => toOffer("prompt", one.name, one, one.arguments)),
+      ...from.resources.map((one) => toOffer({ kind: "resource", place: one.uri }, one)),
+      ...from.templates.map((one) => toOffer({ kind: "template", place: one.uriTemplate }, one)),
+      ...from.prompts.map((one) => toOffer({ kind: "prompt", place: one.name, fields: one.arguments }, one)),
     ];
   });
 }

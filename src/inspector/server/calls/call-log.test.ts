@@ -40,7 +40,7 @@ function logged(options: CallLogOptions = {}) {
   registry.use(observer);
   const made = new CallLog(observer, options);
   log = made;
-  const view = (seq: number) => viewOfCall(made, seq, ALL, new SourceLogs());
+  const view = (seq: number) => viewOfCall({ log: made, logs: new SourceLogs() }, seq, ALL);
   return { registry, observer, log: made, view };
 }
 
@@ -228,10 +228,14 @@ describe("the call log", () => {
     await registry.execute("desk.echo", 1, { identity: { subject: fits } });
     await registry.execute("desk.echo", 1, { identity: { subject: long } });
     const seenBy = (subject: string, seq: number) =>
-      viewOfCall(made, seq, { ...ALL, identity: { subject }, isOperator: false }, new SourceLogs());
+      viewOfCall({ log: made, logs: new SourceLogs() }, seq, {
+        ...ALL,
+        identity: { subject },
+        isOperator: false,
+      });
     expect(seenBy(fits, 1)?.row.subject).toBe("s".repeat(200));
     expect([seenBy(fits, 2), seenBy(long, 2), seenBy(long, 1)]).toEqual([undefined, undefined, undefined]);
-    expect(viewOfCall(made, 2, ALL, new SourceLogs())?.row.subject).toBe("s".repeat(200));
+    expect(viewOfCall({ log: made, logs: new SourceLogs() }, 2, ALL)?.row.subject).toBe("s".repeat(200));
   });
 
   it("keeps no input of an operation that nobody knows", async () => {

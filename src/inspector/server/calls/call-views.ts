@@ -55,10 +55,9 @@ export async function findCalls(
 
 /** Tells all that is remembered of a call; nothing where it is not there for this viewer. */
 export function viewOfCall(
-  log: CallLog,
+  { log, logs }: { readonly log: CallLog; readonly logs: Pick<SourceLogs, "messagesOf"> },
   seq: number,
   viewer: Viewer,
-  logs: Pick<SourceLogs, "messagesOf">,
 ): CallView | undefined {
   const call = log.get(seq);
   if (call === undefined || !maySee(viewer, call.caller)) return undefined;

@@ -96,16 +96,18 @@ export function writtenResult(envelope: ResponseEnvelope, limit: number): Writte
     const before = replacedData(envelope, limit - characters);
     // All of it in one go where JSON can hold it: most results are small, and there are many.
     const view = { envelope: { data, meta }, ...(before !== undefined && { rawData: before.value }) };
-    const text = toJsonTextOrNone(view) ?? inPieces(data, meta, before, limit);
+    const text = toJsonTextOrNone(view) ?? inPieces({ data, meta }, before, limit);
     if (text === undefined) return { omitted: "not-json" };
     if (text.length <= limit) return { text };
     return before === undefined
       ? { omitted: "too-long", characters: text.length }
-      : withoutRaw(data, meta, limit);
+      : withoutRaw({ data, meta }, limit);
   } catch {
     return { omitted: "not-json" };
   }
 }
+
+type EnvelopeParts = Readonly<Record<"data" | "meta", unknown>>;
 
 interface Replaced {
   readonly value: unknown;
@@ -119,16 +121,15 @@ function replacedData(envelope: ResponseEnvelope, room: number): Replaced | unde
 }
 
 /** The result itself is worth more than what it was made from. */
-function withoutRaw(data: unknown, meta: unknown, limit: number): WrittenJson {
-  const text = toJsonTextOrNone({ envelope: { data, meta } }) ?? inPieces(data, meta, undefined, limit);
+function withoutRaw(envelope: EnvelopeParts, limit: number): WrittenJson {
+  const text = toJsonTextOrNone({ envelope }) ?? inPieces(envelope, undefined, limit);
   if (text === undefined) return { omitted: "not-json" };
   return text.length > limit ? { omitted: "too-long", characters: text.length } : { text };
 }
 
 /** Data that JSON cannot hold takes its wire form by itself; what is said about it is ours, and stays as it is. */
 function inPieces(
-  data: unknown,
-  meta: unknown,
+  { data, meta }: EnvelopeParts,
   before: Replaced | undefined,
   limit: number,
 ): string | undefined {

@@ -126,7 +126,7 @@ export function diffDefinitions(
   limits: Readonly<Record<keyof typeof DIFF_LIMITS, number>> = DIFF_LIMITS,
 ): DefinitionDifference[] {
   const found: DefinitionDifference[] = [];
-  compare(before, after, "", { found, most: limits.differences });
+  compare({ path: "", before, after }, { found, most: limits.differences });
   return found.map((difference) => bounded(difference, limits.sideLength));
 }
 
@@ -135,17 +135,19 @@ interface Search {
   readonly most: number;
 }
 
-function compare(before: unknown, after: unknown, path: string, search: Search): void {
+function compare({ path, before, after }: DefinitionDifference, search: Search): void {
   const { found, most } = search;
   if (found.length >= most) return;
   if (Array.isArray(before) && Array.isArray(after)) {
     const length = Math.max(before.length, after.length);
-    for (let i = 0; i < length; i++) compare(before[i], after[i], joinPointer(path, i), search);
+    for (let i = 0; i < length; i++)
+      compare({ path: joinPointer(path, i), before: before[i], after: after[i] }, search);
     return;
   }
   if (isPlainObject(before) && isPlainObject(after)) {
     for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-      compare(ownMember(before, key), ownMember(after, key), joinPointer(path, key), search);
+      const pair = { before: ownMember(before, key), after: ownMember(after, key) };
+      compare({ path: joinPointer(path, key), ...pair }, search);
     }
     return;
   }

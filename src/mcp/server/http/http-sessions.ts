@@ -32,6 +32,13 @@ export interface HttpSessionRequest {
 /** A session of a caller; nothing where there is none, "full" where it cannot be kept. */
 type FoundSession = HttpSession | "full" | undefined;
 
+/** A session that a caller names, which another replica opened. */
+interface WantedSession {
+  readonly name: string;
+  readonly identity: Identity | undefined;
+  readonly sealed: SealedSession;
+}
+
 interface Kept {
   readonly session: HttpSession;
   /** Of `performance.now()`. */
@@ -148,23 +155,22 @@ export class HttpSessions {
     if (sealed === undefined) return undefined;
     const noted = this.#options.notes?.read(sealed.facts);
     if (noted === undefined) return this.#keep(identity, sealed, true) ?? "full";
+    const wanted = { name, identity, sealed };
     return noted.then(
-      (note) => this.#takeUp(name, identity, sealed, note),
+      (note) => this.#takeUp(wanted, note),
       (cause: unknown) => {
         this.#options.onWarning(
           "What a client said of its session at another replica cannot be read.",
           cause,
         );
-        return this.#takeUp(name, identity, sealed, undefined);
+        return this.#takeUp(wanted, undefined);
       },
     );
   }
 
   /** Keeps a session of which something is noted. */
   async #takeUp(
-    name: string,
-    identity: Identity | undefined,
-    sealed: SealedSession,
+    { name, identity, sealed }: WantedSession,
     note: SessionNote | undefined,
   ): Promise<FoundSession> {
     if (note?.isEnded === true) {

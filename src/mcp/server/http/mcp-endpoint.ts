@@ -111,7 +111,10 @@ export function createMcpHandler(
   served: McpServer | ServedExecutor,
   given: McpHandlerOptions = {},
 ): McpHandler {
-  const { server, own, closeServer } = toServed(served, given, "createMcpHandler", MCP_HANDLER_OPTIONS);
+  const { server, own, closeServer } = toServed(served, given, {
+    by: "createMcpHandler",
+    names: MCP_HANDLER_OPTIONS,
+  });
   checkMcpHandlerOptions(own);
   return new HttpHandler(server, own, { closeServer });
 }

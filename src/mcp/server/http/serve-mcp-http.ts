@@ -48,7 +48,7 @@ export async function serveMcpHttp(
   served: McpServer | ServedExecutor,
   given: ServeMcpHttpOptions = {},
 ): Promise<McpHttpServer> {
-  const { server, own, closeServer } = toServed(served, given, "serveMcpHttp", NAMES);
+  const { server, own, closeServer } = toServed(served, given, { by: "serveMcpHttp", names: NAMES });
   checkMcpHandlerOptions(own, { options: [...LISTEN_OPTIONS, "path"], limits: LISTEN_LIMITS });
   const { port, host, unsafeOpen, path = "/mcp", limits, ...handling } = own;
   const split = splitLimits<ListenLimits, McpHandlerLimits>(limits, LISTEN_LIMITS);

@@ -292,7 +292,7 @@ describe("pageOf", () => {
         const walked: string[] = [];
         let cursor: string | undefined;
         do {
-          const page = pageOf(sorted, same, cursor, size);
+          const page = pageOf(sorted, same, { cursor, pageSize: size });
           expect(page.items.length).toBeLessThanOrEqual(size);
           walked.push(...page.items);
           cursor = page.nextCursor;
@@ -303,16 +303,16 @@ describe("pageOf", () => {
   });
 
   it("RE-30 ends at exactly one page and goes on at one more", () => {
-    expect(pageOf(["a", "b"], same, undefined, 2).nextCursor).toBeUndefined();
-    expect(pageOf(["a", "b", "c"], same, undefined, 2).nextCursor).toBeDefined();
+    expect(pageOf(["a", "b"], same, { pageSize: 2 }).nextCursor).toBeUndefined();
+    expect(pageOf(["a", "b", "c"], same, { pageSize: 2 }).nextCursor).toBeDefined();
   });
 
   it("RE-30 keeps its place when what it stands at is gone", () => {
-    const { nextCursor } = pageOf(["a", "b", "c", "d"], same, undefined, 2);
-    expect(pageOf(["a", "c", "d"], same, nextCursor, 2).items).toEqual(["c", "d"]);
+    const { nextCursor } = pageOf(["a", "b", "c", "d"], same, { pageSize: 2 });
+    expect(pageOf(["a", "c", "d"], same, { cursor: nextCursor, pageSize: 2 }).items).toEqual(["c", "d"]);
   });
 
   it.each([7, null, "", "x", "dzE6YQ", "A".repeat(30_000)])("RE-30 refuses the cursor %j", (cursor) => {
-    expect(() => pageOf(["a"], same, cursor, 2)).toThrow("cursor");
+    expect(() => pageOf(["a"], same, { cursor, pageSize: 2 })).toThrow("cursor");
   });
 });

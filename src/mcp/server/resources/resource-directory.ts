@@ -59,7 +59,7 @@ export class ResourceDirectory {
       ({ uri }) => uri,
       (resource, uri) => ({ ...resource, uri }),
     );
-    return pageOf(items, ({ uri }) => uri, cursor, pageSize);
+    return pageOf(items, ({ uri }) => uri, { cursor, pageSize });
   }
 
   /** One page of all templates, in the same way. */
@@ -74,7 +74,7 @@ export class ResourceDirectory {
       ({ uriTemplate }) => uriTemplate,
       (template, uriTemplate) => ({ ...template, uriTemplate }),
     );
-    return pageOf(items, ({ uriTemplate }) => uriTemplate, cursor, pageSize);
+    return pageOf(items, ({ uriTemplate }) => uriTemplate, { cursor, pageSize });
   }
 
   /** Reads a resource from the provider that has it. */
@@ -426,6 +426,12 @@ export interface Page<T> {
   readonly nextCursor?: string;
 }
 
+interface PageOptions {
+  /** What the page before ended with, as its reader sent it back. @default the first page */
+  readonly cursor?: unknown;
+  readonly pageSize: number;
+}
+
 /** A cursor longer than this was not made here. */
 const MAX_CURSOR = 20_000;
 
@@ -436,8 +442,7 @@ const MAX_CURSOR = 20_000;
 export function pageOf<T>(
   sorted: readonly T[],
   keyOf: (item: T) => string,
-  cursor: unknown,
-  pageSize: number,
+  { cursor, pageSize }: PageOptions,
 ): Page<T> {
   const start = cursor === undefined ? 0 : indexAfter(sorted, keyOf, readCursor(cursor));
   const items = start === 0 && sorted.length <= pageSize ? sorted : sorted.slice(start, start + pageSize);

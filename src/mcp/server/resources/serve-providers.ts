@@ -10,10 +10,10 @@ import type {
   McpProviderOptions,
 } from "../../provider.ts";
 import type { ToolNaming } from "../mcp-server-options.ts";
-import type { PeerRequest } from "../peer-request.ts";
+import type { PeerRequest, RequestReporter } from "../peer-request.ts";
 import { forOlderRevision } from "../results/plain-format.ts";
 import { type GivenResults, isResultUri, type StoredResults } from "../results/stored-results.ts";
-import type { MayGoOn } from "../suspended-calls.ts";
+import type { MayGoOn, SuspendableRun } from "../suspended-calls.ts";
 import { assignToolNames, nameBesides } from "../tools/served-tools.ts";
 import { type LocalRequestOptions, ProviderLists, type ProviderWarning } from "./provider-set.ts";
 import { compareKeys, type Page, pageOf, type ResourceDirectory } from "./resource-directory.ts";
@@ -84,7 +84,7 @@ export function promptAnswers({
         "prompts/get",
         name,
         async (run, exchange) => {
-          const options = optionsOf(request, run, exchange, name);
+          const options = optionsOf(request, { run, exchange }, name);
           const { provider, filled } = await capably(request, () => prompts.get(name, args, options));
           const own = await resources.ownMessages(provider.namespace, filled, options);
           return forOlderRevision(own, request.revision);
@@ -110,7 +110,7 @@ function readResource(served: ServedProviders, uri: string, request: PeerRequest
       const stored = isGiven ? undefined : await served.stored?.read(uri, request);
       if (stored !== undefined) return stored;
       if (served.given.isForeign(request.owner, uri)) throw resourceNotFound(uri);
-      const options = optionsOf(request, run, exchange, uri);
+      const options = optionsOf(request, { run, exchange }, uri);
       return await capably(request, () => orNotFound(uri, () => served.resources.read(uri, options)));
     },
     stillFinds((options) => served.resources.find(uri, options)),
@@ -148,13 +148,12 @@ async function complete(served: ServedProviders, params: Params, request: PeerRe
 
 function optionsOf(
   { identity, party }: PeerRequest,
-  { signal, caller }: Parameters<Parameters<PeerRequest["run"]>[2]>[0],
-  exchange: Parameters<Parameters<PeerRequest["run"]>[2]>[1],
+  { run, exchange }: { readonly run: SuspendableRun; readonly exchange: RequestReporter },
   logger: string,
 ): LocalRequestOptions {
   return {
-    signal: toPlatformSignal(signal),
-    caller,
+    signal: toPlatformSignal(run.signal),
+    caller: run.caller,
     identity,
     party,
     onProgress: (value) => exchange.progress(value),
@@ -225,7 +224,7 @@ export class PromptDirectory {
     const named = this.#name(await this.#lists.all(options));
     const items = [...named].map(([name, { prompt }]) => ({ ...prompt, name }));
     const sorted = items.toSorted((a, b) => compareKeys(a.name, b.name));
-    return pageOf(sorted, ({ name }) => name, cursor, pageSize);
+    return pageOf(sorted, ({ name }) => name, { cursor, pageSize });
   }
 
   /** Finds the prompt a name stands for; throws -32602 where there is none. */

@@ -79,7 +79,7 @@ export async function withinInline(result: CallToolResult, options: CutOptions):
     blocks = shortened.blocks;
   }
   if (dataAt >= 0 || !isWhole) {
-    const preview = dataAt < 0 ? undefined : previewOf(structured, json, cut, inlineCharacters);
+    const preview = dataAt < 0 ? undefined : previewOf({ structured, json, cut }, inlineCharacters);
     const stored = await store.put({ text: json, mimeType: "application/json", name });
     const note = toNote(stored, preview?.cuts ?? cut?.cuts);
     told.push({ stored, note: isWhole ? `${note} The structured content is whole.` : note });
@@ -94,7 +94,7 @@ export async function withinInline(result: CallToolResult, options: CutOptions):
       ...(sent !== undefined && { structuredContent: sent as Record<string, unknown> }),
     },
     blocks,
-    told,
+    { told },
   );
   if (isLongData && isWhole) return withResultFacts(shown, uncutFacts(json, inlineCharacters));
   // Where the data goes whole, so does its wire form.
@@ -224,7 +224,7 @@ function withLinks(result: CallToolResult, told: readonly Told[]): CallToolResul
   const unlinked = told.filter(({ stored }) => !isLinked(stored));
   return unsaid.length + unlinked.length === 0
     ? result
-    : withBlocks(result, placed(content), unsaid, unlinked);
+    : withBlocks(result, placed(content), { told: unsaid, linked: unlinked });
 }
 
 /** Cuts data to the budget, by its schema where it has one. */
@@ -232,11 +232,15 @@ function cutToBudget(value: unknown, { schema, inlineCharacters }: CutOptions): 
   return cutToFit(value, { schema, maxCharacters: inlineCharacters, dropsProperties: schema === undefined });
 }
 
+interface LongData {
+  readonly structured: unknown;
+  readonly json: string;
+  readonly cut: CutData | undefined;
+}
+
 /** The text that stands for data: a shorter version of it that is JSON still, or else its beginning. */
 function previewOf(
-  structured: unknown,
-  json: string,
-  cut: CutData | undefined,
+  { structured, json, cut }: LongData,
   inlineCharacters: number,
 ): { readonly block: ContentBlock; readonly cuts: CutData["cuts"] } {
   const most = Math.min(PREVIEW_CHARACTERS, inlineCharacters);
@@ -321,8 +325,7 @@ function cutTexts(
 function withBlocks(
   result: CallToolResult,
   blocks: readonly Placed[],
-  told: readonly Told[],
-  linked: readonly Told[] = told,
+  { told, linked = told }: { readonly told: readonly Told[]; readonly linked?: readonly Told[] },
 ): CallToolResult {
   const firstLink = linksFrom(blocks.map(({ block }) => block));
   const notes = told.length === 0 ? [] : [textBlock(told.map(({ note }) => note).join("\n"))];
@@ -390,7 +393,7 @@ export function liftBytes(call: EndedCall): LiftedCall | undefined {
   const { envelope } = call.outcome;
   if (isPlainJson(envelope.data)) return undefined;
   const blocks: ContentBlock[] = [];
-  const data = lift(envelope.data, "", 0, { blocks, mimeType: mediaTypeOf(envelope) });
+  const data = liftedData(envelope.data, { blocks, mimeType: mediaTypeOf(envelope) });
   if (blocks.length === 0) return undefined;
   const root = bytesOf(envelope.data) === undefined ? undefined : (data as string);
   return { call: { ...call, outcome: { envelope: { ...envelope, data } } }, blocks, root };
@@ -456,27 +459,31 @@ interface Lifting {
   readonly mimeType: string;
 }
 
-function lift(value: unknown, pointer: string, level: number, lifting: Lifting): unknown {
-  if (typeof value !== "object" || value === null || level > MOST_LEVELS) return value;
-  const bytes = bytesOf(value);
-  if (bytes !== undefined) {
-    if (lifting.blocks.length >= MOST_BYTES_BLOCKS) return value;
-    lifting.blocks.push(toBlock(bytes, pointer, lifting));
-    return placeholderOf(bytes.length);
-  }
-  if (Array.isArray(value)) {
-    const items = value.map((item, index) => lift(item, joinPointer(pointer, index), level + 1, lifting));
-    return items.every((item, index) => item === value[index]) ? value : items;
-  }
-  if (!isPlainObject(value)) return value;
-  const copy: Record<string, unknown> = {};
-  let isChanged = false;
-  for (const key of Object.keys(value)) {
-    const member = lift(value[key], joinPointer(pointer, key), level + 1, lifting);
-    isChanged ||= member !== value[key];
-    setOwn(copy, key, member);
-  }
-  return isChanged ? copy : value;
+/** Data without its bytes, which become blocks. */
+function liftedData(data: unknown, lifting: Lifting): unknown {
+  const lift = (value: unknown, pointer: string, level: number): unknown => {
+    if (typeof value !== "object" || value === null || level > MOST_LEVELS) return value;
+    const bytes = bytesOf(value);
+    if (bytes !== undefined) {
+      if (lifting.blocks.length >= MOST_BYTES_BLOCKS) return value;
+      lifting.blocks.push(toBlock(bytes, pointer, lifting));
+      return placeholderOf(bytes.length);
+    }
+    if (Array.isArray(value)) {
+      const items = value.map((item, index) => lift(item, joinPointer(pointer, index), level + 1));
+      return items.every((item, index) => item === value[index]) ? value : items;
+    }
+    if (!isPlainObject(value)) return value;
+    const copy: Record<string, unknown> = {};
+    let isChanged = false;
+    for (const key of Object.keys(value)) {
+      const member = lift(value[key], joinPointer(pointer, key), level + 1);
+      isChanged ||= member !== value[key];
+      setOwn(copy, key, member);
+    }
+    return isChanged ? copy : value;
+  };
+  return lift(data, "", 0);
 }
 
 function bytesOf(value: unknown): Uint8Array | undefined {

@@ -78,7 +78,7 @@ export function listCatalogue(
   // What results will be written in must be known here too.
   served.formatFor(request);
   const keyOf = (item: (typeof CATALOGUE_TOOLS)[number]): string => String(CATALOGUE_TOOLS.indexOf(item));
-  const { items, ...rest } = pageOf(CATALOGUE_TOOLS, keyOf, cursor, served.limits.pageSize);
+  const { items, ...rest } = pageOf(CATALOGUE_TOOLS, keyOf, { cursor, pageSize: served.limits.pageSize });
   const canBeTask = served.tasks !== undefined && request.peer.era === "legacy";
   const tools = canBeTask
     ? items.map((tool) =>

@@ -363,6 +363,6 @@ export function listTools(served: ServedTools, request: PeerRequest, cursor: unk
   // The protocol has no other way to keep them from the model of a client that knows no pages.
   const hidden = visible.some(isForPagesAlone) && request.extensions[UI_EXTENSION] === undefined;
   const shown = hidden ? visible.filter((operation) => !isForPagesAlone(operation)) : visible;
-  const { items, ...rest } = pageOf(shown, ({ id }) => id, cursor, limits.pageSize);
+  const { items, ...rest } = pageOf(shown, ({ id }) => id, { cursor, pageSize: limits.pageSize });
   return new JsonList("tools", table.jsonOf(items, request.peer.era, format), rest);
 }

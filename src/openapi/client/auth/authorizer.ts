@@ -91,7 +91,7 @@ export function createAuthorizer(api: AuthorizedApi, options: AuthorizerOptions)
       if (rules.fixed !== undefined) return addTo(draft, rules.fixed);
       const found = choose(rules.alternatives, request, 0);
       const finishWith = (additions: Found): void => {
-        for (const { name, value, place } of additions ?? []) noteCredential(secrets, place, name, value);
+        for (const addition of additions ?? []) noteCredential(secrets, addition);
         finish(rules, draft, additions);
       };
       return found instanceof Promise ? found.then(finishWith) : finishWith(found);
@@ -101,7 +101,7 @@ export function createAuthorizer(api: AuthorizedApi, options: AuthorizerOptions)
 }
 
 /** The value of a header comes with a word before it, those of queries and cookies are escaped. */
-function noteCredential(secrets: SourceSecrets, place: Addition["place"], name: string, value: string): void {
+function noteCredential(secrets: SourceSecrets, { place, name, value }: Addition): void {
   if (place !== "header") secrets.obtained(percentDecoded(value));
   else if (name === "authorization") secrets.obtainedHeader(name, value);
   else secrets.obtained(value);
@@ -123,7 +123,7 @@ function choose(
   from: number,
 ): Found | Promise<Found> {
   for (let index = from; index < alternatives.length; index++) {
-    const found = gather(alternatives[index] ?? [], request, 0, []);
+    const found = gather(alternatives[index] ?? [], request);
     if (found instanceof Promise) {
       return found.then((additions) => additions ?? choose(alternatives, request, index + 1));
     }
@@ -132,19 +132,18 @@ function choose(
   return undefined;
 }
 
-/** Asks one after the other: what comes later is not asked for when something is missing. */
+/** Asks one slot after the other, those for which nothing is `got` yet: what comes later is not asked for when something is missing. */
 function gather(
   slots: readonly CredentialSlot[],
   request: AuthorizeRequest,
-  from: number,
-  got: Addition[],
+  got: Addition[] = [],
 ): Found | Promise<Found> {
-  for (let index = from; index < slots.length; index++) {
+  for (let index = got.length; index < slots.length; index++) {
     const slot = slots[index] as CredentialSlot;
     const answer = slot.fixed ?? slot.ask(request);
     if (answer instanceof Promise) {
       return answer.then((addition) =>
-        addition === undefined ? undefined : gather(slots, request, index + 1, [...got, addition]),
+        addition === undefined ? undefined : gather(slots, request, [...got, addition]),
       );
     }
     if (answer === undefined) return undefined;

@@ -73,6 +73,12 @@ export function copySchema(schema: unknown, context: CopyContext): Copied {
   return new SchemaCopy(context).copy(schema, 0);
 }
 
+/** Where keywords are copied to, and how deep the schema lies. */
+interface CopyPlace {
+  readonly result: Record<string, unknown>;
+  readonly depth: number;
+}
+
 class SchemaCopy {
   readonly #context: CopyContext;
   readonly #open = new Set<object>();
@@ -96,9 +102,10 @@ class SchemaCopy {
     }
     this.#open.add(schema);
     const result: Record<string, unknown> = {};
+    const place = { result, depth };
     const isAlone = !this.#context.hasSiblings && typeof schema["$ref"] === "string";
     for (const keyword of Object.keys(schema)) {
-      if (!isAlone || this.#stands(keyword)) this.#keyword(keyword, schema[keyword], result, depth);
+      if (!isAlone || this.#stands(keyword)) this.#keyword(keyword, schema[keyword], place);
     }
     this.#open.delete(schema);
     return allowNull(result);
@@ -115,7 +122,7 @@ class SchemaCopy {
     return false;
   }
 
-  #keyword(keyword: string, value: unknown, result: Record<string, unknown>, depth: number): void {
+  #keyword(keyword: string, value: unknown, { result, depth }: CopyPlace): void {
     if (value === undefined) return;
     if (keyword === "$ref" || keyword === "$dynamicRef" || keyword === "$recursiveRef") {
       if (typeof value === "string") this.#refer(keyword, value, result);

@@ -118,8 +118,7 @@ export class DocumentFiles {
     const tokens = pointer === "" ? [] : pointer.slice(1).split("/");
     let here: Located = { value: start.root, file: start, key: `${start.url}#` };
     for (const token of tokens) {
-      const key = token.replace(/~1/g, "/").replace(/~0/g, "~");
-      const next = this.#step(here, key, token, hops);
+      const next = this.#step(here, token, hops);
       if (typeof next === "string") return next;
       here = next;
     }
@@ -127,7 +126,8 @@ export class DocumentFiles {
   }
 
   /** One key further; where a reference stands in its way, behind that. */
-  #step(from: Located, key: string, token: string, hops: number): Located | string {
+  #step(from: Located, token: string, hops: number): Located | string {
+    const key = token.replace(/~1/g, "/").replace(/~0/g, "~");
     let here = from;
     for (let hop = hops; hop <= MAX_HOPS; hop++) {
       const { value, file } = here;

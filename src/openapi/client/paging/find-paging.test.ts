@@ -90,7 +90,7 @@ describe("pages by link", () => {
 
   it("RE-27 knows its own host where it is told", () => {
     const plan = makePlan({ parameters, path });
-    const paging = findPaging(plan, undefined, undefined, "http://localhost:8080") as Paging;
+    const paging = findPaging(plan, undefined, { origin: "http://localhost:8080" }) as Paging;
     expect(follow(paging, [], {}, next("http://localhost/users/1/things?page=2"))[1]).toEqual({ page: 2 });
     expect(follow(paging, [], {}, next("https://api.example/users/1/things?page=2"))[1]).toBeUndefined();
   });
@@ -250,7 +250,7 @@ describe("pages by number", () => {
     expect(follow(findPaging(makePlan(), LIST) as Paging, [1], {})).toEqual(none);
     expect(findPaging(makePlan({ method: "POST", parameters: [page] }), LIST)).toBeUndefined();
     expect(findPaging(makePlan({ waybill: {}, parameters: [page] }), LIST)).toBeUndefined();
-    expect(findPaging(makePlan({ parameters: [page] }), LIST, false)).toBeUndefined();
+    expect(findPaging(makePlan({ parameters: [page] }), LIST, { rule: false })).toBeUndefined();
   });
 });
 
@@ -258,7 +258,7 @@ describe("pages by rule", () => {
   const body = { key: "body", required: true, content: [] };
   const parameters = [makeParameter("p", INTEGER), makeParameter("n", { ...INTEGER, default: 2 })];
   const plan = makePlan({ method: "POST", parameters, body });
-  const ruled = (rule: PagingRule) => findPaging(plan, undefined, rule) as Paging;
+  const ruled = (rule: PagingRule) => findPaging(plan, undefined, { rule }) as Paging;
 
   it("RE-27 goes by the rule, in any operation", () => {
     const cursor = ruled({ style: "cursor", input: "/body/start", next: "/deep/0/next" });
@@ -288,7 +288,7 @@ describe("pages by rule", () => {
   it("RE-27 takes a name for a header's where it looks like one or is declared", () => {
     const rule = { style: "cursor", input: "p", next: "Next" } as const;
     const declared = makePlan({ parameters, responses: [makeResponse("200", {}, { Next: STRING })] });
-    expect(follow(findPaging(declared, undefined, rule) as Paging, [], {}, { next: "5" })[1]).toEqual({
+    expect(follow(findPaging(declared, undefined, { rule }) as Paging, [], {}, { next: "5" })[1]).toEqual({
       p: 5,
     });
     expect(() => ruled(rule)).toThrow(/paging\.next of POST \/things .*"\/Next"/);
@@ -309,9 +309,11 @@ describe("whatever comes back", () => {
       paged([makeParameter("cursor", STRING)], object({ next_cursor: STRING })),
       paged([page], object({ next: STRING })),
       findPaging(makePlan({ body: { key: "__proto__", required: false, content: [] } }), undefined, {
-        style: "cursor",
-        input: "/__proto__/polluted",
-        next: "/items",
+        rule: {
+          style: "cursor",
+          input: "/__proto__/polluted",
+          next: "/items",
+        },
       }) as Paging,
     ];
     const hostile = fc.dictionary(

@@ -80,16 +80,21 @@ const SIZES = [
   ...["resultsperpage", "itemsperpage", "maxitems"],
 ];
 
+interface FindPagingOptions {
+  /** How pages are asked for; false where there are none. @default what the document says */
+  readonly rule?: PagingRule | false | undefined;
+  /** Where the operation is called, which addresses of pages must be at. @default the servers of the document */
+  readonly origin?: string | undefined;
+}
+
 /**
  * Finds out how the pages of an operation are asked for: as `rule` says, or else from the document, and from `Link` headers that
- * responses have, declared or not. `origin` is where the operation is called, which addresses of pages must be at; the servers of the
- * document where it is not given.
+ * responses have, declared or not.
  */
 export function findPaging(
   plan: OperationPlan,
   outputSchema: JsonSchema | undefined,
-  rule?: PagingRule | false,
-  origin?: string,
+  { rule, origin }: FindPagingOptions = {},
 ): Paging | undefined {
   if (rule === false) return undefined;
   if (rule !== undefined) return createPaging(ruledFinders(rule, plan, { outputSchema, origin }));

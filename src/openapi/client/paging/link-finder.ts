@@ -108,7 +108,8 @@ function isOwnPath(url: URL, plan: OperationPlan, input: unknown): boolean {
   const given = segmentsOf(url.pathname);
   const offset = given.length - wanted.length;
   return (
-    offset >= 0 && wanted.every((segment, i) => isSameSegment(segment, given[offset + i] ?? "", plan, input))
+    offset >= 0 &&
+    wanted.every((segment, i) => isSameSegment(segment, given[offset + i] ?? "", { plan, input }))
   );
 }
 
@@ -116,7 +117,11 @@ function segmentsOf(path: string): readonly string[] {
   return path.split("/").filter((segment) => segment !== "");
 }
 
-function isSameSegment(wanted: string, given: string, plan: OperationPlan, input: unknown): boolean {
+function isSameSegment(
+  wanted: string,
+  given: string,
+  { plan, input }: { readonly plan: OperationPlan; readonly input: unknown },
+): boolean {
   const text = percentDecoded(given).toLowerCase();
   if (!wanted.includes("{")) return text === percentDecoded(wanted).toLowerCase();
   const name = wanted.startsWith("{") && wanted.endsWith("}") ? wanted.slice(1, -1) : undefined;

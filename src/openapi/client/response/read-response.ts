@@ -63,12 +63,12 @@ export function createResponseReader(plan: OperationPlan, options: ResponseReade
     const isEmpty = plan.method === "HEAD" || status === 204 || status === 205 || status === 304;
     const facts = factsOf(response, isWaybill);
     if ((status >= 200 && status < 300) || (status === 304 && isUnchangedAllowed)) {
-      if (isEmpty) return toEnvelope(response, undefined, false, facts);
+      if (isEmpty) return toEnvelope(response, undefined, { waybill: facts });
       if (isWaybill && isEnvelope(response)) return readEnvelope(response, operationId, facts);
       const { data, type, inexact } = readBody(response, plan, reading);
       const violations = check === undefined ? inexact : joined(inexact, check(status, type, data));
       const told = violations === undefined ? facts : { ...facts, violations };
-      return toEnvelope(response, data, false, told);
+      return toEnvelope(response, data, { waybill: told });
     }
     const told = readErrorResponse(response, {
       operationId,
@@ -78,7 +78,7 @@ export function createResponseReader(plan: OperationPlan, options: ResponseReade
       isStatusDeclared: isStatusDeclared(plan, status),
       secrets,
     });
-    return toEnvelope(response, told.data, true, { ...facts, ...told.facts });
+    return toEnvelope(response, told.data, { isError: true, waybill: { ...facts, ...told.facts } });
   };
 }
 
@@ -91,8 +91,7 @@ function joined(inexact: Issues, issues: readonly SchemaIssue[]): Issues {
 function toEnvelope(
   response: WholeResponse,
   data: unknown,
-  isError: boolean,
-  waybill: ResultFacts,
+  { isError = false, waybill }: { readonly isError?: boolean; readonly waybill: ResultFacts },
 ): ResponseEnvelope {
   const { statusCode, headers, contentType, setCookie } = envelopeMeta(response);
   return httpEnvelope(data, { statusCode, headers, contentType, setCookie, isError, waybill });
@@ -130,10 +129,8 @@ function readEnvelope(response: WholeResponse, operationId: string, facts: Resul
     throw invalid(response, `"${operationId}" answered with what it calls an envelope and is none.`);
   }
   const told = ownMember(meta, "waybill");
-  return toEnvelope(response, ownMember(value, "data"), false, {
-    ...facts,
-    ...(isPlainObject(told) && toldFacts(told)),
-  });
+  const waybill = { ...facts, ...(isPlainObject(told) && toldFacts(told)) };
+  return toEnvelope(response, ownMember(value, "data"), { waybill });
 }
 
 function readPage(page: unknown): PageFacts | undefined {

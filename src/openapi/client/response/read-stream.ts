@@ -65,11 +65,14 @@ export function readStream(
   plan: OperationPlan,
   options: StreamOptions,
 ): ItemStream {
-  const state: { lastEventId: string | undefined } = { lastEventId: undefined };
-  const items = readItems(response, plan, options, state);
+  let lastEventId: string | undefined;
+  const onEventId = (id: string): void => {
+    lastEventId = id;
+  };
+  const items = readItems(response, plan, { ...options, onEventId });
   return {
     get lastEventId() {
-      return state.lastEventId;
+      return lastEventId;
     },
     [Symbol.asyncIterator]: () => items,
   };
@@ -78,8 +81,7 @@ export function readStream(
 async function* readItems(
   response: StreamedResponse,
   plan: OperationPlan,
-  options: StreamOptions,
-  state: { lastEventId: string | undefined },
+  options: StreamOptions & { onEventId(id: string): void },
 ): AsyncGenerator<StreamItem, undefined> {
   const { operationId, eventBytes = EVENT_BYTES } = options;
   const media = mediaOf(response, plan);
@@ -94,7 +96,7 @@ async function* readItems(
     try {
       for await (const frame of readFrames(response.body, { kind: media.kind, eventBytes, delimited })) {
         const item = toItem(frame);
-        if (frame.id !== undefined && frame.id.length <= ID_LENGTH) state.lastEventId = frame.id;
+        if (frame.id !== undefined && frame.id.length <= ID_LENGTH) options.onEventId(frame.id);
         if (item === "end") return;
         if (item !== undefined) yield item;
       }

@@ -107,18 +107,16 @@ function checkLimits(limits: TransportLimits | undefined): void {
   if (limits === undefined) return;
   checkOption("limits", limits, "an object", typeof limits === "object" && limits !== null);
   for (const name of Object.keys(TRANSPORT_LIMITS) as (keyof TransportLimits)[]) {
-    if (name === "decodedRatio") checkPositive(`limits.${name}`, limits[name], "a number, 1 or more", 1);
-    else checkCount(`limits.${name}`, limits[name], 1);
+    const { [name]: value } = limits;
+    const isRatio = typeof value === "number" && value >= 1;
+    if (name === "decodedRatio") checkOption(`limits.${name}`, value, "a number, 1 or more", isRatio);
+    else checkCount(`limits.${name}`, value, 1);
   }
 }
 
 function checkCount(name: string, value: unknown, least: number): void {
   const isRight = Number.isSafeInteger(value) && (value as number) >= least;
   checkOption(name, value, `a whole number, ${least} or more`, isRight);
-}
-
-function checkPositive(name: string, value: unknown, wanted: string, least = Number.MIN_VALUE): void {
-  checkOption(name, value, wanted, typeof value === "number" && value >= least);
 }
 
 function isNames(value: unknown): boolean {
