@@ -10,6 +10,10 @@ import { endedCallOf } from "../../core/tasks/task.ts";
 import { Tasks, type TasksOptions } from "../../core/tasks/tasks.ts";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { GatewayState } from "./gateway-state.ts";
+import { createLocalStateStore } from "./local-state-store.ts";
+import { ReplicaLease } from "./replica-lease.ts";
+import type { StateStore } from "./state-store.ts";
+import { StateTasks } from "./state-tasks.ts";
 
 const ANN = { owner: "ann", identity: undefined };
 const ASKED = { ...ANN, operationId: "job.run", requestId: "r1" };
@@ -91,6 +95,50 @@ it("tasks end and are cancelled, however little room their owner has left", asyn
   const never = await tasks.start(other, () => new Promise(() => {}));
   const { task } = await tasks.cancel({ owner: "ben", identity: undefined }, never.id);
   expect(task.status).toBe("cancelled");
+});
+
+describe("tasks at a broker that has just taken over", () => {
+  it("are neither lost nor told to be none while it has not caught up", async () => {
+    const base = createLocalStateStore();
+    const broker = { isBehind: false, looks: 0 };
+    const store: StateStore = {
+      isExclusive: false,
+      isUp: true,
+      now: () => base.now(),
+      get: async (name) => {
+        if (!broker.isBehind || name.collection !== "tasks") return base.get(name);
+        broker.looks += 1;
+        return undefined;
+      },
+      create: (name, value, write) => base.create(name, value, write),
+      update: (name, revision, value, write) => base.update(name, revision, value, write),
+      delete: (name, revision) => base.delete(name, revision),
+      mayHave: (name) => base.mayHave(name),
+      list: (collection, owner, listing) => base.list(collection, owner, listing),
+      watch: (name, listener) => base.watch(name, listener),
+      close: async () => {},
+    };
+    const lease = new ReplicaLease(store, { replica: "one" });
+    atEnd(() => lease.close());
+    const access = { reach: async () => ({ store, lease }) };
+    const tasks = new Tasks({ store: new StateTasks({ access, replica: "one" }) });
+    let end = (): void => {};
+    const { id } = await tasks.start(ASKED, async () => {
+      await new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      return ok("done");
+    });
+    broker.isBehind = true;
+    await expect(tasks.get(ANN, id)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    const before = broker.looks;
+    end();
+    // It cannot be settled now, and is as soon as the broker has it.
+    await expect.poll(() => broker.looks).toBeGreaterThan(before);
+    broker.isBehind = false;
+    expect((await tasks.result(ANN, id)).task.status).toBe("completed");
+    await tasks.close({ timeoutMs: 0 });
+  });
 });
 
 describe("tasks in memory", () => {

@@ -13,6 +13,7 @@ import {
   type StateBounds,
   StateError,
   type StateName,
+  type StateRecord,
   type StateStore,
   type StateWrite,
 } from "./state-store.ts";
@@ -76,7 +77,7 @@ export class StateTasks implements TaskStore {
   get(name: TaskName): Promise<StoredTask | undefined> {
     return this.#ask(
       async ({ store }) => {
-        const found = await store.get(headName(name));
+        const found = await read(store, headName(name));
         return found && { task: decode(found.value), revision: found.revision };
       },
       (alone) => alone.get(name),
@@ -108,7 +109,7 @@ export class StateTasks implements TaskStore {
   kept(name: TaskName, key: string): Promise<string | undefined> {
     return this.#ask(
       async ({ store }) => {
-        const found = await store.get(textName(name, key));
+        const found = await read(store, textName(name, key));
         return found && new TextDecoder().decode(found.value);
       },
       (alone) => alone.kept(name, key),
@@ -170,6 +171,13 @@ function headName({ owner, id }: TaskName): StateName {
 
 function textName({ owner, id }: TaskName, key: string): StateName {
   return { collection: "task-texts", owner, key: JSON.stringify([id, key]) };
+}
+
+/** Reads a record. A broker that has just taken over may not have caught up: a task would be lost by that, or said not to exist. */
+async function read(store: StateStore, name: StateName): Promise<StateRecord | undefined> {
+  const found = await store.get(name);
+  if (found !== undefined || !store.mayHave(name)) return found;
+  throw new StateError("slow", "The broker does not have a record of a task yet that was written before.");
 }
 
 function headWrite(task: TaskRecord, { tasks, ownTasks, ...bounds }: TaskBounds): StateWrite {
