@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { type NatsServer, natsSuite, startNats } from "../../../test/nats-server.ts";
 import { loadedConfig } from "../../../test/served-gateway.ts";
+import { connect, DiscardPolicy, jetstreamManager, nanos } from "../../call/nats/nats-packages.ts";
 import { defineOperation, unwrap } from "../../index.ts";
 import type { GatewayConfig } from "../config/gateway-config.ts";
 import { createGateway } from "../gateway.ts";
@@ -222,5 +223,25 @@ natsSuite("replicas of a gateway", () => {
     expect(await one.ready()).toEqual({ status: "ok" });
     const asking = await open(shop, "two", { bus: { nats: plain.url }, state: { store: "nats" } });
     expect(await asking.order("k")).toMatchObject({ status: 503 });
+  });
+
+  it("wait for a stream that takes no messages yet, and are not on their own because of it", {
+    timeout: 60_000,
+  }, async () => {
+    const fresh = await startNats({ jetstream: true });
+    closing.unshift(() => fresh.stop());
+    const connection = await connect({ servers: fresh.url });
+    closing.push(() => connection.close());
+    const { streams } = await jetstreamManager(connection);
+    // As it is for a moment while another replica makes it.
+    const made = { max_msgs_per_subject: 1, discard: DiscardPolicy.New, max_age: nanos(8 * 86_400_000) };
+    await streams.add({ name: "WAYBILL_STATE", subjects: ["elsewhere.>"], ...made });
+    const one = await open(createShop(), "one", { bus: { nats: fresh.url } });
+    expect(await one.order("k")).toMatchObject({ status: 503 });
+    await expect.poll(() => one.warnings.join(), { timeout: 20_000 }).toContain("WAYBILL_STATE");
+    await streams.update("WAYBILL_STATE", { subjects: ["waybill.state.>"] });
+    await expect.poll(async () => (await one.order("k")).status, { timeout: 30_000 }).toBe(200);
+    expect(await one.order("k")).toMatchObject({ replayed: "true" });
+    expect(one.warnings.join()).not.toContain("known to this replica alone");
   });
 });

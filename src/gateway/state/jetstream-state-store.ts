@@ -654,18 +654,29 @@ class JetStreamStateStore implements StateStore {
     return nonce;
   }
 
-  /** The stream keeps the first of several. */
+  /**
+   * The stream keeps the first of several. It is there, and may not take messages yet while another replica is making it: the broker then
+   * answers as one without JetStream does.
+   */
   async #makeId(manager: JetStreamManager): Promise<string | undefined> {
     const { headers: head, nonce } = this.#headers(randomUUID());
-    try {
-      await this.#client.publish(`${this.#root}.meta`, new Uint8Array(), {
-        headers: head,
-        expect: { streamName: this.#stream, lastSubjectSequence: 0 },
-      });
-      return nonce;
-    } catch (thrown) {
-      if (!isWrongSequence(thrown)) throw thrown;
-      return this.#readId(manager);
+    const until = this.#deadline();
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#client.publish(`${this.#root}.meta`, new Uint8Array(), {
+          headers: head,
+          expect: { streamName: this.#stream, lastSubjectSequence: 0 },
+        });
+        return nonce;
+      } catch (thrown) {
+        if (isWrongSequence(thrown)) return this.#readId(manager);
+        if (!isMissing(thrown)) throw thrown;
+        if (this.#timeLeft(until) === 0) {
+          const message = `The stream ${this.#stream} of the shared state does not take what is written to it.`;
+          throw new StateError("unreachable", message, { cause: thrown });
+        }
+      }
+      await pause(Math.min(backoffMs(tries, FIRST_PAUSE_MS, LONGEST_PAUSE_MS), this.#timeLeft(until)));
     }
   }
 
