@@ -278,6 +278,23 @@ describe("a call that is answered later over HTTP", () => {
     expect(await result.json()).toBe("still there");
   });
 
+  it("is waited for by no more requests than calls may run, and by none whose client has left", async () => {
+    const { handler, ends } = serve({ limits: { calls: 1 } });
+    const location = (await post(handler, "/api/job/long", LATER)).headers.get("location") ?? "";
+    const leaving = new AbortController();
+    const patient = { headers: { prefer: "wait=60" } };
+    const left = ask(handler, `${location}/result`, { ...patient, signal: leaving.signal });
+    for (let i = 0; i < 2; i++) expect((await ask(handler, `${location}/result`, patient)).status).toBe(202);
+    leaving.abort();
+    expect((await left).status).toBe(202);
+    const asked = post(handler, "/api/job/no", { prefer: "respond-async, wait=60" });
+    expect((await asked).status).toBe(422);
+    const waiting = ask(handler, `${location}/result`, patient);
+    await until(() => ends.length === 1);
+    ends[0]?.("done");
+    expect(await (await waiting).json()).toBe("done");
+  });
+
   it("is not offered by a server without tasks, whose answers and document are as ever", async () => {
     const { handler } = serve({ tasks: undefined });
     expect((await post(handler, "/api/job/no", LATER)).status).toBe(422);
