@@ -1,6 +1,13 @@
 import { isCallError } from "../../../core/errors/errors.ts";
+import { addAbortListener, removeAbortListener } from "../../../core/execution/cancellation.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
-import { endedCallOf, isSettled, type TaskRecord, taskNotFound } from "../../../core/tasks/task.ts";
+import {
+  endedCallOf,
+  isSettled,
+  type TaskQuestion,
+  type TaskRecord,
+  taskNotFound,
+} from "../../../core/tasks/task.ts";
 import type { SettledTask, Tasks } from "../../../core/tasks/tasks.ts";
 import { invalidParams, ProtocolError, type RpcError } from "../../protocol/messages.ts";
 import type { PeerRequest } from "../peer-request.ts";
@@ -63,9 +70,10 @@ async function answerResult(scope: TaskScope, request: PeerRequest, id: unknown)
   const task = await visibleTask(scope, request, id);
   const put = (now: TaskRecord): void => asked.put(tasks, request, now);
   const stop = isSettled(task) ? () => {} : await tasks.watch(asker, task.id, put);
-  put(task);
+  asked.put(tasks, request, task, true);
   try {
     const settled = await tasks.result(asker, task.id, { signal: request.signal });
+    put(settled.task);
     const error = await errorOf(scope, request, settled);
     if (error !== undefined) throw new ProtocolError(error.code, error.message, error.data);
     return new JsonResult(await textOf(scope, request, settled));
@@ -206,33 +214,71 @@ async function textOf(
   });
 }
 
-/** Puts the questions of tasks to 2025 clients, each once however many wait for the result. */
+/**
+ * Puts the questions of tasks to 2025 clients: each to one request for the result, the latest one, as the client of an earlier one may be gone.
+ * What is answered elsewhere is taken back.
+ */
 class AskedQuestions {
-  readonly #asked = new Set<string>();
+  /** What takes each question back, by task and name. */
+  readonly #asked = new Map<string, Map<string, AbortController>>();
 
-  put(tasks: Tasks, request: PeerRequest, { id, questions = {}, status }: TaskRecord): void {
-    if (status !== "input_required") return;
-    for (const [key, question] of Object.entries(questions)) {
-      const name = JSON.stringify([id, key]);
-      if (this.#asked.has(name)) continue;
-      this.#asked.add(name);
+  /** Puts what a task asks; also what another request was asked, where this is the latest one. */
+  put(tasks: Tasks, request: PeerRequest, task: TaskRecord, isLatest = false): void {
+    const { id, questions = {}, status } = task;
+    const open = status === "input_required" ? questions : {};
+    this.#takeBack(id, (key) => !Object.hasOwn(open, key));
+    for (const [key, question] of Object.entries(open)) {
+      if (!isAskable(question, request)) continue;
+      if (isLatest) this.#takeBack(id, (other) => other === key);
+      if (this.#asked.get(id)?.has(key) === true) continue;
+      const back = new AbortController();
+      const own = this.#asked.get(id) ?? new Map<string, AbortController>();
+      this.#asked.set(id, own.set(key, back));
       const { method, params } = toInputRequest(question);
-      this.#ask(request, method, { ...params, _meta: relatedTask(id) })
+      this.#ask(request, method, { ...params, _meta: relatedTask(id) }, back)
         .then((answer) => tasks.answer(askerOf(request), id, { [key]: answer }))
         // Nobody waits any more: the next caller that asks for the result is asked again.
         .catch(() => {})
-        .finally(() => this.#asked.delete(name));
+        .finally(() => {
+          if (own.get(key) === back) own.delete(key);
+          if (own.size === 0 && this.#asked.get(id) === own) this.#asked.delete(id);
+        });
+    }
+  }
+
+  #takeBack(id: string, isOver: (key: string) => boolean): void {
+    const own = this.#asked.get(id);
+    for (const [key, back] of own ?? []) {
+      if (!isOver(key)) continue;
+      own?.delete(key);
+      back.abort();
     }
   }
 
   /** The answer; one that says that there is none where the client could not be asked, or refused. */
-  async #ask(request: PeerRequest, method: string, params: object): Promise<unknown> {
-    const { signal, timeoutMs } = { signal: request.signal, timeoutMs: request.waitingMs };
+  async #ask(request: PeerRequest, method: string, params: object, back: AbortController): Promise<unknown> {
+    const leave = { onAbort: () => back.abort() };
+    if (request.signal.aborted) back.abort();
+    else addAbortListener(request.signal, leave);
     try {
-      return await request.ask(method, params, { signal, timeoutMs });
+      return await request.ask(method, params, { signal: back.signal, timeoutMs: request.waitingMs });
     } catch (thrown) {
-      if (signal.aborted) throw thrown;
+      if (back.signal.aborted) throw thrown;
       return { refused: true };
+    } finally {
+      removeAbortListener(request.signal, leave);
     }
+  }
+}
+
+/** Tells whether a client can be asked at all; for one that cannot, others may answer. */
+function isAskable(question: TaskQuestion, { capabilities: can }: PeerRequest): boolean {
+  switch (question.kind) {
+    case "elicit":
+      return can[question.request.mode ?? "form"];
+    case "sample":
+      return can.sampling;
+    case "roots":
+      return can.roots;
   }
 }
