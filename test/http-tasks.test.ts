@@ -97,6 +97,7 @@ const post = (
   });
 
 const LATER = { prefer: "respond-async" };
+const WAIT = { headers: { prefer: "wait=30" } };
 
 describe("a call that is answered later over HTTP", () => {
   it("is accepted with its place, told of, and answered there as the call would have been", async () => {
@@ -186,6 +187,15 @@ describe("a call that is answered later over HTTP", () => {
     expect(await envelope.json()).toMatchObject({ data: { because: "no" }, meta: { isError: true } });
     const breaks = await resultOf(await post(handler, "/api/job/breaks", LATER));
     expect([breaks.status, ((await breaks.json()) as Json).code]).toEqual([503, "UNAVAILABLE"]);
+  });
+
+  it("has its result in the form that the address asks for, as a call has", async () => {
+    const { handler } = serve();
+    const location = (await post(handler, "/api/job/no", LATER)).headers.get("location") ?? "";
+    const named = (format: string) => ask(handler, `${location}/result?waybill-format=${format}`, WAIT);
+    const whole = await named("envelope");
+    expect([whole.status, ((await whole.json()) as Json).meta?.isError]).toEqual([422, true]);
+    expect((await named("none")).status).toBe(406);
   });
 
   it("is cancelled once, with DELETE; what has ended stays as it is", async () => {

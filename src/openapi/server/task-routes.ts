@@ -17,6 +17,7 @@ import { decodeBase64, encodeBase64 } from "../../core/wire/base64.ts";
 import type { AuthenticatedRequest, HttpAnswer } from "../../http/exchange.ts";
 import { accessRefusal, type CallRunner, type WantedCall } from "./call-runner.ts";
 import { refuseOr } from "./problem-answer.ts";
+import { readReserved } from "./read-request.ts";
 import { type Negotiation, type Representation, representationName, writeAnswer } from "./write-answer.ts";
 
 /** Where tasks are; one of them is at `/tasks/<id>`, and what it came to at `/tasks/<id>/result`. */
@@ -113,7 +114,8 @@ export class TaskRoutes {
   async #result(caller: AuthenticatedRequest, id: string): Promise<HttpAnswer> {
     const { negotiation } = this.#options;
     const { request, identity } = caller;
-    const representation = negotiation.choose(request.header("accept"), undefined, identity);
+    const { format } = readReserved(request.query);
+    const representation = negotiation.choose(request.header("accept"), format, identity);
     const task = await this.#visible(caller, id);
     const { waitMs = 0 } = readPreference(request.header("prefer") ?? "");
     const settled = await this.#settledWithin(caller, task, waitMs);
