@@ -293,6 +293,27 @@ describe("tasks of 2026-07-28", () => {
     await reader.cancel();
   });
 
+  it("tell a stream of changes what they came to or asked before it began", async () => {
+    const { server } = serve();
+    const peer = modernPeer(server);
+    const [ended, asking] = [await peer.call("no"), await peer.call("asks")];
+    await peer.settled(ended.taskId);
+    while ((await peer.ask("tasks/get", { taskId: asking.taskId })).status === "working");
+    const taskIds = [ended.taskId, asking.taskId];
+    const { body } = await peer.send("subscriptions/listen", { notifications: { taskIds } });
+    const reader = (body as ReadableStream<Uint8Array>).getReader();
+    let text = "";
+    const told = (): Json[] =>
+      [...text.matchAll(/^data: (.+)$/gm)]
+        .map(([, data = ""]) => JSON.parse(data))
+        .filter(({ method }) => method === "notifications/tasks");
+    while (told().length < 2) text += new TextDecoder().decode((await reader.read()).value);
+    const states = new Map(told().map(({ params }) => [params.taskId, params]));
+    expect(states.get(ended.taskId)).toMatchObject({ status: "completed", result: { isError: true } });
+    expect(states.get(asking.taskId)).toMatchObject({ status: "input_required", inputRequests: {} });
+    await reader.cancel();
+  });
+
   it("are required by some tools, and forbidden to others", async () => {
     const support = { "job.quick": "required", "job.long": "forbidden" } as const;
     const { server, ends } = serve({ taskSupportOf: (id) => support[id as keyof typeof support] });

@@ -110,7 +110,10 @@ async function answerUpdate(
   return {};
 }
 
-/** Follows a task for a stream of changes, each time with all that `tasks/get` would say; nothing where the caller sees none. */
+/**
+ * Follows a task for a stream of changes, each time with all that `tasks/get` would say, and first where it has ended or asks by now; nothing
+ * where the caller sees none.
+ */
 export async function listenToTask(
   served: ServedTools,
   request: PeerRequest,
@@ -120,15 +123,20 @@ export async function listenToTask(
   const { tasks } = served;
   if (tasks === undefined) return undefined;
   const scope = { served, tasks, asked: new AskedQuestions() };
+  let told = Promise.resolve();
+  const tellOf = (task: TaskRecord): void => {
+    told = told.then(async () => tell(JSON.parse(await writeDetailed(scope, request, task)))).catch(() => {});
+  };
+  let leave: (() => void) | undefined;
   try {
     await visibleTask(scope, request, id);
-    let told = Promise.resolve();
-    return await tasks.watch(askerOf(request), id, (task) => {
-      told = told
-        .then(async () => tell(JSON.parse(await writeDetailed(scope, request, task))))
-        .catch(() => {});
-    });
+    leave = await tasks.watch(askerOf(request), id, tellOf);
+    const task = await visibleTask(scope, request, id);
+    // What it came to, or asked, before it was followed is no change that would be told.
+    if (task.status !== "working") tellOf(task);
+    return leave;
   } catch (thrown) {
+    leave?.();
     if (thrown instanceof ProtocolError) return undefined;
     throw thrown;
   }
