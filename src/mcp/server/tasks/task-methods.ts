@@ -68,9 +68,10 @@ async function answerResult(scope: TaskScope, request: PeerRequest, id: unknown)
   const { tasks, asked } = scope;
   const asker = askerOf(request);
   const task = await visibleTask(scope, request, id);
-  const put = (now: TaskRecord): void => asked.put(tasks, request, now);
+  const wait = { tasks, request };
+  const put = (now: TaskRecord): void => asked.put(wait, now);
   const stop = isSettled(task) ? () => {} : await tasks.watch(asker, task.id, put);
-  asked.put(tasks, request, task, true);
+  asked.put(wait, task, true);
   try {
     const settled = await tasks.result(asker, task.id, { signal: request.signal });
     put(settled.task);
@@ -222,6 +223,12 @@ async function textOf(
   });
 }
 
+/** A request that waits for the result of a task. */
+interface TaskWait {
+  readonly tasks: Tasks;
+  readonly request: PeerRequest;
+}
+
 /**
  * Puts the questions of tasks to 2025 clients: each to one request for the result, the latest one, as the client of an earlier one may be gone.
  * What is answered elsewhere is taken back.
@@ -231,7 +238,7 @@ class AskedQuestions {
   readonly #asked = new Map<string, Map<string, AbortController>>();
 
   /** Puts what a task asks; also what another request was asked, where this is the latest one. */
-  put(tasks: Tasks, request: PeerRequest, task: TaskRecord, isLatest = false): void {
+  put({ tasks, request }: TaskWait, task: TaskRecord, isLatest = false): void {
     const { id, questions = {}, status } = task;
     const open = status === "input_required" ? questions : {};
     this.#takeBack(id, (key) => !Object.hasOwn(open, key));
@@ -242,8 +249,7 @@ class AskedQuestions {
       const back = new AbortController();
       const own = this.#asked.get(id) ?? new Map<string, AbortController>();
       this.#asked.set(id, own.set(key, back));
-      const { method, params } = toInputRequest(question);
-      this.#ask(request, method, { ...params, _meta: relatedTask(id) }, back)
+      this.#ask(request, { id, question }, back)
         .then((answer) => tasks.answer(askerOf(request), id, { [key]: answer }))
         // Nobody waits any more: the next caller that asks for the result is asked again.
         .catch(() => {})
@@ -264,12 +270,18 @@ class AskedQuestions {
   }
 
   /** The answer; one that says that there is none where the client could not be asked, or refused. */
-  async #ask(request: PeerRequest, method: string, params: object, back: AbortController): Promise<unknown> {
+  async #ask(
+    request: PeerRequest,
+    { id, question }: { readonly id: string; readonly question: TaskQuestion },
+    back: AbortController,
+  ): Promise<unknown> {
+    const { method, params } = toInputRequest(question);
+    const options = { signal: back.signal, timeoutMs: request.waitingMs };
     const leave = { onAbort: () => back.abort() };
     if (request.signal.aborted) back.abort();
     else addAbortListener(request.signal, leave);
     try {
-      return await request.ask(method, params, { signal: back.signal, timeoutMs: request.waitingMs });
+      return await request.ask(method, { ...params, _meta: relatedTask(id) }, options);
     } catch (thrown) {
       if (back.signal.aborted) throw thrown;
       return { refused: true };
