@@ -97,6 +97,7 @@ const post = (
   });
 
 const LATER = { prefer: "respond-async" };
+const WAIT = { headers: { prefer: "wait=30" } };
 
 describe("a call that is answered later over HTTP", () => {
   it("is accepted with its place, told of, and answered there as the call would have been", async () => {
@@ -188,6 +189,15 @@ describe("a call that is answered later over HTTP", () => {
     expect([breaks.status, ((await breaks.json()) as Json).code]).toEqual([503, "UNAVAILABLE"]);
   });
 
+  it("has its result in the form that the address asks for, as a call has", async () => {
+    const { handler } = serve();
+    const location = (await post(handler, "/api/job/no", LATER)).headers.get("location") ?? "";
+    const named = (format: string) => ask(handler, `${location}/result?waybill-format=${format}`, WAIT);
+    const whole = await named("envelope");
+    expect([whole.status, ((await whole.json()) as Json).meta?.isError]).toEqual([422, true]);
+    expect((await named("none")).status).toBe(406);
+  });
+
   it("is cancelled once, with DELETE; what has ended stays as it is", async () => {
     const { handler, ends, aborted } = serve();
     const location = (await post(handler, "/api/job/long", LATER)).headers.get("location") ?? "";
@@ -276,6 +286,23 @@ describe("a call that is answered later over HTTP", () => {
     ends[0]?.("still there");
     const result = await ask(handler, `${location}/result`, { headers: { prefer: "wait=30" } });
     expect(await result.json()).toBe("still there");
+  });
+
+  it("is waited for by no more requests than calls may run, and by none whose client has left", async () => {
+    const { handler, ends } = serve({ limits: { calls: 1 } });
+    const location = (await post(handler, "/api/job/long", LATER)).headers.get("location") ?? "";
+    const leaving = new AbortController();
+    const patient = { headers: { prefer: "wait=60" } };
+    const left = ask(handler, `${location}/result`, { ...patient, signal: leaving.signal });
+    for (let i = 0; i < 2; i++) expect((await ask(handler, `${location}/result`, patient)).status).toBe(202);
+    leaving.abort();
+    expect((await left).status).toBe(202);
+    const asked = post(handler, "/api/job/no", { prefer: "respond-async, wait=60" });
+    expect((await asked).status).toBe(422);
+    const waiting = ask(handler, `${location}/result`, patient);
+    await until(() => ends.length === 1);
+    ends[0]?.("done");
+    expect(await (await waiting).json()).toBe("done");
   });
 
   it("is not offered by a server without tasks, whose answers and document are as ever", async () => {

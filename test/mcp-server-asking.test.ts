@@ -1,4 +1,7 @@
 import type { Client } from "@modelcontextprotocol/client";
+import { Client as FirstClient } from "@modelcontextprotocol/sdk/client/index.js";
+import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it } from "vitest";
 import { OperationRegistry } from "../src/index.ts";
 import { type McpServer, toMcpServer } from "../src/mcp/index.ts";
@@ -218,4 +221,26 @@ describe("calls that wait", () => {
     const late = { name: "ask_waits", requestState, inputResponses: {} };
     expect(await rejection(round(client, late))).toBeInstanceOf(Error);
   });
+});
+
+it("Mcp: the first question of all is taken back with its call, from a client of SDK 1.x too", async () => {
+  const [here, there] = InMemoryTransport.createLinkedPair();
+  const client = new FirstClient({ name: "one", version: "1" }, { capabilities: { elicitation: {} } });
+  let asked: AbortSignal | undefined;
+  client.setRequestHandler(ElicitRequestSchema, (_, { signal }) => {
+    asked = signal;
+    return new Promise(() => {});
+  });
+  const server = toMcpServer(registry);
+  await server.connect(there as never);
+  await client.connect(here);
+  const leaving = new AbortController();
+  const call = client.callTool({ name: "ask_name" }, undefined, { signal: leaving.signal });
+  const failure = rejection(call);
+  await until(() => asked !== undefined);
+  leaving.abort();
+  await failure;
+  await until(() => asked?.aborted === true);
+  await client.close();
+  await server.close();
 });

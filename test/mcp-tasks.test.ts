@@ -87,6 +87,8 @@ function serve(options: McpServerOptions = {}, taskOptions: TasksOptions = {}): 
 
 const CAPABILITIES = { elicitation: { form: {} }, extensions: { "io.modelcontextprotocol/tasks": {} } };
 
+const GREEN = { action: "accept", content: { colour: "green" } };
+
 /** A client of 2026-07-28 that says what it sends. */
 function modernPeer(server: McpServer, identity?: Identity, clientCapabilities: object = CAPABILITIES) {
   const handler = createMcpHandler(server);
@@ -126,13 +128,18 @@ function modernPeer(server: McpServer, identity?: Identity, clientCapabilities: 
 }
 
 /** A client of 2025-11-25 that knows tasks: the official SDK's. */
-async function legacyPeer(server: McpServer, identity?: Identity): Promise<Client> {
+async function legacyPeer(
+  server: McpServer,
+  identity?: Identity,
+  elicit: ((signal: AbortSignal) => Promise<object>) | "none" = async () => GREEN,
+): Promise<Client> {
   const [here, there] = InMemoryTransport.createLinkedPair();
   const client = new Client(
     { name: "test", version: "1" },
-    { capabilities: { elicitation: { form: {} }, tasks: {} } },
+    { capabilities: { ...(elicit !== "none" && { elicitation: { form: {} } }), tasks: {} } },
   );
-  client.setRequestHandler(ElicitRequestSchema, () => ({ action: "accept", content: { colour: "green" } }));
+  if (elicit !== "none")
+    client.setRequestHandler(ElicitRequestSchema, async (_, { signal }) => (await elicit(signal)) as never);
   await server.connect(there as never, { identity });
   await client.connect(here);
   open.push(client);
@@ -286,6 +293,27 @@ describe("tasks of 2026-07-28", () => {
     await reader.cancel();
   });
 
+  it("tell a stream of changes what they came to or asked before it began", async () => {
+    const { server } = serve();
+    const peer = modernPeer(server);
+    const [ended, asking] = [await peer.call("no"), await peer.call("asks")];
+    await peer.settled(ended.taskId);
+    while ((await peer.ask("tasks/get", { taskId: asking.taskId })).status === "working");
+    const taskIds = [ended.taskId, asking.taskId];
+    const { body } = await peer.send("subscriptions/listen", { notifications: { taskIds } });
+    const reader = (body as ReadableStream<Uint8Array>).getReader();
+    let text = "";
+    const told = (): Json[] =>
+      [...text.matchAll(/^data: (.+)$/gm)]
+        .map(([, data = ""]) => JSON.parse(data))
+        .filter(({ method }) => method === "notifications/tasks");
+    while (told().length < 2) text += new TextDecoder().decode((await reader.read()).value);
+    const states = new Map(told().map(({ params }) => [params.taskId, params]));
+    expect(states.get(ended.taskId)).toMatchObject({ status: "completed", result: { isError: true } });
+    expect(states.get(asking.taskId)).toMatchObject({ status: "input_required", inputRequests: {} });
+    await reader.cancel();
+  });
+
   it("are required by some tools, and forbidden to others", async () => {
     const support = { "job.quick": "required", "job.long": "forbidden" } as const;
     const { server, ends } = serve({ taskSupportOf: (id) => support[id as keyof typeof support] });
@@ -394,6 +422,28 @@ describe("tasks of 2025-11-25", () => {
       await expect(ask("tools/call", { name: "quick", arguments: {}, task: wrong })).rejects.toMatchObject({
         code: -32_602,
       });
+  });
+
+  it("ask whoever asked for the result last, as others may be gone, and take the question back from those", async () => {
+    const { server } = serve();
+    const ann = { subject: "ann" };
+    const heard: AbortSignal[] = [];
+    const silent = await legacyPeer(server, ann, (signal) => {
+      heard.push(signal);
+      return new Promise(() => {});
+    });
+    const ask = (client: Client, method: string, params: object) =>
+      client.request({ method, params } as never, ResultSchema) as Promise<Json>;
+    const { task } = await ask(silent, "tools/call", { name: "asks", arguments: {}, task: {} });
+    const { taskId } = task;
+    const first = ask(silent, "tasks/result", { taskId });
+    await until(() => heard.length === 1);
+    const mute = ask(await legacyPeer(server, ann, "none"), "tasks/result", { taskId });
+    const second = ask(await legacyPeer(server, ann), "tasks/result", { taskId });
+    for (const result of [first, mute, second])
+      expect((await result).structuredContent).toEqual({ action: "accept", content: { colour: "green" } });
+    await until(() => heard[0]?.aborted === true);
+    expect(heard).toHaveLength(1);
   });
 
   it("keep to what a tool says of them", async () => {

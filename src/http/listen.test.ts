@@ -198,6 +198,43 @@ describe("listenHttp", () => {
     expect(warnings).toEqual([]);
   });
 
+  it("Http: gives back what answers behind an unread one hold, once their connection is gone", async () => {
+    let all: NodeRequest[] = [];
+    let sent = 0;
+    let left = 0;
+    async function* forever(): AsyncGenerator<string> {
+      try {
+        for (;;) yield "x".repeat(100_000);
+      } finally {
+        left += 1;
+      }
+    }
+    const onRequest = (given: NodeRequest): void => {
+      all.push(given);
+      given.onSent(() => (sent += 1));
+      if (given.path === "/never") return;
+      void given.send({ status: 200, headers: {}, body: given.path === "/stream" ? forever() : BIG });
+    };
+    // Room for the answers of one connection.
+    const { listener } = await start({ onRequest }, { limits: { unsentBytes: 4 * BIG.length } });
+    for (let round = 1; round <= 3; round++) {
+      all = [];
+      const socket = await connectTo(listener.port);
+      socket.pause();
+      socket.write(["/", "/", "/", "/stream", "/never"].map(asking).join(""));
+      await until(() => all.length === 5 && all[2]?.response.writableEnded === true);
+      socket.destroy();
+      await until(() => sent === 5 * round && left === round);
+      expect(all.slice(0, 4).map(({ response }) => response.statusCode)).toEqual([200, 200, 200, 200]);
+      expect(all.every(({ signal }, at) => at === 0 || signal.aborted)).toBe(true);
+    }
+    let isTold = false;
+    all[4]?.onSent(() => {
+      isTold = true;
+    });
+    expect(isTold).toBe(true);
+  });
+
   it("Http: ends in time what goes on for ever, be it an answer, a request or headers", async () => {
     let requests = 0;
     const onRequest: Listened["onRequest"] = ({ response }) => {

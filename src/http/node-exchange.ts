@@ -31,7 +31,7 @@ export interface SharedByRequests {
   readonly written: TurnWrites;
   /** Tells whether the listener closes: then connections are not kept for another request. */
   readonly isClosing: () => boolean;
-  /** What requests behind another one on their connection do when it ends: clients may send thousands at once. */
+  /** What requests behind another one on their connection do when that ends: clients may send thousands at once. */
   readonly onEnds: WeakMap<Socket, Set<() => void>>;
 }
 
@@ -57,6 +57,7 @@ export class NodeRequest implements HttpRequest {
     this.method = method;
     this.path = mark === -1 ? url : url.slice(0, mark);
     this.query = mark === -1 ? "" : url.slice(mark + 1);
+    if (response.socket === null) this.#endWithConnection();
   }
 
   get origin(): string {
@@ -79,20 +80,19 @@ export class NodeRequest implements HttpRequest {
     this.#signal = own;
     const { response } = this;
     if (response.destroyed && !response.writableFinished) own.abort(clientLeft());
-    // Behind another request on its connection, a response hears nothing of its end.
-    else if (response.socket === null) this.#endWithConnection(own);
     this.#hearClose();
     return own;
   }
 
-  /** Aborts a signal when the connection ends before the response is under way. */
-  #endWithConnection(signal: LightSignal): void {
+  /** Closes a response behind another one when its connection ends before it is under way: Node tells it nothing, and it would hold for ever what it holds. */
+  #endWithConnection(): void {
+    const { response } = this;
     const { socket } = this.message;
-    const leave = (): void => signal.abort(clientLeft());
-    if (socket.destroyed) {
-      leave();
-      return;
-    }
+    const leave = (): void => {
+      if (response.socket !== null || response.writableFinished) return;
+      response.destroy();
+      response.emit("close");
+    };
     let onEnd = this.#shared.onEnds.get(socket);
     if (onEnd === undefined) {
       const all = new Set<() => void>();
@@ -104,7 +104,7 @@ export class NodeRequest implements HttpRequest {
     }
     const heard = onEnd;
     heard.add(leave);
-    this.response.once("close", () => heard.delete(leave));
+    response.once("close", () => heard.delete(leave));
   }
 
   #hearClose(): void {

@@ -174,7 +174,7 @@ export function faultError(fault: TaskFault): CallError {
 export function tooManyTasks(): CallError {
   return taskError(
     "RESOURCE_EXHAUSTED",
-    "As many tasks are kept as may be; cancel some, or try again later.",
+    "As many tasks are kept as may be, also of those that have ended; try again when one has expired.",
     "too_many_tasks",
   );
 }

@@ -222,6 +222,12 @@ describe("tasks", () => {
     expect(await codeOf(running.start(start("ben"), async () => ok(1)))).toBe("ok");
   });
 
+  it("takes no time after which calls become tasks that no timer waits for", () => {
+    for (const afterMs of [-1, 0.5, Number.NaN, 2 ** 31, 1e308, "1" as never])
+      expect(() => new Tasks({ afterMs })).toThrow("afterMs must be a whole number from 0 to 2147483647");
+    for (const afterMs of [undefined, 0, 2 ** 31 - 1]) expect(create({ afterMs }).afterMs).toBe(afterMs);
+  });
+
   it("keeps ten thousand tasks of one caller to a thousand, and leaves the others theirs", async () => {
     const tasks = create();
     const codes = new Map<unknown, number>();

@@ -1,12 +1,12 @@
 import { holdsRights, type Identity, type Rights } from "../access/identity.ts";
 import { CallError, isCallError } from "../errors/errors.ts";
 import { randomId } from "../execution/call-context.ts";
-import { addAbortListener, removeAbortListener } from "../execution/cancellation.ts";
+import { addAbortListener, LONGEST_DELAY, removeAbortListener } from "../execution/cancellation.ts";
 import { toKept } from "../idempotency/idempotent-calls.ts";
 import { type JsonValue, toJsonTextOrNone } from "../json/json-value.ts";
 import { CallSlots } from "../limits/call-slots.ts";
 import type { CallerSide } from "../operation/caller-side.ts";
-import { checkOptionsObject, readBounds } from "../options/check-options.ts";
+import { checkOption, checkOptionsObject, readBounds } from "../options/check-options.ts";
 import { CLOSE_TIMEOUT_MS, type CloseOptions } from "../options/shared-options.ts";
 import type { Executor } from "../registry/executor.ts";
 import { endCall } from "../result/ended-call.ts";
@@ -120,6 +120,9 @@ export class Tasks {
   constructor(options: TasksOptions = {}) {
     checkOptionsObject(options, OPTIONS);
     const { store = new MemoryTaskStore(), executor, limits, isShared = true, afterMs } = options;
+    // A timer that waits for longer fires at once.
+    const isDelay = Number.isSafeInteger(afterMs) && Number(afterMs) >= 0 && Number(afterMs) <= LONGEST_DELAY;
+    checkOption("afterMs", afterMs, `a whole number from 0 to ${LONGEST_DELAY}`, isDelay);
     this.#store = store;
     this.#executor = executor;
     this.#isResumable = options.isResumable ?? (() => false);

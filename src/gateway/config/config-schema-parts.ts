@@ -1,3 +1,5 @@
+import { LONGEST_DELAY } from "../../core/execution/cancellation.ts";
+
 /** A JSON Schema (2020-12) as this config uses it: plain data. */
 export interface ConfigSchema {
   readonly $schema?: string;
@@ -43,6 +45,11 @@ export function whole(description: string, minimum: number, maximum = Number.MAX
   return maximum === Number.MAX_SAFE_INTEGER
     ? { description, type, minimum, pattern: REFERENCE }
     : { description, type, minimum, maximum, pattern: REFERENCE };
+}
+
+/** A time in milliseconds, as long as a timer waits: a longer one would be over at once. */
+export function delay(description: string, minimum: number): ConfigSchema {
+  return whole(description, minimum, LONGEST_DELAY);
 }
 
 /** Any number. */

@@ -167,6 +167,12 @@ describe("CONFIG_SCHEMA", () => {
     { limits: { calls: 0.5 } },
     { log: { level: 1 } },
     { name: null },
+    // No timer waits for so long: it would be over at once.
+    { tasks: { afterMs: 2 ** 31 } },
+    { tasks: { pollMs: 2 ** 31 } },
+    { serve: { drainMs: 2 ** 31 } },
+    { serve: { lameDuckMs: 2 ** 31 } },
+    { policies: { a: { guard: { judge: { url: "https://a.example", timeoutMs: 2 ** 31 } } } } },
   ])("refuses %j, as loading does", async (config) => {
     expect(compiled.check(config)).toBe(false);
     await expect(

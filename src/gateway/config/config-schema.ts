@@ -8,6 +8,7 @@ import {
   type ConfigSchema,
   choice,
   definition,
+  delay,
   either,
   fields,
   flag,
@@ -143,11 +144,11 @@ const SERVE = {
   ),
   formats: list("Formats that may be asked for. Default: all.", choice("A format.", FORMAT_NAMES)),
   clients: map("Formats by pattern of the name an MCP client gives itself. Default: none.", CLIENT, PATTERN),
-  lameDuckMs: whole(
+  lameDuckMs: delay(
     "Milliseconds that waybill serve goes on serving after SIGTERM while /ready says 503. Default: 5000.",
     0,
   ),
-  drainMs: whole("Milliseconds that calls have to end when the gateway stops. Default: 10000.", 0),
+  drainMs: delay("Milliseconds that calls have to end when the gateway stops. Default: 10000.", 0),
 } satisfies Record<keyof ServeConfig, ConfigSchema>;
 
 /** What stands under `$defs` for serving. */
@@ -192,7 +193,7 @@ const WEBHOOK = {
   url: text("Where it is told, by POST."),
   secret: text("Signs what it is told; at least 32 characters, best a reference."),
   headers: map("Headers of what it is told.", text("A value.")),
-  timeoutMs: whole("Milliseconds that it may take. Default: 5000.", 1),
+  timeoutMs: delay("Milliseconds that it may take. Default: 5000.", 1),
 } satisfies Record<keyof ApprovalWebhook, ConfigSchema>;
 
 const APPROVALS = {
@@ -229,13 +230,13 @@ const STATE = {
 } satisfies Record<keyof StateConfig, ConfigSchema>;
 
 const TASKS = {
-  afterMs: whole("Milliseconds after which a call that still runs becomes a task. Default: 30000.", 0),
+  afterMs: delay("Milliseconds after which a call that still runs becomes a task. Default: 30000.", 0),
   keepMs: whole(
     "Milliseconds that a task is kept from its beginning, and may run. Default: 86400000.",
     1_000,
     604_800_000,
   ),
-  pollMs: whole("Milliseconds between two looks, as clients are told. Default: 1000.", 1),
+  pollMs: delay("Milliseconds between two looks, as clients are told. Default: 1000.", 1),
   running: whole("Tasks that run in one gateway. Default: 1000.", 1),
   tasks: whole("Tasks that are kept, of all replicas. Default: 10000.", 1),
   ownTasks: whole("Tasks of one caller. Default: 1000.", 1),

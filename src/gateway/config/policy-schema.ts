@@ -10,6 +10,7 @@ import {
   type ConfigSchema,
   choice,
   definition,
+  delay,
   fields,
   flag,
   list,
@@ -67,7 +68,7 @@ const action = (description: string): ConfigSchema =>
 const JUDGE = {
   url: text("Where it is asked, by POST."),
   headers: map("Headers of what it is asked.", text("A value.")),
-  timeoutMs: whole("Milliseconds that it may take. Default: 5000.", 1),
+  timeoutMs: delay("Milliseconds that it may take. Default: 5000.", 1),
   otherwise: choice("What becomes of a result that it did not judge. Default: withhold.", [
     "mark",
     "withhold",

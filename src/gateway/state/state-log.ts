@@ -236,8 +236,16 @@ async function openLog(path: string, { now, onFault }: StateLogOptions): Promise
     kept = next;
     apply(records, change, now());
   }
+  // Of a log that a crash cut short, what was there before can be read: this one is kept for whoever can mend it.
+  if (kept === 0 && end > 0) {
+    await rename(path, `${path}.damaged`);
+    onFault(
+      "damaged",
+      `Nothing in the log of the state can be read: it is now ${LOG_FILE}.damaged, and the state is empty.`,
+    );
+  }
   // Lines that cannot be read are a torn tail where nothing that can be read comes after them.
-  if (text.length > kept)
+  else if (text.length > kept)
     onFault("torn", "The last change of the state was cut short by a crash; it was never acknowledged.");
   else if (damaged > 0) onFault("damaged", `${damaged} lines of the state are damaged and were left out.`);
   await writeFile(path, "", { flag: "a", mode: 0o600 });

@@ -142,6 +142,25 @@ describe("a store in files", () => {
     await store.close();
   });
 
+  it("puts a log aside of which it can read nothing, tells of it, and begins anew", async () => {
+    const folder = await makeFolder();
+    const first = await open(folder);
+    await put(first, "a", "1");
+    await first.close();
+    const path = join(folder, "state.log");
+    const whole = (await readFile(path, "utf8")).replaceAll("\n", "\r\n");
+    await writeFile(path, whole);
+    const faults: string[] = [];
+    const store = await open(folder, faults);
+    expect([faults, await read(store, "a")]).toEqual([["damaged"], ""]);
+    expect((await put(store, "a", "2")).state).toBe("created");
+    await store.close();
+    expect(await readFile(`${path}.damaged`, "utf8")).toBe(whole);
+    const again = await open(folder);
+    expect(await read(again, "a")).toBe("2");
+    await again.close();
+  });
+
   it("leaves records of another version alone, says so, and keeps them when the log is written anew", async () => {
     const folder = await makeFolder();
     const { crc32 } = await import("node:zlib");

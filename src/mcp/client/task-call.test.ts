@@ -517,6 +517,8 @@ describe("a task of a 2026-07-28 server", () => {
     for (const told of [
       { status: "completed" },
       { status: "completed", result: "x" },
+      { status: "completed", result: { resultType: "task", taskId: "t2", status: "working" } },
+      { status: "completed", result: { resultType: "input_required", inputRequests: { a: question } } },
       { status: "failed" },
     ]) {
       const { registry } = await start("2026", { told: [told] });

@@ -428,7 +428,7 @@ class TaskDriver {
   #resultIn({ status, told, message }: TaskState): Params {
     const { result, error } = told;
     if (status === "cancelled") throw this.#fault("cancelled", { message });
-    if (status === "completed" && isPlainObject(result)) return result;
+    if (status === "completed" && isComplete(result)) return result;
     if (status === "failed" && isPlainObject(error)) {
       const said = readError(error);
       const asked = this.#connection.asked("tools/call", { name: this.#following.tool });
@@ -577,6 +577,11 @@ function readState(value: unknown, server: string, taskId: string | undefined): 
     delay: pollDelay(told),
     told,
   };
+}
+
+/** What a task ended with is no other task, and asks for nothing. */
+function isComplete(result: unknown): result is Params {
+  return isPlainObject(result) && (result["resultType"] ?? "complete") === "complete";
 }
 
 function unreadable(server: string, reason: "no task" | "other task"): CallError {

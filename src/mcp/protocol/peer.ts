@@ -83,6 +83,9 @@ export interface RequestWaiter {
   readonly meta?: string | undefined;
 }
 
+/** The id of the first question to a client: SDK 1.x takes no cancellation of a request whose id is 0. */
+export const FIRST_QUESTION = 1;
+
 /** How a request to the other side is made. */
 export interface RpcAskOptions {
   readonly signal: AbortSignal;

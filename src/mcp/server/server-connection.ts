@@ -12,7 +12,7 @@ import {
   toRpcMessage,
   writeFailure,
 } from "../protocol/messages.ts";
-import { RpcPeer } from "../protocol/peer.ts";
+import { FIRST_QUESTION, RpcPeer } from "../protocol/peer.ts";
 import {
   claimedRevision,
   claimsRevision,
@@ -53,6 +53,7 @@ export class ServerConnection {
     this.#server = server;
     this.#options = options;
     this.#rpc = new RpcPeer({
+      firstId: FIRST_QUESTION,
       answer: (request, signal) => this.#answer(request, signal),
       toError: toRpcError,
       send: (text) => options.send(text),

@@ -121,7 +121,8 @@ export class ApiRoutes {
     });
     const { tasks } = options;
     this.#tasks =
-      tasks && new TaskRoutes({ tasks, executor, runner: this.runner, negotiation: this.#negotiation });
+      tasks &&
+      new TaskRoutes({ tasks, executor, runner: this.runner, slots, negotiation: this.#negotiation });
     this.#document = new ServedDocument(executor, options);
     const title = options.info?.title ?? "Waybill";
     const page = { title, documentPath: "/openapi.json", credentials: pageCredentials(options) };

@@ -1,6 +1,8 @@
 import { type Identity, ownerOf } from "../../core/access/identity.ts";
 import { CallError } from "../../core/errors/errors.ts";
+import { addAbortListener, removeAbortListener } from "../../core/execution/cancellation.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
+import type { CallSlots } from "../../core/limits/call-slots.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { Executor } from "../../core/registry/executor.ts";
 import {
@@ -15,6 +17,7 @@ import { decodeBase64, encodeBase64 } from "../../core/wire/base64.ts";
 import type { AuthenticatedRequest, HttpAnswer } from "../../http/exchange.ts";
 import { accessRefusal, type CallRunner, type WantedCall } from "./call-runner.ts";
 import { refuseOr } from "./problem-answer.ts";
+import { readReserved } from "./read-request.ts";
 import { type Negotiation, type Representation, representationName, writeAnswer } from "./write-answer.ts";
 
 /** Where tasks are; one of them is at `/tasks/<id>`, and what it came to at `/tasks/<id>/result`. */
@@ -30,6 +33,8 @@ interface TaskRoutesOptions {
   readonly tasks: Tasks;
   readonly executor: Executor;
   readonly runner: CallRunner;
+  /** A request that waits for a task takes one of them. */
+  readonly slots: CallSlots;
   readonly negotiation: Negotiation;
 }
 
@@ -81,7 +86,7 @@ export class TaskRoutes {
     if (refusal !== undefined) throw refusal;
     const asked = { owner: ownerOf(identity), identity, operationId, input, requestId };
     const task = await tasks.start(asked, async (run) => ({ call: await runner.runAsTask(wanted, run) }));
-    const settled = waitMs === 0 ? undefined : await this.#settledWithin(caller, task.id, waitMs);
+    const settled = await this.#settledWithin(caller, task, waitMs);
     if (settled === undefined) return { ...this.#accepted(task), status: 202 };
     return await this.#write(settled, caller, wanted.representation);
   }
@@ -90,7 +95,8 @@ export class TaskRoutes {
     const { tasks, executor } = this.#options;
     const cursor = new URLSearchParams(caller.request.query).get("cursor") ?? undefined;
     const page = await tasks.list(askerOf(caller), { cursor });
-    const shown = page.tasks.filter(({ operationId }) => isCallable(executor, operationId, caller.identity));
+    const mayCall = callableBy(executor, caller.identity);
+    const shown = page.tasks.filter(({ operationId }) => mayCall(operationId));
     const next = page.nextCursor;
     const link = next === undefined ? {} : { link: `<?cursor=${encodeURIComponent(next)}>; rel="next"` };
     const body = {
@@ -108,10 +114,11 @@ export class TaskRoutes {
   async #result(caller: AuthenticatedRequest, id: string): Promise<HttpAnswer> {
     const { negotiation } = this.#options;
     const { request, identity } = caller;
-    const representation = negotiation.choose(request.header("accept"), undefined, identity);
+    const { format } = readReserved(request.query);
+    const representation = negotiation.choose(request.header("accept"), format, identity);
     const task = await this.#visible(caller, id);
     const { waitMs = 0 } = readPreference(request.header("prefer") ?? "");
-    const settled = await this.#settledWithin(caller, task.id, isSettled(task) ? LONGEST_WAIT_MS : waitMs);
+    const settled = await this.#settledWithin(caller, task, waitMs);
     // Asked too early, it is not there yet.
     if (settled === undefined) return { ...this.#accepted(await this.#visible(caller, id)), status: 202 };
     return await this.#write(settled, caller, representation);
@@ -132,25 +139,35 @@ export class TaskRoutes {
   async #visible(caller: AuthenticatedRequest, id: string): Promise<TaskRecord> {
     const { tasks, executor } = this.#options;
     const task = await tasks.get(askerOf(caller), id);
-    if (!isCallable(executor, task.operationId, caller.identity)) throw taskNotFound();
+    if (!callableBy(executor, caller.identity)(task.operationId)) throw taskNotFound();
     return task;
   }
 
+  /** What a task came to, once it has; nothing where the time is over first, the client leaves, or no further request may wait. */
   async #settledWithin(
     caller: AuthenticatedRequest,
-    id: string,
+    task: TaskRecord,
     waitMs: number,
   ): Promise<SettledTask | undefined> {
-    if (waitMs === 0) return undefined;
+    const { tasks, slots } = this.#options;
+    const asker = askerOf(caller);
+    if (isSettled(task)) return await tasks.result(asker, task.id);
+    if (waitMs === 0 || !hasTaken(slots, asker.owner)) return undefined;
+    const { signal } = caller.request;
     const over = new AbortController();
+    const leave = { onAbort: () => over.abort() };
+    if (signal.aborted) over.abort();
+    else addAbortListener(signal, leave);
     const timer = setTimeout(() => over.abort(), Math.min(waitMs, LONGEST_WAIT_MS));
     try {
-      return await this.#options.tasks.result(askerOf(caller), id, { signal: over.signal });
+      return await tasks.result(asker, task.id, { signal: over.signal });
     } catch (thrown) {
-      if (over.signal.aborted || caller.request.signal.aborted) return undefined;
+      if (over.signal.aborted) return undefined;
       throw thrown;
     } finally {
       clearTimeout(timer);
+      removeAbortListener(signal, leave);
+      slots.giveBack(asker.owner);
     }
   }
 
@@ -214,8 +231,20 @@ function askerOf({ identity }: AuthenticatedRequest): TaskAsker {
   return { owner: ownerOf(identity), identity };
 }
 
-function isCallable(executor: Executor, operationId: string, identity: Identity | undefined): boolean {
-  return executor.list({ identity }).some(({ id }) => id === operationId);
+/** Tells whether one more may wait: a client that only prefers to is not refused for it. */
+function hasTaken(slots: CallSlots, owner: string): boolean {
+  try {
+    slots.take(owner);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Tells which operations a caller may call; asked once for a whole list. */
+function callableBy(executor: Executor, identity: Identity | undefined): (operationId: string) => boolean {
+  const ids = new Set<string>(executor.list({ identity }).map(({ id }) => id));
+  return (operationId) => ids.has(operationId);
 }
 
 /** Reads the two preferences that matter here; others, and what cannot be read, count as not said. */

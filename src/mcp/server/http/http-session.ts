@@ -21,7 +21,7 @@ import {
   toRpcMessage,
   writeFailure,
 } from "../../protocol/messages.ts";
-import { type MessagePlace, RpcPeer } from "../../protocol/peer.ts";
+import { FIRST_QUESTION, type MessagePlace, RpcPeer } from "../../protocol/peer.ts";
 import { initializeFault, LEGACY_REVISIONS } from "../../protocol/revisions.ts";
 import type { ChannelServer, ServerShare } from "../mcp-server.ts";
 import { Peer, readLogLevel } from "../peer-request.ts";
@@ -151,7 +151,7 @@ export class HttpSession {
     this.#asking = identity;
     this.#events = new SessionEvents(bounds, { owner: this.owner, budget });
     this.#rpc = new RpcPeer({
-      ...(shared !== undefined && { firstId: firstIdOf(shared.replica) }),
+      firstId: shared === undefined ? FIRST_QUESTION : firstIdOf(shared.replica),
       answer: (request, signal) => this.#answer(request, signal),
       toError: toRpcError,
       send: (text, place) => this.#send(text, place),
@@ -687,7 +687,7 @@ function readChange(method: string, { level, uri }: Params): NoteChange | undefi
 
 /** The id of the first question of a session at a replica. */
 function firstIdOf(replica: string): number {
-  return Number.parseInt(replica, 16) * REPLICA_IDS + randomInt(REPLICA_IDS / 2);
+  return Number.parseInt(replica, 16) * REPLICA_IDS + randomInt(FIRST_QUESTION, REPLICA_IDS / 2);
 }
 
 /** The replica whose questions have an id like this; nothing where none has. */

@@ -1,6 +1,13 @@
 import { isCallError } from "../../../core/errors/errors.ts";
+import { addAbortListener, removeAbortListener } from "../../../core/execution/cancellation.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
-import { endedCallOf, isSettled, type TaskRecord, taskNotFound } from "../../../core/tasks/task.ts";
+import {
+  endedCallOf,
+  isSettled,
+  type TaskQuestion,
+  type TaskRecord,
+  taskNotFound,
+} from "../../../core/tasks/task.ts";
 import type { SettledTask, Tasks } from "../../../core/tasks/tasks.ts";
 import { invalidParams, ProtocolError, type RpcError } from "../../protocol/messages.ts";
 import type { PeerRequest } from "../peer-request.ts";
@@ -61,11 +68,13 @@ async function answerResult(scope: TaskScope, request: PeerRequest, id: unknown)
   const { tasks, asked } = scope;
   const asker = askerOf(request);
   const task = await visibleTask(scope, request, id);
-  const put = (now: TaskRecord): void => asked.put(tasks, request, now);
+  const wait = { tasks, request };
+  const put = (now: TaskRecord): void => asked.put(wait, now);
   const stop = isSettled(task) ? () => {} : await tasks.watch(asker, task.id, put);
-  put(task);
+  asked.put(wait, task, true);
   try {
     const settled = await tasks.result(asker, task.id, { signal: request.signal });
+    put(settled.task);
     const error = await errorOf(scope, request, settled);
     if (error !== undefined) throw new ProtocolError(error.code, error.message, error.data);
     return new JsonResult(await textOf(scope, request, settled));
@@ -102,7 +111,10 @@ async function answerUpdate(
   return {};
 }
 
-/** Follows a task for a stream of changes, each time with all that `tasks/get` would say; nothing where the caller sees none. */
+/**
+ * Follows a task for a stream of changes, each time with all that `tasks/get` would say, and first where it has ended or asks by now; nothing
+ * where the caller sees none.
+ */
 export async function listenToTask(
   served: ServedTools,
   request: PeerRequest,
@@ -112,15 +124,20 @@ export async function listenToTask(
   const { tasks } = served;
   if (tasks === undefined) return undefined;
   const scope = { served, tasks, asked: new AskedQuestions() };
+  let told = Promise.resolve();
+  const tellOf = (task: TaskRecord): void => {
+    told = told.then(async () => tell(JSON.parse(await writeDetailed(scope, request, task)))).catch(() => {});
+  };
+  let leave: (() => void) | undefined;
   try {
     await visibleTask(scope, request, id);
-    let told = Promise.resolve();
-    return await tasks.watch(askerOf(request), id, (task) => {
-      told = told
-        .then(async () => tell(JSON.parse(await writeDetailed(scope, request, task))))
-        .catch(() => {});
-    });
+    leave = await tasks.watch(askerOf(request), id, tellOf);
+    const task = await visibleTask(scope, request, id);
+    // What it came to, or asked, before it was followed is no change that would be told.
+    if (task.status !== "working") tellOf(task);
+    return leave;
   } catch (thrown) {
+    leave?.();
     if (thrown instanceof ProtocolError) return undefined;
     throw thrown;
   }
@@ -206,33 +223,82 @@ async function textOf(
   });
 }
 
-/** Puts the questions of tasks to 2025 clients, each once however many wait for the result. */
-class AskedQuestions {
-  readonly #asked = new Set<string>();
+/** A request that waits for the result of a task. */
+interface TaskWait {
+  readonly tasks: Tasks;
+  readonly request: PeerRequest;
+}
 
-  put(tasks: Tasks, request: PeerRequest, { id, questions = {}, status }: TaskRecord): void {
-    if (status !== "input_required") return;
-    for (const [key, question] of Object.entries(questions)) {
-      const name = JSON.stringify([id, key]);
-      if (this.#asked.has(name)) continue;
-      this.#asked.add(name);
-      const { method, params } = toInputRequest(question);
-      this.#ask(request, method, { ...params, _meta: relatedTask(id) })
+/**
+ * Puts the questions of tasks to 2025 clients: each to one request for the result, the latest one, as the client of an earlier one may be gone.
+ * What is answered elsewhere is taken back.
+ */
+class AskedQuestions {
+  /** What takes each question back, by task and name. */
+  readonly #asked = new Map<string, Map<string, AbortController>>();
+
+  /** Puts what a task asks; also what another request was asked, where this is the latest one. */
+  put({ tasks, request }: TaskWait, task: TaskRecord, isLatest = false): void {
+    const { id, questions = {}, status } = task;
+    const open = status === "input_required" ? questions : {};
+    this.#takeBack(id, (key) => !Object.hasOwn(open, key));
+    for (const [key, question] of Object.entries(open)) {
+      if (!isAskable(question, request)) continue;
+      if (isLatest) this.#takeBack(id, (other) => other === key);
+      if (this.#asked.get(id)?.has(key) === true) continue;
+      const back = new AbortController();
+      const own = this.#asked.get(id) ?? new Map<string, AbortController>();
+      this.#asked.set(id, own.set(key, back));
+      this.#ask(request, { id, question }, back)
         .then((answer) => tasks.answer(askerOf(request), id, { [key]: answer }))
         // Nobody waits any more: the next caller that asks for the result is asked again.
         .catch(() => {})
-        .finally(() => this.#asked.delete(name));
+        .finally(() => {
+          if (own.get(key) === back) own.delete(key);
+          if (own.size === 0 && this.#asked.get(id) === own) this.#asked.delete(id);
+        });
+    }
+  }
+
+  #takeBack(id: string, isOver: (key: string) => boolean): void {
+    const own = this.#asked.get(id);
+    for (const [key, back] of own ?? []) {
+      if (!isOver(key)) continue;
+      own?.delete(key);
+      back.abort();
     }
   }
 
   /** The answer; one that says that there is none where the client could not be asked, or refused. */
-  async #ask(request: PeerRequest, method: string, params: object): Promise<unknown> {
-    const { signal, timeoutMs } = { signal: request.signal, timeoutMs: request.waitingMs };
+  async #ask(
+    request: PeerRequest,
+    { id, question }: { readonly id: string; readonly question: TaskQuestion },
+    back: AbortController,
+  ): Promise<unknown> {
+    const { method, params } = toInputRequest(question);
+    const options = { signal: back.signal, timeoutMs: request.waitingMs };
+    const leave = { onAbort: () => back.abort() };
+    if (request.signal.aborted) back.abort();
+    else addAbortListener(request.signal, leave);
     try {
-      return await request.ask(method, params, { signal, timeoutMs });
+      return await request.ask(method, { ...params, _meta: relatedTask(id) }, options);
     } catch (thrown) {
-      if (signal.aborted) throw thrown;
+      if (back.signal.aborted) throw thrown;
       return { refused: true };
+    } finally {
+      removeAbortListener(request.signal, leave);
     }
+  }
+}
+
+/** Tells whether a client can be asked at all; for one that cannot, others may answer. */
+function isAskable(question: TaskQuestion, { capabilities: can }: PeerRequest): boolean {
+  switch (question.kind) {
+    case "elicit":
+      return can[question.request.mode ?? "form"];
+    case "sample":
+      return can.sampling;
+    case "roots":
+      return can.roots;
   }
 }
