@@ -1,6 +1,6 @@
 import type { Identity } from "../core/access/identity.ts";
+import { Linked, LinkedSet } from "../core/collections/linked-set.ts";
 import { CallError } from "../core/errors/errors.ts";
-import { Linked, LinkedSet } from "../core/limits/linked-set.ts";
 import type {
   Announcement,
   Answerer,

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { lackingScopes } from "../../core/access/access.ts";
 import type { Identity } from "../../core/access/identity.ts";
+import { Linked, LinkedSet } from "../../core/collections/linked-set.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import { LightSignal } from "../../core/execution/cancellation.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import { Linked, LinkedSet } from "../../core/limits/linked-set.ts";
 import { PACKAGE_VERSION } from "../../core/package-version.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
 import { shortText, truncateText } from "../../core/text/truncate-text.ts";
