@@ -1,7 +1,7 @@
+import { Listeners } from "../core/collections/listeners.ts";
 import { isErrorEnvelope } from "../core/envelope/envelope.ts";
 import type { ResponseEnvelope } from "../core/envelope/response-meta.ts";
 import { monotonicNow } from "../core/execution/cancellation.ts";
-import { Listeners } from "../core/registry/listeners.ts";
 import type { Delivery } from "./bus.ts";
 import { type AbortReason, type CallRequested, EVENT_LIMITS } from "./call-events.ts";
 

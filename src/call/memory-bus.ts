@@ -1,6 +1,7 @@
 import type { Identity } from "../core/access/identity.ts";
+import { Linked, LinkedSet } from "../core/collections/linked-set.ts";
+import { Listeners } from "../core/collections/listeners.ts";
 import { CallError } from "../core/errors/errors.ts";
-import { Linked, LinkedSet } from "../core/limits/linked-set.ts";
 import type {
   Announcement,
   Answerer,
@@ -38,7 +39,7 @@ class MemoryBus implements ObservableBus {
   readonly carriesIdentity = true;
   readonly #groups = new Map<string, Group>();
   readonly #services = new Map<string, ServiceNotice>();
-  readonly #watchers = new Set<ServiceWatcher>();
+  readonly #watchers = new Listeners<(watcher: ServiceWatcher) => void>();
   readonly lines = new LinkedSet<MemoryLine>();
   /** Members that failed, which are left out for a while. */
   readonly circuits = new Circuits<Take>({
@@ -81,22 +82,22 @@ class MemoryBus implements ObservableBus {
   async announce(notice: ServiceNotice): Promise<Announcement> {
     const tell = (changed: ServiceNotice) => {
       this.#services.set(changed.serviceId, changed);
-      for (const watcher of [...this.#watchers]) watcher.found(changed);
+      this.#watchers.tell((watcher) => watcher.found(changed));
     };
     tell(notice);
     return {
       update: tell,
       withdraw: async () => {
         if (!this.#services.delete(notice.serviceId)) return;
-        for (const watcher of [...this.#watchers]) watcher.gone(notice.serviceId);
+        this.#watchers.tell((watcher) => watcher.gone(notice.serviceId));
       },
     };
   }
 
   watch(watcher: ServiceWatcher): ServiceWatch {
-    this.#watchers.add(watcher);
+    const stop = this.#watchers.add((tell) => tell(watcher));
     for (const notice of this.#services.values()) watcher.found(notice);
-    return { ready: Promise.resolve(), stop: () => void this.#watchers.delete(watcher) };
+    return { ready: Promise.resolve(), stop };
   }
 
   onCall(observer: CallObserver): () => void {

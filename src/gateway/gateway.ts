@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { CallObserver } from "../call/call-observer.ts";
 import type { Identity } from "../core/access/identity.ts";
+import { Listeners } from "../core/collections/listeners.ts";
 import type { CallError } from "../core/errors/errors.ts";
 import type { Hooks } from "../core/execution/dispatch.ts";
 import type { Metadata } from "../core/operation/operation-context.ts";
@@ -65,7 +66,7 @@ export interface Gateway {
   readonly ready: Promise<void>;
   /** Hears when sources were added, removed, or changed their state or what they report; returns how to stop. */
   onSources(listener: () => void): () => void;
-  /** Hears what passes between the gateway and its MCP servers, as it passes; returns how to stop. The listener must not throw. */
+  /** Hears what passes between the gateway and its MCP servers, as it passes; returns how to stop. */
   watchTraffic(listener: (wire: SourceWire) => void): () => void;
   /** Mounts what is new or different, drops what is gone, keeps the rest as it is; calls under way go on. */
   reload(loaded: LoadedConfig): Promise<void>;
@@ -95,7 +96,9 @@ class RunningGateway implements Gateway {
   readonly #stateSettings: string;
   readonly #registry: OperationRegistry;
   readonly #options: GatewayOptions;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners((cause) =>
+    this.#warn({ type: "listener-failed", message: "A listener of the sources threw.", cause }),
+  );
   /** The name of the source of each operation, as it is registered. */
   readonly #owners = new WeakMap<AnyOperation, string>();
   #secrets: LoadedConfig["secrets"];
@@ -228,9 +231,7 @@ class RunningGateway implements Gateway {
   }
 
   onSources(listener: () => void): () => void {
-    const added = (): void => listener();
-    this.#listeners.add(added);
-    return () => void this.#listeners.delete(added);
+    return this.#listeners.add(listener);
   }
 
   reload(loaded: LoadedConfig): Promise<void> {
@@ -284,7 +285,7 @@ class RunningGateway implements Gateway {
       if (fresh.includes(mounted)) mounted.mount(this.#registry, this.#admitter(mounted));
       else mounted.readmit(this.#admitter(mounted));
     }
-    this.#tell();
+    this.#listeners.tell();
     const added = fresh.filter((next) => !replaced.has(next)).map((next) => next.start());
     const hurried = new Promise<void>((resolve) => {
       this.#hurry = resolve;
@@ -302,7 +303,7 @@ class RunningGateway implements Gateway {
     this.#leave(old);
     this.#mounted = this.#mounted.map((mounted) => (mounted === old ? next : mounted));
     next.mount(this.#registry, this.#admitter(next));
-    this.#tell();
+    this.#listeners.tell();
   }
 
   explainMissing(operationId: string, identity: Identity | undefined): CallError | undefined {
@@ -330,7 +331,7 @@ class RunningGateway implements Gateway {
     if (!isConnecting(mounted) || !isVisible(mounted)) return undefined;
     const isFirst = !mounted.isStarted;
     const started = mounted.start();
-    if (isFirst) this.#tell();
+    if (isFirst) this.#listeners.tell();
     return this.#waiting.wait(started, () => this.#isLeftOut(operationId));
   }
 
@@ -345,7 +346,9 @@ class RunningGateway implements Gateway {
     const wireOf = (source: string) => this.#traffic.tellerOf(source);
     const { logins } = this;
     const created = createSources(loaded, { onWarning, onBusCall, propagate, onServerLog, wireOf, logins });
-    return created.map(({ source, settings }) => new MountedSource(source, settings, () => this.#tell()));
+    return created.map(
+      ({ source, settings }) => new MountedSource(source, settings, () => this.#listeners.tell()),
+    );
   }
 
   #rules({ config }: LoadedConfig, mounted: readonly MountedSource[]): PolicyRules {
@@ -390,10 +393,6 @@ class RunningGateway implements Gateway {
     for (const mounted of this.#mounted) mounted.unmount();
     this.policies.close();
     await this.state.close();
-  }
-
-  #tell(): void {
-    for (const listener of [...this.#listeners]) listener();
   }
 
   #warn(warning: RegistryWarning): void {

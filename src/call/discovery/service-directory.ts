@@ -1,8 +1,8 @@
 import type { HeldIdentity } from "../../core/access/identity.ts";
+import { Listeners } from "../../core/collections/listeners.ts";
 import { monotonicNow } from "../../core/execution/cancellation.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ChangeListener, RegistryChange } from "../../core/registry/executor.ts";
-import { Listeners } from "../../core/registry/listeners.ts";
 import type { Bus, ServiceWatch } from "../bus.ts";
 import { type CallLimits, readCallLimits } from "../call-options.ts";
 import { OfferTable, type OperationConflict } from "./offer-table.ts";

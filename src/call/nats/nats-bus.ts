@@ -1,4 +1,5 @@
 import type { Msg, NatsConnection, NodeConnectionOptions, Subscription } from "@nats-io/transport-node";
+import { Listeners } from "../../core/collections/listeners.ts";
 import { endsWithin } from "../../core/execution/cancellation.ts";
 import type { ObservableBus } from "../bus.ts";
 import type { Transport, TransportMessage, TransportSubscription } from "../wire/transport.ts";
@@ -77,9 +78,9 @@ class NatsTransport implements Transport {
   readonly #incoming = new Incoming<Msg>();
   readonly #status: AsyncIterable<{ readonly type: string }> & { stop?(): void };
   readonly #subscriptions = new Set<Subscription>();
-  readonly #disconnectListeners = new Set<() => void>();
-  readonly #reconnectListeners = new Set<() => void>();
-  readonly #closedListeners = new Set<() => void>();
+  readonly #disconnectListeners = new Listeners();
+  readonly #reconnectListeners = new Listeners();
+  readonly #closedListeners = new Listeners();
   #isUp = true;
   #isClosed = false;
 
@@ -144,7 +145,7 @@ class NatsTransport implements Transport {
     this.#outgoing.send();
     return new Promise((resolve, reject) => {
       // A connection that closes does not tell those who wait for it.
-      const forget = listenIn(this.#closedListeners, () => reject(new errors.ClosedConnectionError()));
+      const forget = this.#closedListeners.add(() => reject(new errors.ClosedConnectionError()));
       const end = () => {
         forget();
         this.#incoming.handAll();
@@ -154,15 +155,15 @@ class NatsTransport implements Transport {
   }
 
   onDisconnect(listener: () => void): () => void {
-    return listenIn(this.#disconnectListeners, listener);
+    return this.#disconnectListeners.add(listener);
   }
 
   onReconnect(listener: () => void): () => void {
-    return listenIn(this.#reconnectListeners, listener);
+    return this.#reconnectListeners.add(listener);
   }
 
   onClosed(listener: () => void): () => void {
-    return listenIn(this.#closedListeners, listener);
+    return this.#closedListeners.add(listener);
   }
 
   async close(): Promise<void> {
@@ -192,19 +193,19 @@ class NatsTransport implements Transport {
     this.#isUp = false;
     this.#incoming.handAll();
     this.#outgoing.hold();
-    for (const listener of [...this.#disconnectListeners]) listener();
+    this.#disconnectListeners.tell();
   }
 
   #regain(): void {
     this.#isUp = true;
     this.#outgoing.release();
-    for (const listener of [...this.#reconnectListeners]) listener();
+    this.#reconnectListeners.tell();
   }
 
   #end(): void {
     this.#isUp = false;
     this.#incoming.handAll();
-    for (const listener of [...this.#closedListeners]) listener();
+    this.#closedListeners.tell();
   }
 
   /** Without a connection there is nothing on its way, and no answer to wait for. */
@@ -240,11 +241,6 @@ async function closeInOrder(connection: NatsConnection, isUp: boolean): Promise<
 function toMessage({ subject, data, reply, headers }: Msg): TransportMessage {
   const isUndelivered = data.length === 0 && headers?.code === NO_RESPONDERS;
   return { subject, data, replyTo: reply === "" ? undefined : reply, isUndelivered };
-}
-
-function listenIn(listeners: Set<() => void>, listener: () => void): () => void {
-  listeners.add(listener);
-  return () => void listeners.delete(listener);
 }
 
 /** Bytes of messages that are handed over at a time, and of those that may wait. */

@@ -1,3 +1,5 @@
+import { Listeners } from "../../core/collections/listeners.ts";
+
 /** One message as a transport delivers it. */
 export interface TransportMessage {
   readonly subject: string;
@@ -59,7 +61,7 @@ export interface Transport {
   close(): Promise<void>;
 }
 
-interface Listener {
+interface Subscriber {
   readonly parts: readonly string[];
   readonly queue: string | undefined;
   readonly hear: (message: TransportMessage) => void;
@@ -67,12 +69,12 @@ interface Listener {
 
 /** What the transports of one process share: the same thing as a broker, without one. */
 export class MemoryBroker {
-  readonly #listeners = new Set<Listener>();
+  readonly #subscribers = new Set<Subscriber>();
   #turn = 0;
 
-  add(listener: Listener): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+  add(subscriber: Subscriber): () => void {
+    this.#subscribers.add(subscriber);
+    return () => void this.#subscribers.delete(subscriber);
   }
 
   /** Delivers later, as a network does; a copy, so that nobody sees what a sender does to its buffer afterwards. */
@@ -83,11 +85,11 @@ export class MemoryBroker {
 
   #deliver(message: TransportMessage): void {
     const parts = message.subject.split(".");
-    const matching = [...this.#listeners].filter((listener) => matches(listener.parts, parts));
-    const queues = new Map<string, Listener[]>();
-    for (const listener of matching) {
-      if (listener.queue === undefined) listener.hear(message);
-      else queues.set(listener.queue, [...(queues.get(listener.queue) ?? []), listener]);
+    const matching = [...this.#subscribers].filter((subscriber) => matches(subscriber.parts, parts));
+    const queues = new Map<string, Subscriber[]>();
+    for (const subscriber of matching) {
+      if (subscriber.queue === undefined) subscriber.hear(message);
+      else queues.set(subscriber.queue, [...(queues.get(subscriber.queue) ?? []), subscriber]);
     }
     for (const members of queues.values()) members[this.#turn++ % members.length]?.hear(message);
     if (matching.length === 0 && message.replyTo !== undefined) {
@@ -114,7 +116,7 @@ class MemoryTransport implements Transport {
   readonly maxMessageBytes: number;
   readonly #broker: MemoryBroker;
   readonly #removals = new Set<() => void>();
-  readonly #closedListeners = new Set<() => void>();
+  readonly #closedListeners = new Listeners();
   #isOpen = true;
 
   constructor({ maxMessageBytes = 1024 * 1024, broker = new MemoryBroker() }: MemoryTransportOptions) {
@@ -165,15 +167,14 @@ class MemoryTransport implements Transport {
   }
 
   onClosed(listener: () => void): () => void {
-    this.#closedListeners.add(listener);
-    return () => void this.#closedListeners.delete(listener);
+    return this.#closedListeners.add(listener);
   }
 
   async close(): Promise<void> {
     if (!this.#isOpen) return;
     this.#isOpen = false;
     for (const remove of this.#removals) remove();
-    for (const listener of [...this.#closedListeners]) listener();
+    this.#closedListeners.tell();
   }
 }
 

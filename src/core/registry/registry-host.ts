@@ -77,11 +77,14 @@ export interface RegistryHost {
   ): AsyncIterable<ResponseEnvelope>;
 }
 
+/** Warns of what a listener threw. */
+export function warnOfListener(host: Pick<RegistryHost, "warn">, cause: unknown): void {
+  host.warn({ type: "listener-failed", message: "A listener of the registry threw.", cause });
+}
+
 /** Calls a listener, if there is one; what it throws, now or later, is a warning and never reaches the call. */
 export function notify<T>(host: RegistryHost, listener: ((value: T) => unknown) | undefined, value: T): void {
-  const failed = (cause: unknown) => {
-    host.warn({ type: "listener-failed", message: "A listener of the registry threw.", cause });
-  };
+  const failed = (cause: unknown): void => warnOfListener(host, cause);
   try {
     const later = listener?.(value);
     if (later instanceof Promise) later.catch(failed);

@@ -1,4 +1,5 @@
 import { HeldIdentity, type Identity } from "../access/identity.ts";
+import { Listeners } from "../collections/listeners.ts";
 import type { ResponseEnvelope } from "../envelope/envelope.ts";
 import type { CallError } from "../errors/errors.ts";
 import { belongsTo, CallContext, checkExecuteOptions, inheritFrom } from "../execution/call-context.ts";
@@ -42,10 +43,10 @@ import { type EntrySettings, OperationEntry } from "./operation-entry.ts";
 import { type EnvExecute, operationEnv, readNamespaces } from "./operation-env.ts";
 import {
   type LogRecord,
-  notify,
   type ProgressRecord,
   type RegistryHost,
   type RegistryWarning,
+  warnOfListener,
 } from "./registry-host.ts";
 
 /** Marks an executor that hands calls on to a registry as they came. */
@@ -132,7 +133,7 @@ export class OperationRegistry<const Ops extends readonly AnyOperation[] = reado
   }
 
   onChange(listener: ChangeListener): () => void {
-    return this.#core.addListener(listener);
+    return this.#core.listeners.add(listener);
   }
 
   /** Adds a hook around calls, or around subscriptions too; returns how to take it out again. */
@@ -249,7 +250,7 @@ export class RegistryCore implements RegistryHost, EntrySettings {
   executeHooks: readonly CallHook[] = [];
   readonly isTimed: boolean;
   subscribeHooks: readonly SubscribeHook[] = [];
-  readonly #listeners = new Set<ChangeListener>();
+  readonly listeners = new Listeners<readonly RegistryChange[]>((cause) => warnOfListener(this, cause));
   readonly #onWarning: (warning: RegistryWarning) => void;
   /** One object for all schemas: the key under which compiled ones are kept. */
   readonly #schemaOptions: SchemaOptions;
@@ -306,16 +307,8 @@ export class RegistryCore implements RegistryHost, EntrySettings {
     };
   }
 
-  addListener(listener: ChangeListener): () => void {
-    // Wrapped, so that a listener added twice hears twice and leaves once.
-    const added: ChangeListener = (changes) => listener(changes);
-    this.#listeners.add(added);
-    return () => void this.#listeners.delete(added);
-  }
-
   announce(changes: readonly RegistryChange[]): void {
-    if (changes.length === 0) return;
-    for (const listener of [...this.#listeners]) notify(this, listener, changes);
+    if (changes.length > 0) this.listeners.tell(changes);
   }
 }
 

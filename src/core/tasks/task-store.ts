@@ -1,3 +1,4 @@
+import { KeyedListeners } from "../collections/listeners.ts";
 import type { TaskBounds, TaskRecord } from "./task.ts";
 
 /** Names a task: two owners never share one. */
@@ -44,7 +45,6 @@ interface Entry {
   readonly task: TaskRecord;
   readonly revision: number;
   readonly texts: Map<string, string>;
-  readonly listeners: Set<() => void>;
 }
 
 interface Room {
@@ -61,6 +61,7 @@ export class MemoryTaskStore implements TaskStore {
   readonly replica = "here";
   readonly #entries = new Map<string, Entry>();
   readonly #rooms = new Map<string, Room>();
+  readonly #watches = new KeyedListeners();
   readonly #clock: () => number;
   #bytes = 0;
   #revision = 0;
@@ -87,7 +88,7 @@ export class MemoryTaskStore implements TaskStore {
     if (this.now() >= this.#sweepAt || isFull()) this.#forgetExpired();
     if (isFull()) return undefined;
     const revision = ++this.#revision;
-    this.#entries.set(taskKey(task), { task, revision, texts: new Map(), listeners: new Set() });
+    this.#entries.set(taskKey(task), { task, revision, texts: new Map() });
     this.#count(task.owner, 1, 0);
     return revision;
   }
@@ -101,7 +102,7 @@ export class MemoryTaskStore implements TaskStore {
     if (entry?.revision !== revision) return "changed";
     const next = { ...entry, task, revision: ++this.#revision };
     this.#entries.set(taskKey(task), next);
-    for (const listener of [...next.listeners]) listener();
+    this.#watches.tell(taskKey(task));
     return next.revision;
   }
 
@@ -134,9 +135,7 @@ export class MemoryTaskStore implements TaskStore {
   }
 
   watch(name: TaskName, listener: () => void): () => void {
-    const listeners = this.#entries.get(taskKey(name))?.listeners;
-    listeners?.add(listener);
-    return () => void listeners?.delete(listener);
+    return this.#watches.add(taskKey(name), listener);
   }
 
   #find(name: TaskName): Entry | undefined {

@@ -1,4 +1,5 @@
 import { holdsRights, type Identity, type Rights } from "../access/identity.ts";
+import { Listeners } from "../collections/listeners.ts";
 import { CallError, isCallError } from "../errors/errors.ts";
 import { randomId } from "../execution/call-context.ts";
 import { addAbortListener, LONGEST_DELAY, removeAbortListener } from "../execution/cancellation.ts";
@@ -111,7 +112,7 @@ export class Tasks {
   /** Those that may have been stored although nobody was told so: they do not run. */
   readonly #strays = new Set<string>();
   readonly #slots: CallSlots;
-  readonly #ended = new Set<() => void>();
+  readonly #ended = new Listeners();
   readonly bounds: TaskBounds;
   /** Milliseconds after which a call becomes a task where its caller takes one; nothing where only durable calls do. */
   readonly afterMs: number | undefined;
@@ -348,7 +349,7 @@ export class Tasks {
       if (this.#running.get(key) !== running) return;
       this.#running.delete(key);
       this.#slots.giveBack(task.owner);
-      for (const tell of [...this.#ended]) tell();
+      this.#ended.tell();
     };
     const running = new RunningTask(task, { store: this.#store, bounds: this.bounds, onEnd, ...options });
     this.#running.set(key, running);

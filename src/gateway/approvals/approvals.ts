@@ -1,4 +1,5 @@
 import type { Identity } from "../../core/access/identity.ts";
+import { Listeners } from "../../core/collections/listeners.ts";
 import { CallError, toCallError, turnDown } from "../../core/errors/errors.ts";
 import { callerOf, taskOf } from "../../core/execution/call-context.ts";
 import { addAbortListener, monotonicNow, removeAbortListener } from "../../core/execution/cancellation.ts";
@@ -121,25 +122,17 @@ export interface DecidedApproval {
 /** Holds calls until a person has said yes or no, for all replicas of a gateway. */
 export class Approvals {
   readonly #options: ApprovalsOptions;
-  readonly #listeners = new Set<() => void>();
-  readonly #waits = new Set<() => void>();
+  readonly #waits = new Listeners();
   #isClosed = false;
 
   constructor(options: ApprovalsOptions) {
     this.#options = options;
   }
 
-  /** Hears that requests came, went or were decided here; returns how to stop. */
-  onChange(listener: () => void): () => void {
-    const added = (): void => listener();
-    this.#listeners.add(added);
-    return () => void this.#listeners.delete(added);
-  }
-
   /** Ends every wait; what waits for a person is kept. */
   close(): void {
     this.#isClosed = true;
-    for (const wake of [...this.#waits]) wake();
+    this.#waits.tell();
   }
 
   /**
@@ -156,7 +149,6 @@ export class Approvals {
       const caller = callerOf(call.context);
       const binding = bindApproval(operation, source, { caller, text });
       await this.#waitFor(await this.#options.records(), held, binding);
-      this.#tell();
       if (inputTextOf(call.input) !== text) throw new CallError("CONFLICT", CHANGED_INPUT, { stack: false });
     } catch (thrown) {
       throw turnDown(toHeldError(thrown), operation.id);
@@ -238,8 +230,7 @@ export class Approvals {
     const { context } = held.call;
     const startedAt = monotonicNow();
     const wait = new HeldWait(held, startedAt);
-    const stop = store.watch(binding.name, wait.wake);
-    this.#waits.add(wait.wake);
+    const stops = [store.watch(binding.name, wait.wake), this.#waits.add(wait.wake)];
     const task = taskOf(context);
     let [seen, isNoted]: [ApprovalRecord?, boolean?] = [];
     const note = (decision: ApprovalNote["decision"], record: ApprovalRecord): void =>
@@ -277,8 +268,7 @@ export class Approvals {
         if (isLate) throw this.#requiredError(record);
       }
     } finally {
-      stop();
-      this.#waits.delete(wait.wake);
+      for (const stop of stops) stop();
       wait.end();
     }
   }
@@ -321,7 +311,6 @@ export class Approvals {
       };
       const revision = await this.#create(store, name, record);
       if (revision === undefined) continue;
-      this.#tell();
       if (ticket !== undefined) this.#options.onAsked(record, ticket);
       return { revision, record };
     }
@@ -371,9 +360,8 @@ export class Approvals {
     });
     if (written.state === "full") throw full();
     if (written.state === "changed") throw refused("decided");
-    for (const wake of [...this.#waits]) wake();
+    this.#waits.tell();
     this.#options.onDecided?.(toDecided(decided));
-    this.#tell();
     return decided;
   }
 
@@ -465,10 +453,6 @@ export class Approvals {
   #approvalFacts({ id, state, expiresAt }: ApprovalRecord): Readonly<Record<string, unknown>> {
     const url = this.#options.addressOf(id);
     return { id, state, expiresAt: new Date(expiresAt).toISOString(), ...(url !== undefined && { url }) };
-  }
-
-  #tell(): void {
-    for (const listener of [...this.#listeners]) listener();
   }
 }
 

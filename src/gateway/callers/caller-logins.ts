@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Identity } from "../../core/access/identity.ts";
+import { KeyedListeners } from "../../core/collections/listeners.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { addAbortListener, removeAbortListener } from "../../core/execution/cancellation.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
@@ -62,7 +63,7 @@ export class CallerLogins {
   readonly tickets = new LoginTickets();
   readonly #places: GrantPlaces;
   readonly #open = new Map<string, GrantStore>();
-  readonly #changed = new Map<string, Set<() => void>>();
+  readonly #changed = new KeyedListeners();
   /** Whom is being asked for what, and how many wait for that. */
   readonly #asking = new Map<string, { waiting: number; readonly ended: Promise<boolean> }>();
   /** The ids of grants as they were last seen, for what has to know at once. */
@@ -195,7 +196,7 @@ export class CallerLogins {
     };
     await store.exclusive(() => store.save(stored));
     this.#change(placeOf(source, key), stored.grant);
-    this.#tell(placeOf(source, key));
+    this.#changed.tell(placeOf(source, key));
   }
 
   /** Removes what a caller has, and has it revoked; nothing where they have nothing. */
@@ -208,7 +209,7 @@ export class CallerLogins {
       return await endGrant(held.store, source.login.client.issuer);
     } finally {
       this.#change(place, undefined);
-      this.#tell(place);
+      this.#changed.tell(place);
     }
   }
 
@@ -258,15 +259,11 @@ export class CallerLogins {
 
   /** Hears that what a caller has for a source may have changed; returns how to stop. */
   watch(source: ActingSource, key: string, listener: () => void): () => void {
-    const place = placeOf(source, key);
-    const listeners = this.#changed.get(place) ?? new Set();
-    this.#changed.set(place, listeners);
-    listeners.add(listener);
     const stop = this.storeOf(source, key).watch(listener);
+    const forget = this.#changed.add(placeOf(source, key), listener);
     return () => {
       stop();
-      listeners.delete(listener);
-      if (listeners.size === 0) this.#changed.delete(place);
+      forget();
     };
   }
 
@@ -301,10 +298,6 @@ export class CallerLogins {
     this.#seen.set(place, id);
     const [oldest] = this.#seen.keys();
     if (this.#seen.size > MOST_OPEN && oldest !== undefined) this.#seen.delete(oldest);
-  }
-
-  #tell(place: string): void {
-    for (const listener of [...(this.#changed.get(place) ?? [])]) listener();
   }
 
   /** Asks the caller once, however many of their calls need it; resolves when it is worth another look. */

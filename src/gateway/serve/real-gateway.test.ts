@@ -19,6 +19,21 @@ const MODERN = {
 };
 
 describe("a gateway made from a config", () => {
+  it("warns of a listener of its sources that throws, and goes on: the others hear, and the config is taken over", async () => {
+    const warnings: string[] = [];
+    const gateway = await createGateway(loadedConfig({}), { onWarning: (text) => void warnings.push(text) });
+    let told = 0;
+    gateway.onSources(() => {
+      throw new Error("heard");
+    });
+    gateway.onSources(() => told++);
+    await gateway.reload(loadedConfig({ mcpServers: { files: { command: "/nowhere/at/all" } } }));
+    expect(gateway.sources.map(({ name }) => name)).toEqual(["files"]);
+    await gateway.close();
+    expect(told).toBeGreaterThan(0);
+    expect(warnings).toContain("A listener of the sources threw.");
+  });
+
   it("RE-30 is served whole, with what policies did in the record of each call", async () => {
     const observer = createObserver();
     const records: CallRecord[] = [];

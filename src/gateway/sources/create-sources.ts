@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { Listeners } from "../../core/collections/listeners.ts";
 import { CallerLogins } from "../callers/caller-logins.ts";
 import type { McpServerConfig } from "../config/gateway-config.ts";
 import { type LoadedConfig, sourceNames } from "../config/loaded-config.ts";
@@ -132,7 +133,7 @@ class IdleSource implements Source {
   readonly kind: SourceKind;
   readonly operations: readonly never[] = Object.freeze([]);
   readonly #target: string;
-  readonly #listeners = new Set<(state: SourceState) => void>();
+  readonly #listeners = new Listeners<SourceState>();
   #state: SourceState;
 
   constructor({ name, kind, target, fault }: IdlePlan) {
@@ -165,15 +166,13 @@ class IdleSource implements Source {
   }
 
   onState(listener: (state: SourceState) => void): () => void {
-    const own = (state: SourceState): void => listener(state);
-    this.#listeners.add(own);
-    return () => void this.#listeners.delete(own);
+    return this.#listeners.add(listener);
   }
 
   async close(): Promise<void> {
     if (this.#state === CLOSED) return;
     this.#state = CLOSED;
-    for (const listener of [...this.#listeners]) listener(CLOSED);
+    this.#listeners.tell(CLOSED);
     this.#listeners.clear();
   }
 }

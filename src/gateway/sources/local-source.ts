@@ -1,4 +1,5 @@
 import { relative } from "node:path";
+import { Listeners } from "../../core/collections/listeners.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import { toOperation } from "../../core/operation/operation.ts";
 import type { AnyOperation, OperationSpec } from "../../core/operation/operation-types.ts";
@@ -67,7 +68,7 @@ interface FoundOperations {
 /** Modules that were loaded, as far as they could be. */
 class LocalBacking implements Backing {
   readonly #plan: LocalPlan;
-  readonly #listeners: (() => void)[] = [];
+  readonly #listeners = new Listeners();
   /** Those whose place was taken, until their calls have ended. */
   readonly #retired = new Set<readonly LocalModule[]>();
   #modules: readonly LocalModule[] = [];
@@ -92,7 +93,7 @@ class LocalBacking implements Backing {
   }
 
   onChange(listener: () => void): void {
-    this.#listeners.push(listener);
+    this.#listeners.add(listener);
   }
 
   /** Loads everything anew, one time after the other. */
@@ -163,7 +164,7 @@ class LocalBacking implements Backing {
       a.id < b.id ? -1 : 1,
     );
     this.#facts = { unusable, notes };
-    for (const listener of this.#listeners) listener();
+    this.#listeners.tell();
   }
 
   /** The first to have an id keeps it. */

@@ -1,3 +1,4 @@
+import { Listeners } from "../../core/collections/listeners.ts";
 import { CallError, changedError, isCallError } from "../../core/errors/errors.ts";
 import { saidIn, withoutSaid } from "../../core/errors/source-words.ts";
 import { LONGEST_DELAY } from "../../core/execution/cancellation.ts";
@@ -5,7 +6,6 @@ import { Backoff } from "../../core/limits/backoff.ts";
 import type { OperationContext } from "../../core/operation/operation-context.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ChangeListener } from "../../core/registry/executor.ts";
-import { Listeners } from "../../core/registry/listeners.ts";
 import { maskError } from "../../core/secrets/secret-mask.ts";
 import { sourceError } from "../missing-operation.ts";
 import { type DownCause, toCause, toDownCause } from "./down-cause.ts";

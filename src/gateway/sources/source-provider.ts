@@ -1,4 +1,5 @@
 import type { Identity } from "../../core/access/identity.ts";
+import { Listeners } from "../../core/collections/listeners.ts";
 import { CallError, toCallError } from "../../core/errors/errors.ts";
 import type {
   McpCompletion,
@@ -34,7 +35,7 @@ const MOST_NAME_CHARACTERS = 200;
 export class ProviderSlot {
   readonly namespace: string;
   readonly #error: () => CallError;
-  readonly #listeners = new Set<(event: McpProviderEvent) => void>();
+  readonly #listeners = new Listeners<McpProviderEvent>();
   /** How often each resource is subscribed to: by each server of the gateway, and by pages. */
   readonly #subscribed = new Map<string, number>();
   #level: McpLogLevel | undefined;
@@ -67,7 +68,7 @@ export class ProviderSlot {
   /** Puts a server in the place of the one before, or none. */
   put(provider: McpProvider | undefined): void {
     this.#stop();
-    this.#stop = provider?.onEvent((event) => this.#tell(event)) ?? (() => {});
+    this.#stop = provider?.onEvent((event) => this.#listeners.tell(event)) ?? (() => {});
     this.#present = provider;
     if (provider === undefined) return;
     // A server that will not is no reason to do without it.
@@ -115,24 +116,12 @@ export class ProviderSlot {
   }
 
   onEvent(listener: (event: McpProviderEvent) => void): () => void {
-    const own = (event: McpProviderEvent): void => listener(event);
-    this.#listeners.add(own);
-    return () => void this.#listeners.delete(own);
+    return this.#listeners.add(listener);
   }
 
   #tellChanged({ resources, prompts }: McpProviderCapabilities): void {
-    if (resources) this.#tell({ type: "resources-changed" });
-    if (prompts) this.#tell({ type: "prompts-changed" });
-  }
-
-  #tell(event: McpProviderEvent): void {
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(event);
-      } catch {
-        // A listener that throws keeps no other from hearing.
-      }
-    }
+    if (resources) this.#listeners.tell({ type: "resources-changed" });
+    if (prompts) this.#listeners.tell({ type: "prompts-changed" });
   }
 }
 

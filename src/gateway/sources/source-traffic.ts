@@ -1,3 +1,4 @@
+import { Listeners } from "../../core/collections/listeners.ts";
 import type { OnWire, WireEvent } from "../../mcp/channels/channel.ts";
 
 /** What passes between a gateway and one of its MCP servers: a message each way, or a line of standard error. */
@@ -19,18 +20,18 @@ const HELD_CHARACTERS = 2_000;
 
 /** Tells what passes between a gateway and its MCP servers to those who watch. Without a watcher nothing but the last lines of standard error is held. */
 export class SourceTraffic {
-  readonly #watchers = new Set<(wire: SourceWire) => void>();
+  readonly #watchers = new Listeners<SourceWire>();
   /** Checked before each message, so that no event is made while there is no watcher. */
   readonly #watch = { isOn: false };
   readonly #held = new Map<string, SourceWire[]>();
 
-  /** Hears what passes from now on, and first the last lines of standard error; returns how to stop. The watcher must not throw. */
+  /** Hears what passes from now on, and first the last lines of standard error; returns how to stop. */
   watch(watcher: (wire: SourceWire) => void): () => void {
     for (const lines of this.#held.values()) for (const line of lines) watcher(line);
-    this.#watchers.add(watcher);
+    const stop = this.#watchers.add(watcher);
     this.#watch.isOn = true;
     return () => {
-      this.#watchers.delete(watcher);
+      stop();
       this.#watch.isOn = this.#watchers.size > 0;
     };
   }
@@ -41,7 +42,7 @@ export class SourceTraffic {
       if (this.#watchers.size === 0 && event.type !== "stderr") return;
       const wire = { source, at: Date.now(), event, mask };
       if (event.type === "stderr") this.#hold(wire, event.line);
-      for (const watcher of this.#watchers) watcher(wire);
+      this.#watchers.tell(wire);
     };
     return Object.assign(tell, { watch: this.#watch });
   }

@@ -1,4 +1,5 @@
 // Long: one engine of the contract of stores; its records, chunks, index and watches share one stream.
+
 import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import type {
@@ -27,10 +28,10 @@ import {
   RetentionPolicy,
   StorageType,
 } from "../../call/nats/nats-packages.ts";
+import { KeyedListeners, Listeners } from "../../core/collections/listeners.ts";
 import { monotonicNow } from "../../core/execution/cancellation.ts";
 import { backoffMs } from "../../core/limits/backoff.ts";
 import { RecordIndex } from "./record-index.ts";
-import { RecordWatches } from "./record-watches.ts";
 import {
   checkListing,
   checkWrite,
@@ -152,8 +153,8 @@ class JetStreamStateStore implements StateStore {
   /** What was on its way when a connection is lost is never answered. */
   readonly #attemptMs: number;
   readonly #index: RecordIndex;
-  readonly #watches = new RecordWatches();
-  readonly #upListeners = new Set<() => void>();
+  readonly #watches = new KeyedListeners();
+  readonly #upListeners = new Listeners();
   readonly #deletions: Deletion[] = [];
   /** Parts that no record named at the last look: a replica may have been killed before it wrote theirs. */
   #orphans: ReadonlySet<string> = new Set();
@@ -294,7 +295,7 @@ class JetStreamStateStore implements StateStore {
     clearInterval(this.#timer);
     this.#status?.stop?.();
     this.#following?.stop();
-    for (const listener of [...this.#upListeners]) listener();
+    this.#upListeners.tell();
     await this.#looking?.catch(() => {});
     this.#following?.stop();
   }
@@ -449,15 +450,15 @@ class JetStreamStateStore implements StateStore {
   async #untilUp(until: number, isUncertain: boolean, cause: unknown): Promise<void> {
     const options = { cause, uncertain: isUncertain };
     if (!this.#isUp && !this.#isClosed && this.#timeLeft(until) > 0) {
-      let done: () => void = () => {};
-      const up = new Promise<void>((resolve) => {
-        done = resolve;
-        this.#upListeners.add(done);
+      await new Promise<void>((resolve) => {
+        const done = (): void => {
+          clearTimeout(timer);
+          stop();
+          resolve();
+        };
+        const timer = setTimeout(done, this.#timeLeft(until));
+        const stop = this.#upListeners.add(done);
       });
-      const timer = setTimeout(done, this.#timeLeft(until));
-      await up;
-      clearTimeout(timer);
-      this.#upListeners.delete(done);
     }
     if (this.#isClosed || this.#connection.isClosed())
       throw new StateError(
@@ -554,7 +555,7 @@ class JetStreamStateStore implements StateStore {
       if (type === "disconnect") this.#isUp = false;
       if (type !== "reconnect") continue;
       this.#isUp = true;
-      for (const listener of [...this.#upListeners]) listener();
+      this.#upListeners.tell();
       // What changed meanwhile may have been missed.
       this.#watches.tellAll();
       void this.#look().catch(() => {});

@@ -1,5 +1,5 @@
+import { KeyedListeners } from "../../core/collections/listeners.ts";
 import { type IndexedRecord, RecordIndex } from "./record-index.ts";
-import { RecordWatches } from "./record-watches.ts";
 import type { LoggedRecord, StateLog } from "./state-log.ts";
 import {
   checkListing,
@@ -40,7 +40,7 @@ class LocalStateStore implements StateStore {
   readonly isUp = true;
   readonly #records: Map<string, LoggedRecord>;
   readonly #index: RecordIndex;
-  readonly #watches = new RecordWatches();
+  readonly #watches = new KeyedListeners();
   readonly #log: StateLog | undefined;
   readonly #options: LocalStateStoreOptions;
   #revision = 0;

@@ -1,3 +1,4 @@
+import { Listeners } from "../../core/collections/listeners.ts";
 import { monotonicNow } from "../../core/execution/cancellation.ts";
 import { isPlainObject, parseJsonTextOrNone } from "../../core/json/json-value.ts";
 import { MOST_LISTED, StateError, type StateName, type StateStore } from "./state-store.ts";
@@ -39,7 +40,7 @@ export class ReplicaLease {
   readonly #store: StateStore;
   readonly replica: string;
   readonly #leaseMs: number;
-  readonly #beatListeners = new Set<() => void>();
+  readonly #beatListeners = new Listeners();
   readonly #seen = new Map<string, Seen>();
   /** Those that are listed and gone, so that nobody has to look at them with every beat. */
   #gone: ReadonlySet<string> = new Set();
@@ -172,7 +173,7 @@ export class ReplicaLease {
           const now = monotonicNow();
           if (now - this.#beatAt > this.#leaseMs / 2) this.#steadySince = now;
           this.#beatAt = now;
-          for (const listener of this.#beatListeners) listener();
+          this.#beatListeners.tell();
           this.#watchOthers();
         },
         // The store has told why; the next beat tries again.

@@ -1,3 +1,4 @@
+import { Listeners } from "../../core/collections/listeners.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { saidIn } from "../../core/errors/source-words.ts";
 import { isAbortSignal, LONGEST_DELAY, monotonicNow } from "../../core/execution/cancellation.ts";
@@ -58,7 +59,7 @@ export class McpConnection {
   /** Those in force. */
   readonly limits: McpLimits;
   readonly #backoff: Backoff;
-  readonly #listeners = new Set<(event: McpConnectionEvent) => void>();
+  readonly #listeners = new Listeners<McpConnectionEvent>();
   readonly #closing = new AbortController();
   readonly #subscriptions: Subscriptions;
   readonly #retired = new RetiredSessions();
@@ -123,9 +124,7 @@ export class McpConnection {
 
   /** Returns how to stop listening. */
   onEvent(listener: (event: McpConnectionEvent) => void): () => void {
-    const own = (event: McpConnectionEvent) => listener(event);
-    this.#listeners.add(own);
-    return () => this.#listeners.delete(own);
+    return this.#listeners.add(listener);
   }
 
   /**
@@ -274,8 +273,8 @@ export class McpConnection {
       isFirst: this.#facts === undefined,
       signal: this.#closing.signal,
       watcher: {
-        onNotification: (method, params) => this.#emit({ type: "notification", method, params }),
-        onOddity: (message) => this.#emit({ type: "oddity", message: this.secrets.mask(message) }),
+        onNotification: (method, params) => this.#listeners.tell({ type: "notification", method, params }),
+        onOddity: (message) => this.#listeners.tell({ type: "oddity", message: this.secrets.mask(message) }),
         onLost: (lost, { reason, cause }) => this.#lose(lost, reason, cause),
         onStale: (stale) => void this.#renew(stale).catch(() => {}),
         onWire: this.#onWire,
@@ -298,7 +297,7 @@ export class McpConnection {
   async #restore(session: McpSession): Promise<void> {
     if (session.isModern) {
       this.#changes?.stop();
-      const onGap = (method: string) => this.#emit({ type: "notification", method, params: {} });
+      const onGap = (method: string) => this.#listeners.tell({ type: "notification", method, params: {} });
       this.#changes = new ChangeSubscription(session, onGap);
       const mostMs = this.#options.connectTimeoutMs ?? 30_000;
       await this.#changes.start(this.#subscriptions.uris, mostMs, (error) => this.#noteFailure(error));
@@ -310,7 +309,7 @@ export class McpConnection {
 
   #noteFailure(error: unknown): void {
     const said = toPlainLine(this.secrets.mask(error instanceof Error ? error.message : String(error)), 300);
-    this.#emit({
+    this.#listeners.tell({
       type: "oddity",
       message: `Something asked for earlier could not be taken up again: ${said}`,
     });
@@ -369,11 +368,7 @@ export class McpConnection {
   #setState(state: McpConnectionState): void {
     if (this.#state.status === "closed") return;
     this.#state = state;
-    this.#emit({ type: "state", state });
-  }
-
-  #emit(event: McpConnectionEvent): void {
-    tellAll(this.#listeners, event);
+    this.#listeners.tell({ type: "state", state });
   }
 }
 
@@ -537,17 +532,6 @@ export function checkRequestOptions(options: McpRequestOptions | undefined): voi
   if (!isDelay) checkDelay("timeoutMs", timeoutMs);
   if (onProgress !== undefined && typeof onProgress !== "function") {
     checkOption("onProgress", onProgress, "a function", false);
-  }
-}
-
-/** Tells every listener of an event; the trouble of one is not that of another. */
-function tellAll<E>(listeners: Iterable<(event: E) => void>, event: E): void {
-  for (const listener of [...listeners]) {
-    try {
-      listener(event);
-    } catch {
-      // A listener that throws is its own affair.
-    }
   }
 }
 

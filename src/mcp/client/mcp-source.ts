@@ -1,10 +1,10 @@
+import { Listeners } from "../../core/collections/listeners.ts";
 import type { MCPResponseMeta, ResponseEnvelope } from "../../core/envelope/envelope.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { monotonicNow } from "../../core/execution/cancellation.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ChangeListener, RegistryChange } from "../../core/registry/executor.ts";
-import { Listeners } from "../../core/registry/listeners.ts";
 import { describeFindings, findHidden } from "../../core/text/clean-text.ts";
 import {
   MCP_LOG_LEVELS,

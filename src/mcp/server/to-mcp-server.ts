@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { lackingScopes } from "../../core/access/access.ts";
 import type { Identity } from "../../core/access/identity.ts";
+import { Linked, LinkedSet } from "../../core/collections/linked-set.ts";
+import { Listeners } from "../../core/collections/listeners.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import { LightSignal } from "../../core/execution/cancellation.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
-import { Linked, LinkedSet } from "../../core/limits/linked-set.ts";
 import { PACKAGE_VERSION } from "../../core/package-version.ts";
 import { cleanText } from "../../core/text/clean-text.ts";
 import { shortText, truncateText } from "../../core/text/truncate-text.ts";
@@ -127,7 +128,7 @@ class OperationServer implements ChannelServer {
   /** Peers that stay, and requests of those that do not. */
   readonly #peers = new Set<Peer>();
   readonly #requests = new LinkedSet<RequestAlone>();
-  readonly #onClose = new Set<() => void>();
+  readonly #closeListeners = new Listeners();
   #isClosed = false;
 
   constructor(executor: ServedExecutor, options: McpServerOptions, share = shareOf(options)) {
@@ -215,8 +216,7 @@ class OperationServer implements ChannelServer {
   }
 
   onClose(listener: () => void): () => void {
-    this.#onClose.add(listener);
-    return () => void this.#onClose.delete(listener);
+    return this.#closeListeners.add(listener);
   }
 
   follow(peer: Peer): () => void {
@@ -273,7 +273,7 @@ class OperationServer implements ChannelServer {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const tell of [...this.#onClose]) tell();
+    this.#closeListeners.tell();
     for (const peer of [...this.#peers]) peer.end();
     const closing = new CallError("UNAVAILABLE", "The server is closing.", { stack: false });
     for (const { request } of this.#requests.toArray()) request.abort(closing);

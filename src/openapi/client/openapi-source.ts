@@ -1,6 +1,6 @@
+import { Listeners } from "../../core/collections/listeners.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ChangeListener, RegistryChange } from "../../core/registry/executor.ts";
-import { Listeners } from "../../core/registry/listeners.ts";
 import type { ImportedOperation } from "./imported-operation.ts";
 import type { IndexedApi, UnusableOperation } from "./plan.ts";
 import type { HttpTransport } from "./transport/create-transport.ts";

@@ -1,8 +1,8 @@
 import { ownerOf } from "../../core/access/identity.ts";
+import { Linked, LinkedSet } from "../../core/collections/linked-set.ts";
 import { CallError, isCallError } from "../../core/errors/errors.ts";
 import { isRequestId, randomHex, randomId } from "../../core/execution/call-context.ts";
 import type { IdempotencyStore } from "../../core/idempotency/idempotency-store.ts";
-import { Linked, LinkedSet } from "../../core/limits/linked-set.ts";
 import { CLOSE_TIMEOUT_MS, type CloseOptions } from "../../core/options/shared-options.ts";
 import type { Executor } from "../../core/registry/executor.ts";
 import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer, HttpRequest } from "../../http/exchange.ts";

@@ -1,3 +1,4 @@
+import { Listeners } from "../../../core/collections/listeners.ts";
 import { backoffMs } from "../../../core/limits/backoff.ts";
 import type { CallRow, LiveEvent } from "../../protocol.ts";
 import { type Api, ApiError } from "./api.ts";
@@ -14,9 +15,9 @@ const LONGEST_WAIT_MS = 10_000;
 /** What happens at the gateway, held for the views: one stream for the whole page, taken up again when it breaks. */
 export class Live {
   readonly #api: Api;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
   readonly #rows = new Map<number, CallRow>();
-  #ended = new Set<(row: CallRow) => void>();
+  readonly #ended = new Listeners<CallRow>();
   #isTold = false;
   status: LiveStatus = "connecting";
   running = 0;
@@ -42,14 +43,12 @@ export class Live {
 
   /** Hears of changes, at most once a frame; returns how to stop. */
   onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   /** Hears of every call that has ended, at once; returns how to stop. */
   onEnd(listener: (row: CallRow) => void): () => void {
-    this.#ended.add(listener);
-    return () => void this.#ended.delete(listener);
+    return this.#ended.add(listener);
   }
 
   start(): () => void {
@@ -116,7 +115,7 @@ export class Live {
       const [oldest] = this.#rows.keys();
       if (oldest !== undefined) this.#rows.delete(oldest);
     }
-    if (row.outcome !== undefined) for (const listener of this.#ended) listener(row);
+    if (row.outcome !== undefined) this.#ended.tell(row);
   }
 
   #setStatus(status: LiveStatus): void {
@@ -129,7 +128,7 @@ export class Live {
     this.#isTold = true;
     requestAnimationFrame(() => {
       this.#isTold = false;
-      for (const listener of [...this.#listeners]) listener();
+      this.#listeners.tell();
     });
   }
 }

@@ -1,3 +1,4 @@
+import { Listeners } from "../../../core/collections/listeners.ts";
 import type { AnswerRequest, CallFailure, IssueView, OperationView, RunRequest } from "../../protocol.ts";
 import { type Api, UNREACHABLE } from "../connection/api.ts";
 import { listIn, ownOf } from "../form/form-json.ts";
@@ -22,7 +23,7 @@ export interface DeskOptions {
 /** One operation being tried: its input, what is wrong with it, and the call. It goes on while something else is shown. */
 export class OperationDesk {
   readonly #with: DeskOptions;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Listeners();
   #stop = new AbortController();
   #recheck: ReturnType<typeof setTimeout> | undefined;
   #show: ReturnType<typeof setTimeout> | undefined;
@@ -57,8 +58,7 @@ export class OperationDesk {
   }
 
   onChange(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   /** Changes what is shown. */
@@ -66,7 +66,7 @@ export class OperationDesk {
     Object.assign(this, change);
     clearTimeout(this.#show);
     this.#show = undefined;
-    for (const listener of [...this.#listeners]) listener();
+    this.#listeners.tell();
   }
 
   /** Takes over what was typed. */

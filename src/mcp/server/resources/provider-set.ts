@@ -1,3 +1,4 @@
+import { Listeners } from "../../../core/collections/listeners.ts";
 import { CallError, isCallError } from "../../../core/errors/errors.ts";
 import { isPlainObject } from "../../../core/json/json-value.ts";
 import type { LogLine } from "../../../core/operation/operation-context.ts";
@@ -215,7 +216,7 @@ export class LocalProvider implements McpProvider {
   readonly #resources: ReadonlyMap<string, LocalResource>;
   readonly #templates: readonly { readonly given: LocalResourceTemplate; readonly matcher: UriMatcher }[];
   readonly #prompts: ReadonlyMap<string, LocalPrompt>;
-  readonly #listeners = new Set<(event: McpProviderEvent) => void>();
+  readonly #listeners = new Listeners<McpProviderEvent>();
   /** How to stop following the resources that somebody is subscribed to. */
   readonly #followed = new Map<string, (() => void) | undefined>();
 
@@ -267,7 +268,7 @@ export class LocalProvider implements McpProvider {
       throw new CallError("NOT_FOUND", "There is no such resource.");
     }
     if (resource?.onUpdate === undefined || this.#followed.has(uri)) return;
-    const tell = (): void => this.#tell({ type: "resource-updated", uri });
+    const tell = (): void => this.#listeners.tell({ type: "resource-updated", uri });
     this.#followed.set(uri, await guarded(() => resource.onUpdate?.(tell)));
   }
 
@@ -315,17 +316,13 @@ export class LocalProvider implements McpProvider {
   async setLogLevel(_level: McpLogLevel): Promise<void> {}
 
   onEvent(listener: (event: McpProviderEvent) => void): () => void {
-    this.#listeners.add(listener);
+    const leave = this.#listeners.add(listener);
     return () => {
-      this.#listeners.delete(listener);
+      leave();
       if (this.#listeners.size > 0) return;
       for (const stop of this.#followed.values()) stop?.();
       this.#followed.clear();
     };
-  }
-
-  #tell(event: McpProviderEvent): void {
-    for (const listener of this.#listeners) listener(event);
   }
 
   #promptCompleter(name: string, argument: string): Completer | undefined {

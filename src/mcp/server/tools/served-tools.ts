@@ -1,7 +1,7 @@
 import type { Identity } from "../../../core/access/identity.ts";
+import { Linked, LinkedSet } from "../../../core/collections/linked-set.ts";
 import { CallError } from "../../../core/errors/errors.ts";
 import { isPlainObject, isSameList } from "../../../core/json/json-value.ts";
-import { Linked, LinkedSet } from "../../../core/limits/linked-set.ts";
 import type { AnyOperation } from "../../../core/operation/operation-types.ts";
 import { checkOptionsObject, describeValue } from "../../../core/options/check-options.ts";
 import type { Executor } from "../../../core/registry/executor.ts";

@@ -1,3 +1,4 @@
+import { LinkedSet } from "../../../core/collections/linked-set.ts";
 import {
   type AbortListener,
   addAbortListener,
@@ -6,7 +7,6 @@ import {
   removeAbortListener,
 } from "../../../core/execution/cancellation.ts";
 import { backoffMs } from "../../../core/limits/backoff.ts";
-import { LinkedSet } from "../../../core/limits/linked-set.ts";
 import { parseUrl } from "../../../core/text/parse-url.ts";
 import { bareHost, createAddressGuard } from "../../../http/address-guard.ts";
 import type {

@@ -1,4 +1,5 @@
 import { type Dispatcher, util } from "undici";
+import { Linked, type LinkedSet } from "../../../core/collections/linked-set.ts";
 import type { CallError } from "../../../core/errors/errors.ts";
 import {
   type AbortListener,
@@ -9,7 +10,6 @@ import {
   removeAbortListener,
   startTimer,
 } from "../../../core/execution/cancellation.ts";
-import { Linked, type LinkedSet } from "../../../core/limits/linked-set.ts";
 import { BodyBytes } from "../../../http/body-bytes.ts";
 import type { OutgoingRequest, ResponseHead, StreamedResponse, WholeResponse } from "../http-message.ts";
 import { isFramingHeader } from "../request/input-text.ts";
