@@ -51,7 +51,8 @@ export async function runCall(
     checkTake(operation, flags);
     const input = await readInput(io, operation, words);
     const told = tellUnknown(io, operation, memberPaths(words, schemaOf(operation, "input") ?? {}));
-    const call: Call = { io, session, operation, input, flags, told, given: 0 };
+    const isRemote = session.isRunning || flags.url !== undefined;
+    const call: Call = { io, session, operation, input, flags, told, isRemote, given: 0 };
     return flags.detach ? await detach(call) : await settle(call);
   } finally {
     await session.close();
@@ -136,6 +137,8 @@ interface Call {
   readonly flags: CallFlags;
   /** Members of the input that were said to be unknown. */
   readonly told: ReadonlySet<string>;
+  /** Whether a gateway in another process runs it. */
+  readonly isRemote: boolean;
   /** How many values or pages came so far. */
   given: number;
 }

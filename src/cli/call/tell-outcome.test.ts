@@ -70,3 +70,51 @@ describe("a call with a mistyped key", () => {
     expect(err).toContain('"waybill describe quote.price --config waybill.config.json" shows what it takes.');
   });
 });
+
+describe("a handler of one's own that throws", () => {
+  const project = openProject({
+    "ops.mjs": `export const fail = { namespace: "mine", name: "fail", handler: () => { throw new RangeError("No shelf \u001b[31m7."); } };
+export const odd = { namespace: "mine", name: "odd", handler: () => { throw { shelf: 7 }; } };
+export const outer = { namespace: "mine", name: "outer", handler: (_, { execute }) => execute("mine.nobody") };
+`,
+    "waybill.config.json": { operations: "ops.mjs" },
+  });
+  afterAll(() => project.remove());
+
+  it("is told with what it threw, and with --verbose where", async () => {
+    const { code, err } = await project.run(["call", "mine.fail"]);
+    expect(code).toBe(3);
+    expect(err).toBe(
+      "waybill: The operation failed unexpectedly. (EXECUTION_ERROR)\n  The handler threw RangeError: No shelf 7.\n  --verbose shows where.\n",
+    );
+    const told = await project.run(["call", "mine.fail", "--verbose"]);
+    expect(told.err).toMatch(/RangeError: No shelf 7\.\n {4}at .*ops\.mjs/);
+    expect(told.err).not.toContain("--verbose");
+  });
+
+  it("is told whatever it threw, a failure of a call within it too", async () => {
+    expect((await project.run(["call", "mine.odd"])).err).toContain('  The handler threw {"shelf":7}.\n');
+    expect((await project.run(["call", "mine.outer"])).err).toContain(
+      '  The handler threw OPERATION_NOT_FOUND: There is no operation "mine.nobody".\n',
+    );
+  });
+
+  it("is in the log of the gateway where one runs", async () => {
+    const gateway = await project.serve();
+    const { err } = await project.run(["call", "mine.fail"]);
+    await gateway.stop();
+    expect(err).toContain("(EXECUTION_ERROR)\n  The log of the gateway says what its handler threw.\n");
+  });
+
+  it("is not told to programs, which read the error as callers do", async () => {
+    const { err } = await project.run(["call", "mine.fail", "--json"]);
+    expect(JSON.parse(err)).toEqual({
+      error: {
+        code: "EXECUTION_ERROR",
+        message: "The operation failed unexpectedly.",
+        retryable: false,
+        correctable: false,
+      },
+    });
+  });
+});

@@ -1,5 +1,5 @@
 import type { ResponseEnvelope, SaidFacts } from "../../core/envelope/envelope.ts";
-import { type CallError, detailsToSend } from "../../core/errors/errors.ts";
+import { type CallError, detailsToSend, isCallError } from "../../core/errors/errors.ts";
 import { quoteSaid, saidIn, withoutSaid } from "../../core/errors/source-words.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
@@ -104,6 +104,8 @@ interface FailedCall {
   readonly flags: SourceFlags & { readonly json?: boolean; readonly all?: boolean };
   /** Members of the input that were said to be unknown already. */
   readonly told: ReadonlySet<string>;
+  /** Whether a gateway in another process ran it. */
+  readonly isRemote: boolean;
   /** How many values or pages came before it failed. */
   readonly given: number;
 }
@@ -124,12 +126,35 @@ export function tellCallError(io: Io, error: CallError, call: FailedCall): void 
   ];
   const others = withoutSaid(details);
   if (others !== undefined && !Array.isArray(issues)) lines.push(`  ${safeLine(toSafeJson(others), 1_000)}`);
+  lines.push(...thrownLines(io, error, call));
   const said = saidIn(details);
   if (said !== undefined) lines.push(`  ${safeText(quoteSaid(said)).replaceAll("\n", "\n  ")}`);
   if (call.given > 0 && !isLate(error, call)) lines.push(`  Before that it gave ${givenWords(call)}.`);
   lines.push(...whatToDo(io, error, call));
   io.stderr.write(`${lines.join("\n")}\n`);
 }
+
+/** Says what a handler in this process threw, which only its author may read, and with `--verbose` where. */
+function thrownLines(
+  io: Io,
+  { code, cause }: CallError,
+  { operation, isRemote }: FailedCall,
+): readonly string[] {
+  const isHandler = operation.source === undefined || operation.source === "local";
+  if (!isHandler || code !== "EXECUTION_ERROR") return [];
+  if (isRemote) return ["  The log of the gateway says what its handler threw."];
+  if (cause === undefined) return [];
+  if (!(cause instanceof Error)) return [`  The handler threw ${safeLine(toSafeJson(cause), 500)}.`];
+  const { name, message, stack } = cause;
+  const what = isCallError(cause) ? cause.code : name;
+  const first = `  The handler threw ${safeLine(`${what}: ${message}`, 1_000)}`;
+  if (!io.verbose) return [first, "  --verbose shows where."];
+  const frames = (stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
+  return [first, ...frames.slice(0, MOST_FRAMES).map((line) => `    ${safeLine(line.trim(), 500)}`)];
+}
+
+/** Frames of a stack that are shown. */
+const MOST_FRAMES = 10;
 
 /** What came before the end is no failure. */
 function givenWords({ given, flags }: FailedCall): string {
