@@ -175,6 +175,7 @@ describe("an error that an operation declared", () => {
     expect(operation?.errors).toEqual([{ code: "SHELF_FULL", description: "No room.", httpStatus: 507 }]);
     await expect(registry.execute("raw.t", {})).rejects.toMatchObject({
       code: "SHELF_FULL",
+      message: 'The tool "t" failed with SHELF_FULL, an error that it declares.',
       httpStatus: 507,
       details: { room: 3, said: "The shelf is full." },
     });
