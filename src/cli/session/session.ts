@@ -1,7 +1,6 @@
 import type { Identity } from "../../core/access/identity.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { safeLine } from "../../core/text/clean-text.ts";
-import { didYouMean, nearestName } from "../../core/text/nearest-name.ts";
 import type { GatewayConfig } from "../../gateway/config/gateway-config.ts";
 import { type LoadedConfig, sourceNames } from "../../gateway/config/loaded-config.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
@@ -11,7 +10,7 @@ import { spelledCommand } from "../pasted-command.ts";
 import { withProgress } from "../terminal/progress.ts";
 import { ownerFor, ownerOfAll } from "./owner-identity.ts";
 import { type RemoteAddress, RemoteFault, type SessionGateway } from "./remote-gateway.ts";
-import { gatewayBase, targetConfig, tokenOf, tokenVariable } from "./target-config.ts";
+import { assertSourceNames, gatewayBase, targetConfig, tokenOf, tokenVariable } from "./target-config.ts";
 
 /** Where the operations of a command come from; the flags that most commands share. */
 export interface SourceFlags {
@@ -226,11 +225,9 @@ function tellConfig(io: Io, { path }: LoadedConfig): void {
 
 /** The names of the sources that are wanted; one that the config has not is a `CommandError`. */
 export function chosenSources(config: GatewayConfig, names: readonly string[]): ReadonlySet<string> {
-  const known = [...sourceNames(config).values(), "local", "bus"];
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown === undefined) return new Set(names);
-  const hint = didYouMean(nearestName(unknown, known), `; there are ${known.join(", ")}.`);
-  throw new CommandError(`There is no source "${safeLine(unknown, 80)}"${hint}`);
+  const bus = config.bus === undefined && !names.includes("bus") ? [] : ["bus"];
+  assertSourceNames(names, [...sourceNames(config).values(), "local", ...bus]);
+  return new Set(names);
 }
 
 /** Speaks to the gateway of `--url` as what it is; nothing where what is there only has a document. */
