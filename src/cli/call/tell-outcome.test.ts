@@ -118,3 +118,34 @@ export const outer = { namespace: "mine", name: "outer", handler: (_, { execute 
     });
   });
 });
+
+describe("a call that waits for a person's approval", () => {
+  const project = openProject({
+    "ops.mjs": moduleOf("bank.pay"),
+    "waybill.config.json": {
+      operations: "ops.mjs",
+      policies: { "bank.*": { approve: { holdMs: 50, own: true } } },
+    },
+  });
+  afterAll(() => project.remove());
+
+  it("says how a person comes to decide it, with and without a gateway that runs", async () => {
+    const alone = await project.run(["call", "bank.pay"]);
+    expect(alone.code).toBe(3);
+    expect(alone.err).toMatch(
+      /\(APPROVAL_REQUIRED\)\n {2}Waits until: \S+Z\n {2}A person can approve it where a gateway runs: start one with "waybill serve"\.\n$/,
+    );
+    const gateway = await project.serve();
+    const { err } = await project.run(["call", "bank.pay"]);
+    expect(err).toMatch(
+      /\n {2}Page: http:\S+\/approvals\/\S+\n {2}Waits until: \S+Z\n {2}"waybill approvals" shows what waits, to those who may approve it\.\n$/,
+    );
+    const id = /\(([0-9a-f]{12})\)/.exec(err)?.[1] ?? "";
+    await project.run(["approvals", "deny", id, "--comment", "Not on a Friday."]);
+    const denied = await project.run(["call", "bank.pay"]);
+    await gateway.stop();
+    expect(denied.err).toMatch(
+      /\(APPROVAL_DENIED\)\n {2}Why: Not on a Friday\.\n {2}Page: \S+\n {2}Denied until: \S+Z\n$/,
+    );
+  });
+});

@@ -124,7 +124,9 @@ export function tellCallError(io: Io, error: CallError, call: FailedCall): void 
     `waybill: ${headlineOf(error, listed.length > 0, call)} (${safeLine(error.code, 80)})`,
     ...listed,
   ];
-  const others = withoutSaid(details);
+  const approval = approvalLines(details);
+  const others = approval.length > 0 ? undefined : withoutSaid(details);
+  lines.push(...approval);
   if (others !== undefined && !Array.isArray(issues)) lines.push(`  ${safeLine(toSafeJson(others), 1_000)}`);
   lines.push(...thrownLines(io, error, call));
   const said = saidIn(details);
@@ -132,6 +134,21 @@ export function tellCallError(io: Io, error: CallError, call: FailedCall): void 
   if (call.given > 0 && !isLate(error, call)) lines.push(`  Before that it gave ${givenWords(call)}.`);
   lines.push(...whatToDo(io, error, call));
   io.stderr.write(`${lines.join("\n")}\n`);
+}
+
+/** Says what is to know of a request for approval beyond its message: its page, until when it waits, and why it was denied. */
+function approvalLines(details: unknown): readonly string[] {
+  const approval = isPlainObject(details) ? details["approval"] : undefined;
+  if (!isPlainObject(approval) || typeof approval["id"] !== "string") return [];
+  const { state, url, expiresAt, comment } = approval;
+  const facts = [
+    typeof comment === "string" ? `Why: ${comment}` : undefined,
+    typeof url === "string" ? `Page: ${url}` : undefined,
+    typeof expiresAt === "string"
+      ? `${state === "denied" ? "Denied until" : "Waits until"}: ${expiresAt}`
+      : undefined,
+  ];
+  return facts.flatMap((fact) => (fact === undefined ? [] : [`  ${safeLine(fact, 1_000)}`]));
 }
 
 /** Says what a handler in this process threw, which only its author may read, and with `--verbose` where. */
@@ -173,6 +190,10 @@ function whatToDo(io: Io, error: CallError, call: FailedCall): readonly string[]
   if (error.code === "DEFINITION_CHANGED") {
     if (flags.url !== undefined) return ['  Where the gateway runs, "waybill lock" shows what changed.'];
     return [`  ${shown("lock")} shows what changed; ${shown("lock --approve")} approves it.`];
+  }
+  if (error.code === "APPROVAL_REQUIRED") {
+    if (call.isRemote) return [`  ${shown("approvals")} shows what waits, to those who may approve it.`];
+    return [`  A person can approve it where a gateway runs: start one with ${shown("serve")}.`];
   }
   if (error.correctable) return [`  ${shown(`describe ${shellWord(operation.id)}`)} shows what it takes.`];
   if (isLate(error, call)) return ["  --take ends it after so many, without a failure."];
