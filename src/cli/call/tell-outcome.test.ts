@@ -75,11 +75,20 @@ describe("a handler of one's own that throws", () => {
   const project = openProject({
     "ops.mjs": `export const fail = { namespace: "mine", name: "fail", handler: () => { throw new RangeError("No shelf \u001b[31m7."); } };
 export const odd = { namespace: "mine", name: "odd", handler: () => { throw { shelf: 7 }; } };
+export const leak = { namespace: "mine", name: "leak", handler: () => { throw new Error("Refused with " + "0123456789-key-of-the-shop"); } };
 export const outer = { namespace: "mine", name: "outer", handler: (_, { execute }) => execute("mine.nobody") };
 `,
-    "waybill.config.json": { operations: "ops.mjs" },
+    "waybill.config.json": {
+      operations: "ops.mjs",
+      serve: { auth: { tokens: { ann: { token: "0123456789-key-of-the-shop" } } } },
+    },
   });
   afterAll(() => project.remove());
+
+  it("is told without secrets of the config", async () => {
+    const { err } = await project.run(["call", "mine.leak"]);
+    expect(err).toContain("The handler threw Error: Refused with ***\n");
+  });
 
   it("is told with what it threw, and with --verbose where", async () => {
     const { code, err } = await project.run(["call", "mine.fail"]);

@@ -12,7 +12,7 @@ import { counted, didYouMean, nearestNames } from "../../core/text/nearest-name.
 import { schemaOf } from "../../gateway/operation-json.ts";
 import type { Io } from "../io.ts";
 import { createPastedCommand } from "../pasted-command.ts";
-import type { SourceFlags } from "../session/session.ts";
+import type { Session, SourceFlags } from "../session/session.ts";
 import { toSafeJson } from "../terminal/style.ts";
 
 /** Says that an operation answered with an error, and what it said to do about it. */
@@ -106,6 +106,7 @@ interface FailedCall {
   readonly told: ReadonlySet<string>;
   /** Whether a gateway in another process ran it. */
   readonly isRemote: boolean;
+  readonly session: Pick<Session, "mask">;
   /** How many values or pages came before it failed. */
   readonly given: number;
 }
@@ -155,16 +156,17 @@ function approvalLines(details: unknown): readonly string[] {
 function thrownLines(
   io: Io,
   { code, cause }: CallError,
-  { operation, isRemote }: FailedCall,
+  { operation, isRemote, session }: FailedCall,
 ): readonly string[] {
   const isHandler = operation.source === undefined || operation.source === "local";
   if (!isHandler || code !== "EXECUTION_ERROR") return [];
   if (isRemote) return ["  The log of the gateway says what its handler threw."];
   if (cause === undefined) return [];
-  if (!(cause instanceof Error)) return [`  The handler threw ${safeLine(toSafeJson(cause), 500)}.`];
+  if (!(cause instanceof Error))
+    return [`  The handler threw ${safeLine(session.mask(toSafeJson(cause)), 500)}.`];
   const { name, message, stack } = cause;
   const what = isCallError(cause) ? cause.code : name;
-  const first = `  The handler threw ${safeLine(`${what}: ${message}`, 1_000)}`;
+  const first = `  The handler threw ${safeLine(session.mask(`${what}: ${message}`), 1_000)}`;
   if (!io.verbose) return [first, "  --verbose shows where."];
   const frames = (stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
   return [first, ...frames.slice(0, MOST_FRAMES).map((line) => `    ${safeLine(line.trim(), 500)}`)];

@@ -60,6 +60,8 @@ export interface Session extends Pick<ReadTarget, "kind" | "isGateway"> {
   readonly warnings: readonly string[];
   /** Who calls an operation here; of a gateway that runs elsewhere it is asked there. */
   identityFor(operation: AnyOperation): Identity | undefined;
+  /** Hides the secrets of the config in a text. */
+  mask(text: string): string;
   /** Ends it; nothing stays behind. */
   close(): Promise<void>;
 }
@@ -215,6 +217,7 @@ function sessionOf(target: ReadTarget, gateway: Gateway, close: () => Promise<vo
     },
     warnings: loaded.warnings,
     identityFor,
+    mask: (text) => loaded.secrets.mask(text),
     close,
   };
 }
@@ -295,6 +298,7 @@ async function openRemote(
     gateway,
     warnings: [],
     identityFor: () => undefined,
+    mask: (text) => text,
     close: async () => {},
   };
 }
