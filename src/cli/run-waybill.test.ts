@@ -331,3 +331,22 @@ describe("completion", () => {
     expect(out).not.toMatch(/^[^#\n]*\beval\b(?!-ed)/m);
   });
 });
+
+describe("a word that is none of those there are", () => {
+  it.each([
+    [["connect", "emacs"], '"connect" takes one of claude, cursor, vscode, codex; it is "emacs".'],
+    [
+      ["connect", "cursr"],
+      '"connect" takes one of claude, cursor, vscode, codex; it is "cursr"; did you mean "cursor"?',
+    ],
+    [
+      ["approvals", "aprove"],
+      '"approvals" takes one of list, show, approve, deny; it is "aprove"; did you mean "approve"?',
+    ],
+    [["init", "--format", "tmol"], '--format takes one of json, yaml, ts; it is "tmol".'],
+  ])("%j", async (args, message) => {
+    const io = createMemoryIo();
+    expect(await runWaybill(io, args)).toBe(2);
+    expect(io.err()).toBe(`waybill: ${message}\n`);
+  });
+});
