@@ -4,7 +4,7 @@ import { countHouse } from "../scripts/house.js";
 /** What `node scripts/house.js` counted last. Lower a number when it has become less; raise one only with a reason in the commit. */
 const AT_MOST = {
   files: 632,
-  lines: 140_570,
+  lines: 140_825,
   singleImporters: 133,
   longFiles: 0,
   largestFolder: 20,
