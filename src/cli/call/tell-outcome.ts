@@ -125,8 +125,8 @@ export function tellCallError(io: Io, error: CallError, call: FailedCall): void 
     `waybill: ${headlineOf(error, listed.length > 0, call)} (${safeLine(error.code, 80)})`,
     ...listed,
   ];
-  const approval = approvalLines(details);
-  const others = approval.length > 0 ? undefined : withoutSaid(details);
+  const approval = approvalLines(details, call.isRemote);
+  const others = error.code.startsWith("APPROVAL_") ? undefined : withoutSaid(details);
   lines.push(...approval);
   if (others !== undefined && !Array.isArray(issues)) lines.push(`  ${safeLine(toSafeJson(others), 1_000)}`);
   lines.push(...thrownLines(io, error, call));
@@ -137,15 +137,15 @@ export function tellCallError(io: Io, error: CallError, call: FailedCall): void 
   io.stderr.write(`${lines.join("\n")}\n`);
 }
 
-/** Says what is to know of a request for approval beyond its message: its page, until when it waits, and why it was denied. */
-function approvalLines(details: unknown): readonly string[] {
+/** Says what is to know of a request for approval beyond its message: why it was denied, its page, and until when a gateway keeps it. */
+function approvalLines(details: unknown, isKept: boolean): readonly string[] {
   const approval = isPlainObject(details) ? details["approval"] : undefined;
   if (!isPlainObject(approval) || typeof approval["id"] !== "string") return [];
   const { state, url, expiresAt, comment } = approval;
   const facts = [
     typeof comment === "string" ? `Why: ${comment}` : undefined,
     typeof url === "string" ? `Page: ${url}` : undefined,
-    typeof expiresAt === "string"
+    isKept && typeof expiresAt === "string"
       ? `${state === "denied" ? "Denied until" : "Waits until"}: ${expiresAt}`
       : undefined,
   ];
