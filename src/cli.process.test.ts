@@ -2,7 +2,8 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ROOT, runNode } from "../test/run-node.ts";
+import { moduleOf, openProject } from "../test/command-project.ts";
+import { ROOT, runCommand, runNode } from "../test/run-node.ts";
 
 const CLI = join(ROOT, "dist/cli.js");
 const run = (...args: string[]) => runNode([CLI, ...args]);
@@ -68,6 +69,19 @@ describe("waybill tour", () => {
 });
 
 describe("the waybill command", () => {
+  it("writes results alone to stdout, whatever a module and a handler print", async () => {
+    const project = openProject({
+      "ops.mjs": `console.log("loaded");\n${moduleOf("shop.hello").replace("=> ", '=> console.info("called") ?? ')}`,
+      "waybill.config.json": { operations: "ops.mjs" },
+    });
+    const { code, stdout, stderr } = await runCommand(process.execPath, [CLI, "call", "shop.hello", "-q"], {
+      cwd: project.folder,
+      env: { ...process.env, WAYBILL_STATE_DIR: join(project.folder, "state") },
+    });
+    project.remove();
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '"hello"\n', stderr: "loaded\ncalled\n" });
+  });
+
   it("prints its help and its version", async () => {
     const help = await run("--help");
     expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining("Usage: waybill"), stderr: "" });

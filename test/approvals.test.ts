@@ -48,6 +48,15 @@ describe("a call that a policy holds", () => {
     expect(ran).toHaveLength(1);
   });
 
+  it("has how long it was held in its record, where nobody decided too", async () => {
+    const holdMs = 400;
+    const { server, records } = await served({ policies: { "bank.*": { approve: { holdMs } } } });
+    expect((await post(server.url, "/api/bank/pay", PAID)).status).toBe(428);
+    const { approval } = records.at(-1) ?? {};
+    expect(approval?.decision).toBe("waiting");
+    expect(approval?.heldMs).toBeGreaterThanOrEqual(holdMs);
+  });
+
   it("leaves its idempotency key free while nobody has approved it", async () => {
     const { server, ran, decide } = await served();
     const headers = { "idempotency-key": "k-1", "waybill-timeout-ms": "300" };

@@ -5,7 +5,7 @@ import { isTestFile, readSourceFiles } from "./source-files.ts";
 /** What `node scripts/house.js` counted last. Lower a number when it has become less; raise one only with a reason in the commit. */
 const AT_MOST = {
   files: 631,
-  lines: 140_969,
+  lines: 141_216,
   singleImporters: 133,
   longFiles: 0,
   largestFolder: 20,

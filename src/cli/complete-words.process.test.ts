@@ -53,6 +53,19 @@ describe("completion", () => {
     expect(marks()).toEqual([]);
   });
 
+  it("RE-30 offers the words that an argument or a flag may be", async () => {
+    expect(await complete("connect", "")).toEqual(
+      expect.arrayContaining(["claude", "cursor", "vscode", "codex"]),
+    );
+    expect(await complete("approvals", "")).toEqual(
+      expect.arrayContaining(["list", "show", "approve", "deny"]),
+    );
+    expect(await complete("tasks", "wa")).toContain("wait");
+    expect(await complete("auth", "")).toContain("status");
+    expect(await complete("init", "--format", "")).toEqual(expect.arrayContaining(["json", "yaml", "ts"]));
+    expect(await complete("encode", "--to", "")).toContain("status-envelope");
+  });
+
   it("RE-30 keeps names where nobody else can read them", async () => {
     const folder = join(project.folder, "state", "names");
     expect(statSync(folder).mode & 0o777).toBe(0o700);

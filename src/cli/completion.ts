@@ -62,16 +62,29 @@ interface Completing {
 
 /** Tells tab what a command takes. */
 function describe(tab: TabCommand, command: Command, at: Completing): void {
-  for (const { long, short, description, required, optional, mandatory: _ } of command.options) {
+  for (const { long, short, description, required, optional, argChoices } of command.options) {
     if (long === undefined || long === null) continue;
     const name = long.slice(2);
     const alias = short?.slice(1);
-    if (required || optional) tab.option(name, description, (complete) => values(name, complete, at), alias);
+    if (required || optional)
+      tab.option(
+        name,
+        description,
+        (complete) => {
+          if (argChoices === undefined) values(name, complete, at);
+          else for (const choice of argChoices) complete(choice, "");
+        },
+        alias,
+      );
     else tab.option(name, description, alias as string);
   }
   for (const argument of command.registeredArguments) {
     const name = argument.name();
-    tab.argument(name, (complete) => argumentWords(name, complete, at), argument.variadic);
+    const words = (complete: Complete): void => {
+      if (argument.argChoices === undefined) argumentWords(name, complete, at);
+      else for (const choice of argument.argChoices) complete(choice, "");
+    };
+    tab.argument(name, words, argument.variadic);
   }
 }
 
@@ -89,7 +102,6 @@ function argumentWords(name: string, complete: Complete, at: Completing): void {
   const { names } = at;
   if (name === "operation" || name === "filter")
     for (const { id, about } of names.operations) offer(complete, id, about);
-  else if (name === "what") complete("status", "");
   else if (name === "shell") for (const shell of SHELLS) complete(shell, "");
   else if (name.startsWith("server")) for (const server of names.servers) offer(complete, server, "");
   else if (name.startsWith("source") || name === "target") {

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { isCallError } from "../core/errors/errors.ts";
 import { safeLine, safeText } from "../core/text/clean-text.ts";
+import { nearestName } from "../core/text/nearest-name.ts";
 import { CommandError, EXIT, type Io } from "./io.ts";
 import { spelledCommand } from "./pasted-command.ts";
 
@@ -112,9 +113,25 @@ function describeUsageMistake(
       return `"${command}" needs ${quoted}; ${see}`;
     case "commander.optionMissingArgument":
       return `${quoted} needs a value; ${see}`;
+    case "commander.invalidArgument":
+      return describeWrongChoice(first, command) ?? `${safeLine(first, 300).replace(/\.$/, "")}; ${see}`;
     case "commander.excessArguments":
       return `"${command}" takes fewer arguments; ${see}`;
     default:
       return `${safeLine(first, 300).replace(/\.$/, "")}; ${see}`;
   }
+}
+
+/** Says which words there are for an argument or an option; nothing where commander says something else. */
+function describeWrongChoice(sentence: string, command: string | undefined): string | undefined {
+  const [, choices] = /\. Allowed choices are (.*?)\.?$/.exec(sentence) ?? [];
+  if (choices === undefined) return undefined;
+  const [, argument] = /^command-argument value '(.*)' is invalid for argument '/s.exec(sentence) ?? [];
+  const [, option = "", value = ""] =
+    /^option '(?:.*?)(--[\w-]+).*?' argument '(.*)' is invalid\./s.exec(sentence) ?? [];
+  const what = argument === undefined ? option : `"${command}"`;
+  const given = argument ?? value;
+  const near = nearestName(given, choices.split(", "));
+  const end = near === undefined ? "." : `; did you mean "${near}"?`;
+  return `${what} takes one of ${choices}; it is "${safeLine(given, 80)}"${end}`;
 }

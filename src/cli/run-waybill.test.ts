@@ -295,10 +295,12 @@ describe("waybill call", () => {
     expect(JSON.parse(json.err)).toMatchObject({ error: { code: "VALIDATION_ERROR" } });
   });
 
-  it("keeps what a handler threw to itself, and says why a source is down", async () => {
+  it("says what a handler threw to nobody but people here, and why a source is down", async () => {
     const broken = await run(["call", "shop.broken"]);
     expect(broken).toMatchObject({ code: 3, out: "" });
-    expect(broken.err).not.toContain("secret stack");
+    expect(broken.err).toContain("The handler threw Error: secret stack\n");
+    const json = await run(["call", "shop.broken", "--json"]);
+    expect(json.err + json.out).not.toContain("secret stack");
     const gone = await run(["call", "gone.anything"]);
     expect(gone.code).toBe(3);
     expect(gone.err).toMatch(/^waybill: The source "gone" is down: .*no-such-command-here/);
@@ -327,5 +329,24 @@ describe("completion", () => {
     expect(out).toContain("waybill complete");
     if (shell === "bash") expect(out).not.toMatch(/^readonly/m);
     expect(out).not.toMatch(/^[^#\n]*\beval\b(?!-ed)/m);
+  });
+});
+
+describe("a word that is none of those there are", () => {
+  it.each([
+    [["connect", "emacs"], '"connect" takes one of claude, cursor, vscode, codex; it is "emacs".'],
+    [
+      ["connect", "cursr"],
+      '"connect" takes one of claude, cursor, vscode, codex; it is "cursr"; did you mean "cursor"?',
+    ],
+    [
+      ["approvals", "aprove"],
+      '"approvals" takes one of list, show, approve, deny; it is "aprove"; did you mean "approve"?',
+    ],
+    [["init", "--format", "tmol"], '--format takes one of json, yaml, ts; it is "tmol".'],
+  ])("%j", async (args, message) => {
+    const io = createMemoryIo();
+    expect(await runWaybill(io, args)).toBe(2);
+    expect(io.err()).toBe(`waybill: ${message}\n`);
   });
 });

@@ -1,3 +1,4 @@
+import { Console } from "node:console";
 import { PACKAGE_VERSION } from "../core/package-version.ts";
 import { safeLine } from "../core/text/clean-text.ts";
 import { nearestName } from "../core/text/nearest-name.ts";
@@ -80,6 +81,8 @@ export async function runInProcess(args: readonly string[]): Promise<void> {
   const { signal } = interrupts;
   const io: Io = { stdin, stdout, stderr, env, cwd: process.cwd(), script: process.argv[1], signal };
   for (const stream of [stdout, stderr]) mendColumns(stream);
+  // Results alone are on stdout, whatever the operations that run here print.
+  globalThis.console = new Console(stderr, stderr);
   watchOutput(interrupts);
   listenForFaults((thrown) => process.exit(tellFailure(io, thrown)));
   const code = await runWaybill(io, args);

@@ -42,7 +42,8 @@ export async function runTaskStorm({
       callers: OWNERS,
       config: {
         mcpServers: { up: { url: upstream.url, protocol: "2026" } },
-        tasks: { afterMs: 1_000, pollMs: 1_000 },
+        // More than one owner begins in the time.
+        tasks: { afterMs: 1_000, pollMs: 1_000, ownTasks: 3_000 },
       },
       ...(cli !== undefined && { cli }),
     });

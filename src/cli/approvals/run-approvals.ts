@@ -3,6 +3,7 @@ import { safeLine, safeText } from "../../core/text/clean-text.ts";
 import type { ApprovalView } from "../../gateway/approvals/approvals.ts";
 import { APPROVALS_PATH } from "../../gateway/approvals/gateway-approvals.ts";
 import { CommandError, EXIT, type Io } from "../io.ts";
+import { createPastedCommand } from "../pasted-command.ts";
 import { findGateway, type GatewayFlags } from "../session/find-gateway.ts";
 import {
   askGateway,
@@ -35,7 +36,7 @@ export async function runApprovals(
 ): Promise<number> {
   const address = await findGateway(io, flags);
   if (what === "list") return await list(io, flags, await waitingAt(address));
-  const view = chosen(await waitingAt(address), id);
+  const view = chosen(await waitingAt(address), id, createPastedCommand(io, flags)("approvals"));
   if (what === "show") return await show(io, flags, view);
   const { comment } = flags;
   const body = JSON.stringify({ decision: what, ...(comment !== undefined && { comment }) });
@@ -147,15 +148,13 @@ function isView(value: unknown): value is ApprovalView {
 }
 
 /** A few digits name a request where they name one alone. */
-function chosen(views: readonly ApprovalView[], id: string | undefined): ApprovalView {
+function chosen(views: readonly ApprovalView[], id: string | undefined, list: string): ApprovalView {
   if (id === undefined || id.length < LEAST_ID)
-    throw new CommandError(
-      `Name the request: at least ${LEAST_ID} digits of its id, as waybill approvals shows it.`,
-    );
+    throw new CommandError(`Name the request: at least ${LEAST_ID} digits of its id, as "${list}" shows it.`);
   const fitting = views.filter((view) => view.id.startsWith(id));
   const [first] = fitting;
   if (first === undefined)
-    throw new CommandError(`There is no request "${safeLine(id, 80)}"; waybill approvals lists them.`);
+    throw new CommandError(`There is no request "${safeLine(id, 80)}"; "${list}" lists them.`);
   if (fitting.length > 1)
     throw new CommandError(`"${safeLine(id, 80)}" fits ${fitting.length} requests; give more digits of it.`);
   return first;

@@ -8,6 +8,7 @@ import { viewSchema } from "../../core/schema/schema-view.ts";
 import { safeLine } from "../../core/text/clean-text.ts";
 import { schemaOf } from "../../gateway/operation-json.ts";
 import { CommandError, EXIT, type Io } from "../io.ts";
+import { createPastedCommand } from "../pasted-command.ts";
 import { findOperation } from "../session/find-operation.ts";
 import { openSession, type Session, type SourceFlags } from "../session/session.ts";
 import { withoutProgress, withProgress } from "../terminal/progress.ts";
@@ -50,7 +51,8 @@ export async function runCall(
     checkTake(operation, flags);
     const input = await readInput(io, operation, words);
     const told = tellUnknown(io, operation, memberPaths(words, schemaOf(operation, "input") ?? {}));
-    const call: Call = { io, session, operation, input, flags, told, given: 0 };
+    const isRemote = session.isRunning || flags.url !== undefined;
+    const call: Call = { io, session, operation, input, flags, told, isRemote, given: 0 };
     return flags.detach ? await detach(call) : await settle(call);
   } finally {
     await session.close();
@@ -61,10 +63,11 @@ export async function runCall(
 async function detach(call: Call): Promise<number> {
   const { io, session, operation, input, flags } = call;
   const { start } = session.gateway;
+  const paste = createPastedCommand(io, flags);
   if (start === undefined || operation.type === "subscription") {
     const why =
       start === undefined
-        ? "--detach goes with a gateway that runs: start it with waybill serve, or name one with --url."
+        ? `--detach goes with a gateway that runs: start it with "${paste("serve")}", or name one with --url.`
         : `--detach goes with one answer; "${operation.id}" is a subscription.`;
     throw new CommandError(why);
   }
@@ -76,7 +79,7 @@ async function detach(call: Call): Promise<number> {
     if (flags.json) await writeOut(io, `${toSafeJson({ task: { id, operation: operation.id } })}\n`);
     else await writeOut(io, `${id}\n`);
     if (!io.quiet && !flags.json)
-      io.stderr.write(`waybill: waybill tasks wait ${id.slice(0, 12)} gives its result.\n`);
+      io.stderr.write(`waybill: "${paste(`tasks wait ${id.slice(0, 12)}`)}" gives its result.\n`);
     return EXIT.ok;
   } catch (thrown) {
     if (!isCallError(thrown)) throw thrown;
@@ -94,9 +97,7 @@ function checkFlags(flags: CallFlags): void {
   const shaping = Object.entries({ ...shapes, "--output": output, "--all": flags.all, "--take": flags.take });
   const [shape] = shaping.find(([, value]) => value) ?? [];
   if (flags.detach && shape !== undefined)
-    throw new CommandError(
-      `--detach and ${shape} cannot be given together: waybill tasks wait gives the result.`,
-    );
+    throw new CommandError(`--detach and ${shape} cannot be given together: "tasks wait" gives the result.`);
   if (output === "") throw new CommandError("--output needs the name of a file.");
   if (idempotencyKey === undefined) return;
   if (idempotencyKey === "" || idempotencyKey.length > MOST_KEY_CHARACTERS)
@@ -135,6 +136,8 @@ interface Call {
   readonly flags: CallFlags;
   /** Members of the input that were said to be unknown. */
   readonly told: ReadonlySet<string>;
+  /** Whether a gateway in another process runs it. */
+  readonly isRemote: boolean;
   /** How many values or pages came so far. */
   given: number;
 }

@@ -1,5 +1,5 @@
 import type { ResponseEnvelope, SaidFacts } from "../../core/envelope/envelope.ts";
-import { type CallError, detailsToSend } from "../../core/errors/errors.ts";
+import { type CallError, detailsToSend, isCallError } from "../../core/errors/errors.ts";
 import { quoteSaid, saidIn, withoutSaid } from "../../core/errors/source-words.ts";
 import { isPlainObject } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
@@ -12,7 +12,7 @@ import { counted, didYouMean, nearestNames } from "../../core/text/nearest-name.
 import { schemaOf } from "../../gateway/operation-json.ts";
 import type { Io } from "../io.ts";
 import { createPastedCommand } from "../pasted-command.ts";
-import type { SourceFlags } from "../session/session.ts";
+import type { Session, SourceFlags } from "../session/session.ts";
 import { toSafeJson } from "../terminal/style.ts";
 
 /** Says that an operation answered with an error, and what it said to do about it. */
@@ -104,6 +104,9 @@ interface FailedCall {
   readonly flags: SourceFlags & { readonly json?: boolean; readonly all?: boolean };
   /** Members of the input that were said to be unknown already. */
   readonly told: ReadonlySet<string>;
+  /** Whether a gateway in another process ran it. */
+  readonly isRemote: boolean;
+  readonly session: Pick<Session, "mask">;
   /** How many values or pages came before it failed. */
   readonly given: number;
 }
@@ -122,14 +125,55 @@ export function tellCallError(io: Io, error: CallError, call: FailedCall): void 
     `waybill: ${headlineOf(error, listed.length > 0, call)} (${safeLine(error.code, 80)})`,
     ...listed,
   ];
-  const others = withoutSaid(details);
+  const approval = approvalLines(details, call.isRemote);
+  const others = error.code.startsWith("APPROVAL_") ? undefined : withoutSaid(details);
+  lines.push(...approval);
   if (others !== undefined && !Array.isArray(issues)) lines.push(`  ${safeLine(toSafeJson(others), 1_000)}`);
+  lines.push(...thrownLines(io, error, call));
   const said = saidIn(details);
   if (said !== undefined) lines.push(`  ${safeText(quoteSaid(said)).replaceAll("\n", "\n  ")}`);
   if (call.given > 0 && !isLate(error, call)) lines.push(`  Before that it gave ${givenWords(call)}.`);
   lines.push(...whatToDo(io, error, call));
   io.stderr.write(`${lines.join("\n")}\n`);
 }
+
+/** Says what is to know of a request for approval beyond its message: why it was denied, its page, and until when a gateway keeps it. */
+function approvalLines(details: unknown, isKept: boolean): readonly string[] {
+  const approval = isPlainObject(details) ? details["approval"] : undefined;
+  if (!isPlainObject(approval) || typeof approval["id"] !== "string") return [];
+  const { state, url, expiresAt, comment } = approval;
+  const facts = [
+    typeof comment === "string" ? `Why: ${comment}` : undefined,
+    typeof url === "string" ? `Page: ${url}` : undefined,
+    isKept && typeof expiresAt === "string"
+      ? `${state === "denied" ? "Denied until" : "Waits until"}: ${expiresAt}`
+      : undefined,
+  ];
+  return facts.flatMap((fact) => (fact === undefined ? [] : [`  ${safeLine(fact, 1_000)}`]));
+}
+
+/** Says what a handler in this process threw, which only its author may read, and with `--verbose` where. */
+function thrownLines(
+  io: Io,
+  { code, cause }: CallError,
+  { operation, isRemote, session }: FailedCall,
+): readonly string[] {
+  const isHandler = operation.source === undefined || operation.source === "local";
+  if (!isHandler || code !== "EXECUTION_ERROR") return [];
+  if (isRemote) return ["  The log of the gateway says what its handler threw."];
+  if (cause === undefined) return [];
+  if (!(cause instanceof Error))
+    return [`  The handler threw ${safeLine(session.mask(toSafeJson(cause)), 500)}.`];
+  const { name, message, stack } = cause;
+  const what = isCallError(cause) ? cause.code : name;
+  const first = `  The handler threw ${safeLine(session.mask(`${what}: ${message}`), 1_000)}`;
+  if (!io.verbose) return [first, "  --verbose shows where."];
+  const frames = (stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
+  return [first, ...frames.slice(0, MOST_FRAMES).map((line) => `    ${safeLine(line.trim(), 500)}`)];
+}
+
+/** Frames of a stack that are shown. */
+const MOST_FRAMES = 10;
 
 /** What came before the end is no failure. */
 function givenWords({ given, flags }: FailedCall): string {
@@ -148,6 +192,10 @@ function whatToDo(io: Io, error: CallError, call: FailedCall): readonly string[]
   if (error.code === "DEFINITION_CHANGED") {
     if (flags.url !== undefined) return ['  Where the gateway runs, "waybill lock" shows what changed.'];
     return [`  ${shown("lock")} shows what changed; ${shown("lock --approve")} approves it.`];
+  }
+  if (error.code === "APPROVAL_REQUIRED") {
+    if (call.isRemote) return [`  ${shown("approvals")} shows what waits, to those who may approve it.`];
+    return [`  A person can approve it where a gateway runs: start one with ${shown("serve")}.`];
   }
   if (error.correctable) return [`  ${shown(`describe ${shellWord(operation.id)}`)} shows what it takes.`];
   if (isLate(error, call)) return ["  --take ends it after so many, without a failure."];

@@ -120,7 +120,10 @@ export function addInitCommand(program: Command, io: Io): void {
   const command = program
     .command("init")
     .description("Writes a config into this folder: by asking, or from what other hosts and flags say.")
-    .option("-y, --yes", "ask nothing: take what this project has, or begin with a sample")
+    .option(
+      "-y, --yes",
+      "ask nothing: take what other flags name, else what this project has, else begin with a sample",
+    )
     .option("--from <file>", "take over the MCP servers of another host's file; may be repeated", collect)
     .option(
       "--openapi <name=document>",
@@ -268,7 +271,7 @@ export function addCheckCommand(program: Command, io: Io): void {
     .option("--url <gateway>", "the target is a running gateway, which is checked as both")
     .option("--token-env <name>", "the environment variable that holds the token for the target")
     .option("--call <name>", "calls this tool or operation, whatever it says; may be repeated", collect)
-    .option("--call-all", "calls every tool, also those that may change something")
+    .option("--call-all", "calls every tool of an MCP server, also those that may change something")
     .option(
       "--input <name=json>",
       "an input for a tool or operation, as JSON or @file; may be repeated",

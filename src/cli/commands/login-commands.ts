@@ -78,7 +78,7 @@ export function addAuthCommand(program: Command, io: Io): void {
     .description(
       "Say of every source with a login who is logged in, until when, and where that is kept. No server is asked.",
     )
-    .addArgument(new Argument("<what>", "status").choices(["status"]));
+    .addArgument(new Argument("[what]", "what to do (default: status)").choices(["status"]));
   addConfigFlags(command);
   addJsonFlag(command, "the same as JSON; no secret is in it");
   addExamples(command, io, [
@@ -89,7 +89,7 @@ export function addAuthCommand(program: Command, io: Io): void {
     ],
   ]);
   command.action(
-    action(io, async (_what: string, flags: AuthFlags) => {
+    action(io, async (_what: string | undefined, flags: AuthFlags) => {
       const { runAuthStatus } = await import("../login/run-auth-status.ts");
       return runAuthStatus(io, flags);
     }),

@@ -92,7 +92,11 @@ describe("waybill init", () => {
   it("takes over what the project has, and not what is the person's", async () => {
     await put(".mcp.json", { mcpServers: { files: { command: "files" } } });
     await put("../home/.cursor/mcp.json", { mcpServers: { private: { command: "private" } } });
-    expect((await init("--yes")).code).toBe(0);
+    const { code, stdout } = await init("--yes");
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^Read {4}\.mcp\.json \(files\)\nWrote {3}waybill\.config\.json\n/),
+    ]);
     const { mcpServers, operations } = JSON.parse(await take("waybill.config.json"));
     expect(Object.keys(mcpServers)).toEqual(["files"]);
     expect(operations).toBeUndefined();

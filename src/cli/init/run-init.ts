@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, readdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { escapeHidden, safeText, shellWord } from "../../core/text/clean-text.ts";
+import { dirname, join, relative, resolve } from "node:path";
+import { escapeHidden, safeLine, safeText, shellWord } from "../../core/text/clean-text.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
 import { CONFIG_FILE } from "../../gateway/config/config-files.ts";
 import { parseEnvFile } from "../../gateway/config/env-files.ts";
@@ -37,6 +37,8 @@ interface InitPlan {
   /** Configs that make way, and what they are called then. */
   readonly moved: readonly { readonly from: string; readonly to: string }[];
   readonly notes: readonly string[];
+  /** The files of other hosts that were read, and the servers in each. */
+  readonly taken: readonly { readonly file: string; readonly servers: readonly string[] }[];
   /** Where the operations come from, for what is said at the end. */
   readonly sources: { readonly servers: number; readonly apis: number; readonly sample: boolean };
 }
@@ -79,6 +81,10 @@ async function planInit(io: Io, answers: InitAnswers, hosts: readonly HostServer
       to: freeName(`${from}.old`, (to) => existsSync(join(cwd, to)), "-"),
     })),
     notes: [...merged.notes, ...sample.notes, ...openNotes(servers, command)],
+    taken: hosts.map((host, at) => ({
+      file: answers.hostFiles[at] ?? "",
+      servers: Object.keys(host.servers),
+    })),
     sources: { servers: servers.size, apis: answers.openapi.length, sample: answers.sample },
   };
 }
@@ -359,6 +365,7 @@ function toReport(io: Io, plan: InitPlan, { dryRun = false }: InitFlags): object
       ...(secrets === undefined ? dryRun && { text } : { secrets }),
     })),
     moved: plan.moved,
+    taken: plan.taken,
     notes: plan.notes,
     next: nextCommands(io, plan),
   };
@@ -368,11 +375,27 @@ function tell(io: Io, plan: InitPlan, { dryRun = false }: InitFlags): string {
   if (dryRun) return plan.files.map(show).join("\n");
   const lines = [
     ...plan.moved.map(({ from, to }) => `Kept    ${from} as ${to}`),
+    ...plan.taken.map(({ file, servers }) => `Read    ${shownPath(file, io.cwd)} (${namesOf(servers)})`),
     ...plan.files.map((file) => `Wrote   ${file.path}${describeFile(file)}`),
     "",
     `Next: ${nextCommands(io, plan).join(", or ")}`,
   ];
   return `${safeText(lines.join("\n"))}\n`;
+}
+
+/** A path from here where it is below, else as it is. */
+function shownPath(path: string, cwd: string): string {
+  const below = relative(cwd, resolve(cwd, path));
+  return below.startsWith("..") ? path : below;
+}
+
+/** Servers of one file that are named. */
+const MOST_NAMED = 10;
+
+function namesOf(servers: readonly string[]): string {
+  const left = servers.length - MOST_NAMED;
+  const shown = servers.slice(0, MOST_NAMED).map((name) => safeLine(name, 80));
+  return left > 0 ? `${shown.join(", ")} and ${left} more` : shown.join(", ");
 }
 
 function describeFile({ secrets, path }: PlannedFile): string {

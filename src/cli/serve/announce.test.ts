@@ -45,6 +45,20 @@ describe("the banner of serve", () => {
     await inspected.stop();
   });
 
+  it("says where people approve calls, if a policy holds any", async () => {
+    const config = (policy: object) => ({
+      "waybill.config.json": { operations: "*.mjs", policies: { "shop.*": policy }, serve: { port: 0 } },
+    });
+    project = openProject({ "shop.mjs": moduleOf("shop.hello"), ...config({ approve: {} }) });
+    const held = await project.serve();
+    expect(held.io.err()).toMatch(/^ {2}approvals http:\S+\/approvals$/m);
+    await held.stop();
+    project.write(config({ timeoutMs: 5 }));
+    const free = await project.serve();
+    expect(free.io.err()).not.toContain("/approvals");
+    await free.stop();
+  });
+
   it("says of a heavy tool list what to do", async () => {
     const text = moduleOf("shop.hello").replace(
       /description: "[^"]*"/,

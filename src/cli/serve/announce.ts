@@ -3,6 +3,7 @@ import { PACKAGE_VERSION } from "../../core/package-version.ts";
 import { viewSchema } from "../../core/schema/schema-view.ts";
 import { safeLine, shellWord } from "../../core/text/clean-text.ts";
 import { counted } from "../../core/text/nearest-name.ts";
+import { APPROVALS_PATH } from "../../gateway/approvals/gateway-approvals.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
 import { schemaOf } from "../../gateway/operation-json.ts";
 import type { GatewayLogger, LogFields } from "../../gateway/serve/observe/logger.ts";
@@ -99,7 +100,10 @@ export function servedFacts({
       ...(offered !== operations && { offered }),
       ...(state.status === "down" && { reason: state.reason }),
     })),
-    ...(url !== undefined && { paths: namedPaths(target, isInspected).map(([, path]) => path), url }),
+    ...(url !== undefined && {
+      paths: namedPaths({ target, gateway, isInspected }).map(([, path]) => path),
+      url,
+    }),
   };
 }
 
@@ -113,14 +117,18 @@ function origin(io: Io, { kind, loaded, stateFile }: ReadTarget): string {
   return kind === "target" ? "the command line" : safeLine(loaded.path ?? "a config", 500);
 }
 
-function places({ target, isInspected }: Announcement, url: string, paint: (text: string) => string): string {
-  return namedPaths(target, isInspected)
+function places(announcement: Announcement, url: string, paint: (text: string) => string): string {
+  return namedPaths(announcement)
     .map(([name, path]) => `  ${name.padEnd(10)}${paint(`${url}${path}`)}`)
     .join("\n");
 }
 
 /** What is served where, by the names that people are told. */
-function namedPaths(target: ReadTarget, isInspected: boolean): readonly (readonly [string, string])[] {
+function namedPaths({
+  target,
+  gateway,
+  isInspected,
+}: Pick<Announcement, "target" | "gateway" | "isInspected">): readonly (readonly [string, string])[] {
   const { mcp, api, document, docs, metrics } = servedPaths(target.loaded.config.serve);
   const rows = [
     ["inspector", isInspected ? "/inspect" : undefined],
@@ -129,6 +137,7 @@ function namedPaths(target: ReadTarget, isInspected: boolean): readonly (readonl
     ["document", document],
     ["docs", docs],
     ["metrics", metrics],
+    ["approvals", gateway.approvals.hasPage ? APPROVALS_PATH : undefined],
   ] as const;
   return rows.flatMap(([name, path]) => (path === undefined ? [] : [[name, path] as const]));
 }

@@ -1,4 +1,5 @@
 import { CommandError, EXIT, type Io } from "../io.ts";
+import { createPastedCommand } from "../pasted-command.ts";
 import type { RemoteAddress } from "./remote-gateway.ts";
 import { readTarget, type SourceFlags } from "./session.ts";
 import { gatewayBase, tokenOf } from "./target-config.ts";
@@ -21,7 +22,7 @@ export async function findGateway(io: Io, flags: GatewayFlags): Promise<RemoteAd
     await target.close();
   }
   throw new CommandError(
-    "No gateway runs for this config; start it with waybill serve, or name one with --url.",
+    `No gateway runs for this config; start it with "${createPastedCommand(io, flags)("serve")}", or name one with --url.`,
     EXIT.callError,
   );
 }

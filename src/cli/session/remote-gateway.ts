@@ -11,6 +11,7 @@ import { decodeEnvelope, toWire } from "../../core/wire/wire.ts";
 import type { SourceReport } from "../../gateway/sources/source.ts";
 import { type HopReader, readHopOutcome } from "../../openapi/client/response/hop-outcome.ts";
 import { DATA_TYPE, ENVELOPE_TYPE } from "../../openapi/media-types.ts";
+import { assertSourceNames } from "./target-config.ts";
 
 /** What commands use of a gateway: one in this process, or one that runs elsewhere. */
 export interface SessionGateway {
@@ -95,8 +96,13 @@ async function look(
   const index = await readFacts(address, `/operations${whole ? "?whole=true" : ""}`);
   if (index === undefined || !Array.isArray(index["operations"]) || !Array.isArray(index["sources"]))
     throw new RemoteFault(404, "It lists no operations.");
+  const all = index["sources"].filter(isReport);
+  assertSourceNames(
+    sources ?? [],
+    all.map(({ name }) => name),
+  );
   const rows = index["operations"].filter((row) => isPlainObject(row) && isWanted(row["source"]));
-  const reports = index["sources"].filter(isReport).filter(({ name }) => isWanted(name));
+  const reports = all.filter(({ name }) => isWanted(name));
   const late = reports.filter(({ state }) => state.status === "connecting");
   return { rows, reports, isWhole: !late.some((report) => mayHold(report, forOperation)) };
 }

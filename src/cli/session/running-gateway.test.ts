@@ -91,6 +91,26 @@ describe("a gateway that runs for the config", () => {
     });
   });
 
+  it("refuses a source that it has not, in every command", async () => {
+    const env = { WAYBILL_TOKEN: "a-token-of-some-length-1" };
+    const commands = [
+      ["list"],
+      ["call", "shop.add"],
+      ["describe", "shop.add"],
+      ["list", "--url", served?.url ?? ""],
+    ];
+    for (const words of commands) {
+      const { code, err } = await project.run([...words, "--source", "lokal"], { env });
+      expect([code, err]).toEqual([
+        2,
+        expect.stringContaining('There is no source "lokal"; did you mean "local"?'),
+      ]);
+    }
+    const { err } = await project.run(["list", "--source", "zzz"]);
+    expect(err).toContain('There is no source "zzz"; there are local.');
+    expect(await call("list", "--source", "local")).toMatchObject({ code: 0, used: true });
+  });
+
   it("is written down for its user alone, and not any more once it has ended", async () => {
     expect(statSync(folder()).mode & 0o777).toBe(0o700);
     expect(statSync(file()).mode & 0o777).toBe(0o600);

@@ -1,7 +1,6 @@
 import type { Identity } from "../../core/access/identity.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import { safeLine } from "../../core/text/clean-text.ts";
-import { didYouMean, nearestName } from "../../core/text/nearest-name.ts";
 import type { GatewayConfig } from "../../gateway/config/gateway-config.ts";
 import { type LoadedConfig, sourceNames } from "../../gateway/config/loaded-config.ts";
 import type { Gateway } from "../../gateway/gateway.ts";
@@ -16,7 +15,7 @@ import {
   type RemoteOptions,
   type SessionGateway,
 } from "./remote-gateway.ts";
-import { gatewayBase, targetConfig, tokenOf, tokenVariable } from "./target-config.ts";
+import { assertSourceNames, gatewayBase, targetConfig, tokenOf, tokenVariable } from "./target-config.ts";
 
 /** Where the operations of a command come from; the flags that most commands share. */
 export interface SourceFlags {
@@ -66,6 +65,8 @@ export interface Session extends Pick<ReadTarget, "kind" | "isGateway"> {
   readonly warnings: readonly string[];
   /** Who calls an operation here; of a gateway that runs elsewhere it is asked there. */
   identityFor(operation: AnyOperation): Identity | undefined;
+  /** Hides the secrets of the config in a text. */
+  mask(text: string): string;
   /** Ends it; nothing stays behind. */
   close(): Promise<void>;
 }
@@ -221,6 +222,7 @@ function sessionOf(target: ReadTarget, gateway: Gateway, close: () => Promise<vo
     },
     warnings: loaded.warnings,
     identityFor,
+    mask: (text) => loaded.secrets.mask(text),
     close,
   };
 }
@@ -231,11 +233,9 @@ function tellConfig(io: Io, { path }: LoadedConfig): void {
 
 /** The names of the sources that are wanted; one that the config has not is a `CommandError`. */
 export function chosenSources(config: GatewayConfig, names: readonly string[]): ReadonlySet<string> {
-  const known = [...sourceNames(config).values(), "local", "bus"];
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown === undefined) return new Set(names);
-  const hint = didYouMean(nearestName(unknown, known), `; there are ${known.join(", ")}.`);
-  throw new CommandError(`There is no source "${safeLine(unknown, 80)}"${hint}`);
+  const bus = config.bus === undefined && !names.includes("bus") ? [] : ["bus"];
+  assertSourceNames(names, [...sourceNames(config).values(), "local", ...bus]);
+  return new Set(names);
 }
 
 /** Speaks to the gateway of `--url` as what it is; nothing where what is there only has a document. */
@@ -293,6 +293,7 @@ async function openRemote(io: Io, address: RemoteAddress, options: RemoteOptions
     gateway,
     warnings: [],
     identityFor: () => undefined,
+    mask: (text) => text,
     close: async () => {},
   };
 }

@@ -1,4 +1,5 @@
 import { safeLine } from "../../core/text/clean-text.ts";
+import { didYouMean, nearestName } from "../../core/text/nearest-name.ts";
 import { parseUrl } from "../../core/text/parse-url.ts";
 import type { GatewayConfig, McpServerConfig } from "../../gateway/config/gateway-config.ts";
 import { escapeReferences } from "../../gateway/config/resolve-config.ts";
@@ -34,6 +35,14 @@ export function targetConfig(io: Io, flags: SourceFlags): GatewayConfig | undefi
   return {
     openapi: { [TARGET_NAMES.url]: { document: escapeReferences(document), keepIds: true, ...auth } },
   };
+}
+
+/** Refuses the name of a source that is none of those there are. */
+export function assertSourceNames(names: readonly string[], known: readonly string[]): void {
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const hint = didYouMean(nearestName(unknown, known), `; there are ${safeLine(known.join(", "), 1_000)}.`);
+  throw new CommandError(`There is no source "${safeLine(unknown, 80)}"${hint}`);
 }
 
 /** Who waits longer for a command also waits longer for its one server, which may be fetched first. */

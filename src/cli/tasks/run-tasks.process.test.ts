@@ -57,7 +57,7 @@ it("RE-30 waybill call --detach leaves a call to the gateway, and waybill tasks 
   const started = await waybill("call", "job.year", "n=12", "--detach");
   expect([started.code, started.stdout]).toEqual([0, expect.stringMatching(/^[0-9a-f]{32}\n$/)]);
   const id = started.stdout.trim();
-  expect(started.stderr).toContain(`waybill tasks wait ${id.slice(0, 12)}`);
+  expect(started.stderr).toContain(` tasks wait ${id.slice(0, 12)}" gives its result.`);
   const other = JSON.parse((await waybill("call", "job.year", "--detach", "--json")).stdout).task.id;
 
   const listed = await waybill("tasks");

@@ -4,6 +4,7 @@ import { safeLine } from "../../core/text/clean-text.ts";
 import { decodeEnvelope } from "../../core/wire/wire.ts";
 import { ENVELOPE_TYPE } from "../../openapi/media-types.ts";
 import { CommandError, EXIT, type Io } from "../io.ts";
+import { createPastedCommand, type PastedCommand } from "../pasted-command.ts";
 import { findGateway, type GatewayFlags } from "../session/find-gateway.ts";
 import { askTask, type RemoteAddress, RemoteFault, type TaskAnswer } from "../session/remote-gateway.ts";
 import { toSafeJson, writeOut } from "../terminal/style.ts";
@@ -46,12 +47,13 @@ export async function runTasks(
 ): Promise<number> {
   const address = await findGateway(io, flags);
   if (what === "list") return await list(io, flags, await readTasks(address));
-  const taskId = await chosen(address, id);
+  const paste = createPastedCommand(io, flags);
+  const taskId = await chosen(address, id, paste);
   if (what === "wait") return await wait(io, flags, { address, id: taskId });
   const method = what === "cancel" ? "DELETE" : "GET";
   const task = taskIn(await asked(address, `/tasks/${taskId}`, { method }));
   if (flags.json) await writeOut(io, `${toSafeJson({ task }, 2)}\n`);
-  else if (what === "show") await writeOut(io, `${linesOf(task).join("\n")}\n`);
+  else if (what === "show") await writeOut(io, `${linesOf(task, paste).join("\n")}\n`);
   else if (!io.quiet) await writeOut(io, `${safeLine(task.operation)}: cancelled.\n`);
   return EXIT.ok;
 }
@@ -91,8 +93,9 @@ async function wait(
     const answer = await asked(address, `/tasks/${id}/result`, { accept: ENVELOPE_TYPE, ...prefer });
     if (answer.status !== 202) return await tell(io, flags, answer);
     if (performance.now() < end) continue;
+    const again = createPastedCommand(io, flags)(`tasks wait ${id.slice(0, SHORT_ID)}`);
     throw new CommandError(
-      `The task has not ended yet; it goes on. Wait for it again with waybill tasks wait ${id.slice(0, SHORT_ID)}.`,
+      `The task has not ended yet; it goes on. Wait for it again with "${again}".`,
       EXIT.callError,
     );
   }
@@ -120,17 +123,19 @@ async function readTasks(address: RemoteAddress): Promise<readonly TaskView[]> {
 }
 
 /** A few digits name a task where they name one alone. */
-async function chosen(address: RemoteAddress, id: string | undefined): Promise<string> {
+async function chosen(address: RemoteAddress, id: string | undefined, paste: PastedCommand): Promise<string> {
   if (id === undefined || id.length < LEAST_ID) {
     throw new CommandError(
-      `Name the task: at least ${LEAST_ID} digits of its id, as waybill tasks shows it.`,
+      `Name the task: at least ${LEAST_ID} digits of its id, as "${paste("tasks")}" shows it.`,
     );
   }
   if (/^[0-9a-f]{32}$/.test(id)) return id;
   const fitting = (await readTasks(address)).filter((task) => task.id.startsWith(id));
   const [first] = fitting;
   if (first === undefined)
-    throw new CommandError(`There is no task "${safeLine(id, 80)}" of yours; waybill tasks lists them.`);
+    throw new CommandError(
+      `There is no task "${safeLine(id, 80)}" of yours; "${paste("tasks")}" lists them.`,
+    );
   if (fitting.length > 1)
     throw new CommandError(`"${safeLine(id, 80)}" fits ${fitting.length} tasks; give more digits of it.`);
   return first.id;
@@ -168,7 +173,7 @@ function failureOf({ status, value }: TaskAnswer): CommandError {
   return new CommandError(reason, EXIT.callError);
 }
 
-function linesOf(task: TaskView): string[] {
+function linesOf(task: TaskView, paste: PastedCommand): string[] {
   const facts: (readonly [string, string])[] = [
     ["id", task.id],
     ["operation", task.operation],
@@ -179,7 +184,7 @@ function linesOf(task: TaskView): string[] {
     ["kept until", task.expiresAt],
   ];
   const shown = facts.filter(([, value]) => value !== "");
-  const next = SETTLED.has(task.status) ? [] : ["", `waybill tasks wait ${task.id.slice(0, SHORT_ID)}`];
+  const next = SETTLED.has(task.status) ? [] : ["", paste(`tasks wait ${task.id.slice(0, SHORT_ID)}`)];
   return [...shown.map(([name, value]) => `${name.padEnd(12)}${safeLine(value, 1_000)}`), ...next];
 }
 

@@ -1,6 +1,6 @@
 import type { Identity } from "../access/identity.ts";
 import type { ResponseEnvelope } from "../envelope/response-meta.ts";
-import { type CallError, toCallError } from "../errors/errors.ts";
+import { type CallError, isCallError, toCallError } from "../errors/errors.ts";
 import { monotonicNow } from "../execution/cancellation.ts";
 import type { AnyOperation } from "../operation/operation-types.ts";
 import type { ExecuteOptions, Executor } from "../registry/executor.ts";
@@ -46,4 +46,15 @@ export async function endCall(
   const isMissing = "error" in outcome && outcome.error.code === "OPERATION_NOT_FOUND";
   const operation = isMissing ? undefined : executor.get(operationId);
   return { operationId, operation, requestId, identity, durationMs, outcome };
+}
+
+/** Tells of an error whose cause nobody meant, which its caller hears nothing of. */
+export function warnOfUnexpected(
+  warn: (message: string, cause?: unknown) => void,
+  { code, cause }: CallError,
+  { operationId, requestId }: Pick<EndedCall, "operationId" | "requestId">,
+): void {
+  if (code !== "EXECUTION_ERROR" && code !== "UNKNOWN_ERROR") return;
+  if (cause === undefined || isCallError(cause)) return;
+  warn(`"${operationId}" failed unexpectedly (request ${requestId}).`, cause);
 }

@@ -169,7 +169,47 @@ const ALTERNATIVES: readonly Row[] = [
   [{ anyOf: [{ type: "null" }, { type: "string" }] }, 1, none("number 1"), ["", "null", "number 1"]],
 ];
 
-const ROWS = [...REFUSALS, ...ALTERNATIVES].map(([schema, value, ...issues]) => ({
+/** Alternatives that a member tells apart, by values of its own in each of them. */
+const tagged = (kind: unknown, required: readonly string[] = []) => ({
+  properties: { kind, from: { type: "number" } },
+  required: ["kind", ...required],
+});
+const KINDS = {
+  oneOf: [tagged({ const: "fixed" }, ["amount"]), tagged({ enum: ["range", "ramp"] }, ["from", "to", "by"])],
+};
+const kinds = 'one of "fixed", "range", "ramp"';
+const TAGS: readonly Row[] = [
+  [KINDS, { kind: "rang" }, none("object"), ["/kind", kinds, "string of 4 characters"]],
+  [KINDS, { kind: 7, from: "a" }, none("object"), ["/kind", kinds, "number 7"]],
+  [{ anyOf: KINDS.oneOf }, { kind: "x" }, none("object"), ["/kind", kinds, "string of 1 character"]],
+  [
+    KINDS,
+    { kind: "range" },
+    none("object"),
+    ...["to", "by", "from"].map((name) => [`/${name}`, "a required property", "nothing"] as const),
+  ],
+  [
+    { properties: { price: KINDS } },
+    { price: { kind: "rang" } },
+    ["/price", "a match for one of 2 alternatives", "object"],
+    ["/price/kind", kinds, "string of 4 characters"],
+  ],
+  [
+    KINDS,
+    {},
+    none("object"),
+    ...["kind", "amount"].map((name) => [`/${name}`, "a required property", "nothing"] as const),
+  ],
+  // A member that only some of them limit tells none apart.
+  [
+    { anyOf: [tagged({ const: "fixed" }), { required: ["a", "b"] }] },
+    { kind: "x" },
+    none("object"),
+    ["/kind", '"fixed"', "string of 1 character"],
+  ],
+];
+
+const ROWS = [...REFUSALS, ...ALTERNATIVES, ...TAGS].map(([schema, value, ...issues]) => ({
   schema,
   value,
   issues: issues.map(([pointer, expected, found]) => ({ pointer, expected, found })),

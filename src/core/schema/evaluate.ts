@@ -8,6 +8,7 @@ import {
   type WorkMeter,
 } from "./compare-values.ts";
 import {
+  type AllowedChoice,
   type Budget,
   describeTypes,
   Evaluated,
@@ -97,7 +98,9 @@ function evaluateScalar(node: SchemaNode, value: unknown, run: Evaluation, point
   }
   if (node.values !== undefined) {
     node.allowed ??= new AllowedValues(node.values);
-    if (!node.allowed.has(value, run)) {
+    const isMet = node.allowed.has(value, run);
+    if (run.issues !== undefined) run.choices?.set(pointer, { values: node.values, isMet });
+    if (!isMet) {
       return run.fail(pointer, run.issues === undefined ? "" : allowedText(node, node.values), value);
     }
   }
@@ -277,16 +280,62 @@ function failBranches(
   const { issues } = run;
   if (issues === undefined) return false;
   run.fail(pointer, `a match for one of ${branches.length} alternatives`, value);
-  let closest: SchemaIssue[] | undefined;
+  const { choices } = run;
+  const explained: ExplainedBranch[] = [];
   for (const branch of branches) {
     if (!run.mayExplainBranch()) break;
     run.issues = [];
+    run.choices = new Map();
     evaluate(branch, value, run, pointer, undefined);
-    if (closest === undefined || isCloser(run.issues, closest, pointer)) closest = run.issues;
+    explained.push({ issues: run.issues, choices: run.choices });
   }
   run.issues = issues;
-  if (closest !== undefined) issues.push(...closest);
+  run.choices = choices;
+  issues.push(...closestIssues(explained, pointer, explained.length === branches.length));
   return false;
+}
+
+/** What an alternative lacks. */
+interface ExplainedBranch {
+  readonly issues: readonly SchemaIssue[];
+  readonly choices: ReadonlyMap<string, AllowedChoice>;
+}
+
+/**
+ * What the alternative that comes closest lacks. Where a member has values of its own in each of them, it tells which one is meant: if
+ * its value is in none, that alone is wrong.
+ */
+function closestIssues(
+  explained: readonly ExplainedBranch[],
+  pointer: string,
+  isWhole: boolean,
+): readonly SchemaIssue[] {
+  let meant = explained;
+  for (const tag of tagsOf(explained, pointer)) {
+    const fitting = meant.filter(({ choices }) => choices.get(tag)?.isMet);
+    if (fitting.length > 0) meant = fitting;
+    else if (isWhole) {
+      const all = explained.flatMap(({ choices }) => choices.get(tag)?.values ?? []);
+      const wrong = explained[0]?.issues.find((issue) => issue.pointer === tag);
+      if (wrong !== undefined) return [{ ...wrong, expected: describeAllowed([...new Set(all)]) }];
+    }
+  }
+  let closest: readonly SchemaIssue[] = [];
+  for (const [at, { issues }] of meant.entries())
+    if (at === 0 || isCloser(issues, closest, pointer)) closest = issues;
+  return closest;
+}
+
+/** Members whose values every alternative limits. */
+function tagsOf(explained: readonly ExplainedBranch[], pointer: string): readonly string[] {
+  const [first, ...others] = explained;
+  if (first === undefined || others.length === 0) return [];
+  return [...first.choices.keys()].filter(
+    (place) =>
+      place.lastIndexOf("/") === pointer.length &&
+      place.length > pointer.length &&
+      others.every(({ choices }) => choices.has(place)),
+  );
 }
 
 /** A branch that fails further inside the value fits better than one that fails at its door. */

@@ -63,9 +63,17 @@ export interface Budget {
   depth: number;
 }
 
+/** What a schema allows in one place by `enum` or `const`, and whether the value there is allowed. */
+export interface AllowedChoice {
+  readonly values: readonly unknown[];
+  readonly isMet: boolean;
+}
+
 /** The state of checking one value: limits, dynamic scope, and the issues when they are wanted. */
 export class Evaluation implements KeyMeter {
   issues: SchemaIssue[] | undefined;
+  /** Which members have values of their own in the alternative that is explained, and whether the value has one of these. */
+  choices: Map<string, AllowedChoice> | undefined;
   readonly scope: SchemaResource[] = [];
   readonly budget: Budget;
   #branchesLeft = MAX_EXPLAINED_BRANCHES;

@@ -233,8 +233,11 @@ export class Approvals {
     const stops = [store.watch(binding.name, wait.wake), this.#waits.add(wait.wake)];
     const task = taskOf(context);
     let [seen, isNoted]: [ApprovalRecord?, boolean?] = [];
-    const note = (decision: ApprovalNote["decision"], record: ApprovalRecord): void =>
+    let noted: ApprovalNote["decision"] | undefined;
+    const note = (decision: ApprovalNote["decision"], record: ApprovalRecord): void => {
+      noted = decision;
       takeNote(context, { approval: noteOf(decision, record, monotonicNow() - startedAt) });
+    };
     try {
       for (;;) {
         // Without room for the note it waits in this process alone.
@@ -268,6 +271,8 @@ export class Approvals {
         if (isLate) throw this.#requiredError(record);
       }
     } finally {
+      // It was held until now.
+      if (noted === "waiting" && seen !== undefined) note(noted, seen);
       for (const stop of stops) stop();
       wait.end();
     }

@@ -359,6 +359,15 @@ describe("fields that go together", () => {
     ]);
   });
 
+  it("RE-30 names an env file that is not there beside the variables that may be in it", async () => {
+    const serve = { auth: { tokens: { a: { token: "${NO_TOKEN}" } } } };
+    expect(await issuesOf(fromObject({ envFile: ".env.nope", serve }))).toEqual([
+      'The env file ".env.nope" does not exist.',
+      "The environment variable NO_TOKEN is not set; serve.auth.tokens.a.token refers to it.",
+    ]);
+    expect(await issuesOf(fromObject({ envFile: ".env.nope", serve: { port: -1 } }))).toHaveLength(1);
+  });
+
   it("RE-30 takes a secret of the bus from 32 characters on, and never shows it", async () => {
     const config = (secret: string) => ({ bus: { nats: "nats://127.0.0.1", secret } });
     const loaded = await fromObject(config("0123456789abcdef0123456789abcdef"));

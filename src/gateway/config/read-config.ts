@@ -140,7 +140,11 @@ async function load(text: ConfigText, { baseDir, env }: Surroundings): Promise<L
   checkMeaning(config, resolved, findings);
   const places = new Places(text);
   const faults = sortMissing(resolved.missing, { config, places }, findings);
-  if (findings.issues.length > 0) throw new ConfigError(toLines(findings.issues, places), files);
+  if (findings.issues.length > 0) {
+    // What is not set may be in a file that is not there.
+    const reasons = resolved.missing.length > 0 ? envFiles.warnings : [];
+    throw new ConfigError(toLines([...reasons, ...findings.issues], places), files);
+  }
   return {
     config: withUrls(config) as GatewayConfig,
     baseDir,

@@ -636,7 +636,8 @@ class PolicyHooks implements Hooks {
   async #takeTurn(lane: Lane, { operationId, context }: HookedCall, bounds: Cancellation): Promise<void> {
     const asked = { operationId, owner: ownerOf(context.identity) };
     const waitedMs = await this.#turns.enter(lane, asked, bounds);
-    if (waitedMs > 0) takeNote(context, { waitedMs });
+    // In steps of a microsecond, as the time of the whole call.
+    if (waitedMs > 0) takeNote(context, { waitedMs: Math.ceil(waitedMs * 1_000) / 1_000 });
   }
 
   /**

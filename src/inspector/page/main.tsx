@@ -2,7 +2,7 @@ import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/parts.css";
 import { type ComponentChildren, render } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Hello } from "../protocol.ts";
 import { historyOf } from "./calls/call-history.ts";
 import { Api, type ApiError } from "./connection/api.ts";
@@ -159,8 +159,8 @@ function TokenGate({
           <h1>Waybill inspector</h1>
         </div>
         <p>
-          Enter a token from the config of the gateway (serve.auth.tokens), or open the address that `waybill
-          inspect` printed.
+          Enter a token from the config of the gateway (<code>serve.auth.tokens</code>), or open the address
+          that <code>waybill inspect</code> printed.
         </p>
         <label>
           Token
@@ -223,6 +223,11 @@ let held: string | undefined;
 /** What stands above every view: the gateway, the views, whether the page hears what happens, the theme. */
 function Bar({ route, onLeave }: { readonly route: PageRoute; readonly onLeave: () => void }) {
   const { hello } = useSession();
+  const views = useRef<HTMLElement>(null);
+  // On a narrow screen the list of views scrolls: the one that is shown is to be seen.
+  useEffect(() => {
+    views.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [route.view]);
   return (
     <header class="bar">
       <button type="button" class="hidden-text" onClick={skip}>
@@ -235,7 +240,7 @@ function Bar({ route, onLeave }: { readonly route: PageRoute; readonly onLeave: 
         </h1>
         <span class="soft small">{hello.version}</span>
       </div>
-      <nav aria-label="Views">
+      <nav aria-label="Views" ref={views}>
         <ul>
           {VIEWS.filter((view) => view !== "approvals" || hello.hasApprovals).map((view) => (
             <li key={view}>

@@ -43,7 +43,7 @@ export type PinOptions = true | { readonly lockFile: string } | { readonly lock:
 export interface ImportOptions {
   /** What the operations stand under; may be left out with `keepIds`, for servers that name an id for every tool. @default none */
   readonly namespace?: string | undefined;
-  /** Tools that Waybill serves keep their ids, types and declared errors: only for servers you trust to name them. @default false */
+  /** Tools that Waybill serves keep their ids and types, and errors their own messages: only for servers you trust to name them. @default false */
   readonly keepIds?: boolean | undefined;
   /** Passes on, where the source is served as a provider, what the server tells models about itself. @default true */
   readonly instructions?: boolean | undefined;

@@ -143,6 +143,52 @@ describe("what an operation declared", () => {
   });
 });
 
+describe("an error that an operation declared", () => {
+  const outcome = (code: string) => ({
+    content: [text("The shelf is full.")],
+    isError: true,
+    _meta: {
+      "dev.waybill/result": {
+        outcome: "call-error",
+        code,
+        message: "The shelf is full.",
+        details: { room: 3 },
+      },
+    },
+  });
+  const errors = [
+    { code: "SHELF_FULL", description: "No\u200B room.", httpStatus: 507, schema: { type: "nothing" } },
+    { code: "CONFLICT", httpStatus: 599 },
+  ];
+  const failing = (code: string, keepIds: boolean) =>
+    imported(
+      serverOf(
+        () => [{ name: "t", inputSchema: OBJECT, _meta: facts({ errors }) }],
+        () => outcome(code),
+      ),
+      { keepIds },
+    );
+
+  it("X-11 is thrown with its code and details where ids are not kept, its sentence as that of the server", async () => {
+    const { registry } = await failing("SHELF_FULL", false);
+    const [operation] = registry.list();
+    expect(operation?.errors).toEqual([{ code: "SHELF_FULL", description: "No room.", httpStatus: 507 }]);
+    await expect(registry.execute("raw.t", {})).rejects.toMatchObject({
+      code: "SHELF_FULL",
+      message: 'The tool "t" failed with SHELF_FULL, an error that it declares.',
+      httpStatus: 507,
+      details: { room: 3, said: "The shelf is full." },
+    });
+  });
+
+  it("X-11 changes nothing about the codes of the table, and no other code is believed", async () => {
+    const { registry } = await failing("CONFLICT", false);
+    await expect(registry.execute("raw.t", {})).rejects.toMatchObject({ code: "CONFLICT", httpStatus: 409 });
+    const other = await failing("SOLD_OUT", false);
+    expect((await other.registry.execute("raw.t", {})).meta.isError).toBe(true);
+  });
+});
+
 describe("pages of a foreign tool", () => {
   it("RE-27 are found by the pager given for its name", async () => {
     const server = serverOf(

@@ -1,3 +1,4 @@
+import { isErrorCode } from "../../core/errors/error-codes.ts";
 import {
   canonicalJson,
   isPlainObject,
@@ -5,7 +6,11 @@ import {
   toJsonTextOrNone,
 } from "../../core/json/json-value.ts";
 import { defineOperation } from "../../core/operation/operation.ts";
-import type { AnyOperation, OperationAnnotations } from "../../core/operation/operation-types.ts";
+import type {
+  AnyOperation,
+  ErrorDeclaration,
+  OperationAnnotations,
+} from "../../core/operation/operation-types.ts";
 import { isSemanticVersion } from "../../core/operation/semantic-version.ts";
 import { type EntrySettings, OperationEntry } from "../../core/registry/operation-entry.ts";
 import { type AnySchema, type SchemaDirection, toOperationSchema } from "../../core/schema/any-schema.ts";
@@ -133,9 +138,18 @@ function importListed(
   const facts = options.keepIds === true ? told : undefined;
   const schemas = toToolSchemas(tool, { name, facts, served: told?.served, options });
   const shown = cleanTexts(tool);
-  const plan = toPlan(seen, { schemas, facts }, importing);
-  const operation = toImported(tool, { facts, schemas, shown, importing, plan });
+  const errors = facts === undefined ? toldErrors(told) : facts.errors;
+  const plan = toPlan(seen, { schemas, facts, errors }, importing);
+  const operation = toImported(tool, { facts, errors, schemas, shown, importing, plan });
   return { operation, plan, notes: [...schemas.notes, ...shown.notes] };
+}
+
+/** The errors that a tool says its operation declares, where its server is not trusted: without codes of the table, which keep their meaning, and without schemas. */
+function toldErrors(told: OperationFacts | undefined): readonly ErrorDeclaration[] | undefined {
+  const errors = told?.errors
+    ?.filter(({ code }) => !isErrorCode(code))
+    .map(({ schema: _, ...declared }) => declared);
+  return errors?.length === 0 ? undefined : errors;
 }
 
 /** A tool as it was approved. How Waybill serves it is no part of that where ids are not kept, and is taken from what it is now. */
@@ -174,10 +188,10 @@ function fingerprintOf(tool: Record<string, unknown>, { version }: ToolImport): 
 
 function toPlan(
   { tool, name, definition }: SeenTool,
-  { schemas, facts }: Pick<Material, "schemas" | "facts">,
+  { schemas, facts, errors }: Pick<Material, "schemas" | "facts" | "errors">,
   { options: { reader, recoverJson, keepIds: isTrusted }, secrets }: ToolImport,
 ): ToolPlan {
-  const declared = new Set(facts?.errors?.map(({ code }) => code));
+  const declared = new Set(errors?.map(({ code }) => code));
   const { output: schema, isWrapped: wrapped, announced, mayWrap, isServed } = schemas;
   return {
     name,
@@ -209,6 +223,7 @@ function taskSupportOf(execution: unknown): ToolPlan["taskSupport"] {
 
 interface Material {
   readonly facts: OperationFacts | undefined;
+  readonly errors: readonly ErrorDeclaration[] | undefined;
   readonly schemas: ToolSchemas;
   readonly shown: ToolTexts;
   readonly importing: ToolImport;
@@ -216,7 +231,7 @@ interface Material {
 }
 
 function toImported(tool: Readonly<Record<string, unknown>>, material: Material): AnyOperation {
-  const { facts, schemas, shown, importing, plan } = material;
+  const { facts, errors, schemas, shown, importing, plan } = material;
   const { options } = importing;
   const { input, output } = schemas;
   const annotations = ownAnnotations(toAnnotations(tool["annotations"]), facts);
@@ -224,6 +239,7 @@ function toImported(tool: Readonly<Record<string, unknown>>, material: Material)
   try {
     const operation: AnyOperation = defineOperation({
       ...kept,
+      ...(errors !== undefined && { errors }),
       ...(shown.title !== undefined && { title: shown.title }),
       description: shown.description,
       ...(input !== undefined && { inputSchema: input }),

@@ -51,6 +51,7 @@ import {
   placeholderOf,
 } from "../content-blocks.ts";
 import { OPERATION_META_KEY, splitId } from "../names.ts";
+import { quoted } from "../protocol/messages.ts";
 import { type WholeData, withoutCut, withWholeData } from "./call-tool.ts";
 
 /** How the results of one tool are read. */
@@ -300,10 +301,13 @@ function isShown(data: unknown, { obtained }: Found, parts: Parts): boolean {
 /** An error of another Waybill keeps its code and its details; its sentence is ours only where the server is trusted. */
 function toCallErrorOf(
   { code = "", message, details, retryable, correctable }: OutcomeFacts,
-  { secrets = new SourceSecrets(), isTrusted }: ResultReading,
+  { tool, secrets = new SourceSecrets(), isTrusted }: ResultReading,
 ): CallError {
   const told = secrets.passDetails(details, isTrusted ? undefined : message);
-  return new CallError(code, isTrusted ? message : undefined, { details: told, retryable, correctable });
+  const ours = isErrorCode(code)
+    ? undefined
+    : `The tool ${quoted(tool)} failed with ${code}, an error that it declares.`;
+  return new CallError(code, isTrusted ? message : ours, { details: told, retryable, correctable });
 }
 
 /** What a schema that only wraps another one may say besides; anything more, and it means something of its own. */

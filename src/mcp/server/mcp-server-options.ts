@@ -180,7 +180,7 @@ export interface McpServerOptions {
    * keys the first one seals, and each opens. @default every process knows its own sessions alone
    */
   readonly sessionKey?: string | readonly string[] | undefined;
-  /** Hears of what could not be told to any client. @default console.warn, once for each kind */
+  /** Hears of what could not be told to any client, such as what a handler threw. @default console.warn, once for each kind */
   readonly onWarning?: ((message: string, cause?: unknown) => void) | undefined;
 }
 

@@ -160,6 +160,13 @@ class OperationServer implements ChannelServer {
       ownLinks: (namespace, content, asked) => resources.ownLinks(namespace, content, asked),
       ownMeta: (namespace, meta) => resources.ownMeta(namespace, meta),
       isProvided: (namespace) => resources.has(namespace),
+      onUnexpected: (message, cause) => {
+        try {
+          (options.onWarning ?? console.warn)(message, cause);
+        } catch {
+          // The call is answered all the same.
+        }
+      },
       warn,
     });
     const { pageSize, waitingCalls, waitingMs } = this.#tools.limits;

@@ -17,14 +17,14 @@ import type { Metadata } from "../../core/operation/operation-context.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { ExecuteOptions, Executor } from "../../core/registry/executor.ts";
 import { takesLightSignals } from "../../core/registry/registry.ts";
-import { type EndedCall, endCall } from "../../core/result/ended-call.ts";
+import { type EndedCall, endCall, warnOfUnexpected } from "../../core/result/ended-call.ts";
 import type { TaskRun } from "../../core/tasks/running-task.ts";
 import { toWire } from "../../core/wire/wire.ts";
 import type { StepUp } from "../../http/authentication.ts";
 import { callerDigest } from "../../http/caller.ts";
 import type { AnswerHeaders, AuthenticatedRequest, HttpAnswer } from "../../http/exchange.ts";
 import type { CallEnding, HttpHandlerBounds, ReplayedCall } from "./http-handler-options.ts";
-import { problemAnswer, requestError, type Warn, warnOfUnexpected } from "./problem-answer.ts";
+import { problemAnswer, requestError, type Warn } from "./problem-answer.ts";
 import { type Representation, representationName, writeAnswer } from "./write-answer.ts";
 
 /** A call that a client asks for, and how the answer is written. */

@@ -1,11 +1,12 @@
 import { type Identity, ownerOf } from "../../core/access/identity.ts";
 import { CallError } from "../../core/errors/errors.ts";
 import type { Executor, SubscribeOptions } from "../../core/registry/executor.ts";
+import { warnOfUnexpected } from "../../core/result/ended-call.ts";
 import { callerDigest, expired, whenExpired } from "../../http/caller.ts";
 import type { AuthenticatedRequest, HttpAnswer, HttpRequest } from "../../http/exchange.ts";
 import { accessRefusal, type CallRunner, type GenericCall } from "./call-runner.ts";
 import { type KeptBytes, LiveStream, type StreamLimits } from "./live-stream.ts";
-import { problemAnswer, requestError, type Warn, warnOfUnexpected } from "./problem-answer.ts";
+import { problemAnswer, requestError, type Warn } from "./problem-answer.ts";
 import { accessChanged, type PostedBodies, readPatience, readReserved } from "./read-request.ts";
 import { type OperationRoute, readQuery } from "./route-table.ts";
 import { readShared, type SharedStreamName, type SharedStreams, SharedWriter } from "./shared-streams.ts";

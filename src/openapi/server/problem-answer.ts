@@ -1,6 +1,6 @@
 import type { ResponseEnvelope, SaidFacts } from "../../core/envelope/envelope.ts";
 import { ERROR_CODES, isErrorCode } from "../../core/errors/error-codes.ts";
-import { CallError, isCallError, toProblem } from "../../core/errors/errors.ts";
+import { CallError, toProblem } from "../../core/errors/errors.ts";
 import { saidIn, toSaid } from "../../core/errors/source-words.ts";
 import { isPlainObject, type JsonValue } from "../../core/json/json-value.ts";
 import { textOf } from "../../core/result/tool-result.ts";
@@ -186,18 +186,6 @@ export function createWarn(onWarning: Warn = (message, cause) => console.warn(me
       // There is nobody else to tell.
     }
   };
-}
-
-/** Tells of an error whose cause nobody meant, which its caller hears nothing of. */
-export function warnOfUnexpected(
-  warn: Warn,
-  error: CallError,
-  { operationId, requestId }: { readonly operationId: string; readonly requestId: string },
-): void {
-  const { code, cause } = error;
-  if (code !== "EXECUTION_ERROR" && code !== "UNKNOWN_ERROR") return;
-  if (cause === undefined || isCallError(cause)) return;
-  warn(`"${operationId}" failed unexpectedly (request ${requestId}).`, cause);
 }
 
 /** Answers with what is allowed where that is asked, or where the method is not among it. */

@@ -376,3 +376,14 @@ describe("an input in a query", () => {
     },
   );
 });
+
+describe("a query that cannot be read", () => {
+  it("is told as a body is, by field, what is expected and what is found", () => {
+    const parameters = parametersFor({ n: { type: "integer" }, b: { type: "boolean" } });
+    for (const [written, sentence] of [
+      ["n=abc", "n must be a number; it is string of 3 characters"],
+      ["b=1", "b must be true or false; it is string of 1 character"],
+    ] as const)
+      expect(() => readQuery(written, parameters)).toThrow(`The query cannot be read: ${sentence}.`);
+  });
+});

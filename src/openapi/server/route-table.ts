@@ -3,6 +3,7 @@ import { joinPointer } from "../../core/json/json-pointer.ts";
 import { setOwn } from "../../core/json/json-value.ts";
 import type { AnyOperation } from "../../core/operation/operation-types.ts";
 import type { Executor } from "../../core/registry/executor.ts";
+import { describeFound } from "../../core/schema/evaluation.ts";
 import { isObject, type JsonSchemaObject } from "../../core/schema/json-schema.ts";
 import { issueText } from "../../core/schema/schema-issue.ts";
 import { schemaJson } from "./document/schema-json.ts";
@@ -191,11 +192,12 @@ function readScalar(text: string, type: QueryParameter["type"] | undefined, poin
   switch (type) {
     case "number": {
       const number = NUMBER.test(text) ? Number(text) : Number.NaN;
-      if (!Number.isFinite(number)) throw unreadable(pointer, "a number", "other text");
+      if (!Number.isFinite(number)) throw unreadable(pointer, "a number", describeFound(text));
       return number;
     }
     case "boolean":
-      if (text !== "true" && text !== "false") throw unreadable(pointer, "true or false", "other text");
+      if (text !== "true" && text !== "false")
+        throw unreadable(pointer, "true or false", describeFound(text));
       return text === "true";
     case "string":
     case undefined:

@@ -39,6 +39,15 @@ describe("factsOf", () => {
     ]);
   });
 
+  it("says of a member that is not there that it is missing", () => {
+    const violations = [{ pointer: "/name", expected: "a required property", found: "nothing" }];
+    expect(
+      factsOf(local({ violations }))
+        .marks.get("/name")
+        ?.map(({ word }) => word),
+    ).toEqual(["misses its schema: is missing"]);
+  });
+
   it.each([
     undefined,
     null,

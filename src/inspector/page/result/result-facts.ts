@@ -1,3 +1,4 @@
+import { issueWords } from "../../../core/schema/schema-issue.ts";
 import type { EnvelopeView, ResultView } from "../../protocol.ts";
 import type { TreeMark, TreeMarks } from "../parts/json-tree.tsx";
 import { listIn, memberOf, membersIn, shownText } from "../parts/show-json.ts";
@@ -50,7 +51,8 @@ export function factsOf({ meta }: EnvelopeView): ResultFactsView {
   const sequence = numberIn(facts["sequence"]);
   const violations = listIn(facts["violations"]).filter((violation) => {
     const { pointer, expected, found } = membersIn(violation);
-    const word = `misses its schema: must be ${shownText(expected)}; it is ${shownText(found)}`;
+    const words = issueWords({ expected: shownText(expected), found: shownText(found) });
+    const word = `misses its schema: ${words}`;
     return add(pointer, { tone: "bad", word });
   }).length;
   const told = [

@@ -63,10 +63,12 @@ export interface ServedTools {
   inlineCharactersOf(operationId: string): number;
   /** Why there is no tool of that name, where that is known. */
   explainMissing(toolName: string, identity: Identity | undefined): CallError | undefined;
+  /** Hears what a handler threw, which clients are told nothing about. */
+  onUnexpected(message: string, cause?: unknown): void;
 }
 
 interface ServedParts
-  extends Pick<ServedTools, "stored" | "given" | "ownLinks" | "ownMeta">,
+  extends Pick<ServedTools, "stored" | "given" | "ownLinks" | "ownMeta" | "onUnexpected">,
     ToolTableOptions {}
 
 /** Prepares the tools of an executor. */

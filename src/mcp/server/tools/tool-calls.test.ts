@@ -1,7 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { query, stream } from "../../../../test/make-operation.ts";
 import { call, type HeaderFields, initialize, modern, post } from "../../../../test/mcp-requests.ts";
 import { createSmallMcpServer } from "../../../../test/small-mcp-server.ts";
+import { CallError, OperationRegistry } from "../../../index.ts";
 import { createMcpHandler } from "../http/mcp-endpoint.ts";
+import { toMcpServer } from "../to-mcp-server.ts";
 
 async function route(args: object, headers: HeaderFields): Promise<number> {
   const handler = createMcpHandler(createSmallMcpServer());
@@ -54,5 +57,49 @@ describe("checkParamHeaders", () => {
     const response = await handler.fetch(post(call(2, "route", { region: "eu" }), session));
     expect(await response.text()).toContain('"result"');
     await handler.close();
+  });
+});
+
+describe("what a handler throws", () => {
+  const broken = new RangeError("No shelf 7.");
+  const fail = (thrown: unknown) => () => {
+    throw thrown;
+  };
+  const registry = new OperationRegistry([
+    query("shelf.break", fail(broken)),
+    query("shelf.full", fail(new CallError("RESOURCE_EXHAUSTED", "Full."))),
+    stream("shelf.watch", fail(broken)),
+  ]);
+  const calling = async (handler: ReturnType<typeof createMcpHandler>, name: string) =>
+    (await handler.fetch(modern("tools/call", { name, arguments: {} }))).text();
+
+  it("is told to onWarning, and to no client", async () => {
+    const told: unknown[][] = [];
+    const handler = createMcpHandler(toMcpServer(registry, { onWarning: (...words) => told.push(words) }));
+    for (const name of ["shelf_break", "shelf_break", "shelf_watch", "shelf_full"])
+      expect(await calling(handler, name)).not.toContain("No shelf 7.");
+    await handler.close();
+    const sentence = (id: string) =>
+      expect.stringMatching(`^"shelf\\.${id}" failed unexpectedly \\(request [0-9a-f]{32}\\)\\.$`);
+    expect(told).toEqual([
+      [sentence("break"), broken],
+      [sentence("break"), broken],
+      [sentence("watch"), broken],
+    ]);
+  });
+
+  it("is written to the console without onWarning, and answered where onWarning throws too", async () => {
+    const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
+    const handler = createMcpHandler(toMcpServer(registry));
+    await calling(handler, "shelf_break");
+    await handler.close();
+    expect(warn.mock.calls.map(([, cause]) => cause)).toEqual([broken]);
+    warn.mockRestore();
+    const onWarning = (): void => {
+      throw new Error("Nobody listens.");
+    };
+    const deaf = createMcpHandler(toMcpServer(registry, { onWarning }));
+    expect(await calling(deaf, "shelf_break")).toContain("EXECUTION_ERROR");
+    await deaf.close();
   });
 });

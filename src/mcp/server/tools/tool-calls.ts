@@ -6,7 +6,7 @@ import { monotonicNow, toPlatformSignal } from "../../../core/execution/cancella
 import { asJson, isPlainObject } from "../../../core/json/json-value.ts";
 import type { AnyOperation } from "../../../core/operation/operation-types.ts";
 import type { ExecuteOptions } from "../../../core/registry/executor.ts";
-import { type EndedCall, endCall } from "../../../core/result/ended-call.ts";
+import { type EndedCall, endCall, warnOfUnexpected } from "../../../core/result/ended-call.ts";
 import type { ResultFormat } from "../../../core/result/result-reader.ts";
 import type { CallToolResult } from "../../../core/result/tool-result.ts";
 import { isEqual } from "../../../core/schema/compare-values.ts";
@@ -163,11 +163,14 @@ export async function endOperation(
 ): Promise<EndedCall> {
   const { served, exchange, run } = scope;
   const options = toExecuteOptions(scope, operation.id);
-  if (operation.type === "subscription") {
-    return await endStream({ served, exchange, operation, input, options });
-  }
-  const call = await endCall(served.executor, operation.id, input, options);
+  const call = await (operation.type === "subscription"
+    ? endStream({ served, exchange, operation, input, options })
+    : endCall(served.executor, operation.id, input, options));
   const { outcome } = call;
+  // What a source said of its failure is in the details; what a handler threw is nowhere else.
+  if ("error" in outcome && (operation.source ?? "local") === "local")
+    warnOfUnexpected(served.onUnexpected, outcome.error, call);
+  if (operation.type === "subscription") return call;
   if ("error" in outcome || outcome.envelope.meta.source !== "mcp") return call;
   const { data, meta } = outcome.envelope;
   if (!meta.content.some((block) => linkedUri(block) !== undefined)) return call;
