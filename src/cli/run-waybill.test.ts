@@ -295,10 +295,11 @@ describe("waybill call", () => {
     expect(JSON.parse(json.err)).toMatchObject({ error: { code: "VALIDATION_ERROR" } });
   });
 
-  it("says what a handler threw to nobody but people here, and why a source is down", async () => {
+  it("says what a handler threw only where that is asked for, and why a source is down", async () => {
     const broken = await run(["call", "shop.broken"]);
     expect(broken).toMatchObject({ code: 3, out: "" });
-    expect(broken.err).toContain("The handler threw Error: secret stack\n");
+    expect(broken.err).not.toContain("secret stack");
+    expect((await run(["call", "shop.broken", "--verbose"])).err).toContain("threw Error: secret stack\n");
     const json = await run(["call", "shop.broken", "--json"]);
     expect(json.err + json.out).not.toContain("secret stack");
     const gone = await run(["call", "gone.anything"]);

@@ -200,7 +200,7 @@ describe("call", () => {
       ["echo.breaks"],
       3,
       "",
-      /^waybill: The operation failed unexpectedly\. \(EXECUTION_ERROR\)\n$/,
+      /^waybill: The operation failed unexpectedly\. \(EXECUTION_ERROR\)\n {2}--verbose shows what the handler threw\.\n$/,
     ],
     ["3 when time was up", ["echo.waits", "--timeout", "50ms"], 3, "", /\(TIMEOUT\)\n/],
   ])("RE-30 ends with %s", async (_, words, code, stdout, stderr) => {

@@ -86,15 +86,15 @@ export const outer = { namespace: "mine", name: "outer", handler: (_, { execute 
   afterAll(() => project.remove());
 
   it("is told without secrets of the config", async () => {
-    const { err } = await project.run(["call", "mine.leak"]);
+    const { err } = await project.run(["call", "mine.leak", "--verbose"]);
     expect(err).toContain("The handler threw Error: Refused with ***\n");
   });
 
-  it("is told with what it threw, and with --verbose where", async () => {
+  it("is told with --verbose, with what it threw and where", async () => {
     const { code, err } = await project.run(["call", "mine.fail"]);
     expect(code).toBe(3);
     expect(err).toBe(
-      "waybill: The operation failed unexpectedly. (EXECUTION_ERROR)\n  The handler threw RangeError: No shelf 7.\n  --verbose shows where.\n",
+      "waybill: The operation failed unexpectedly. (EXECUTION_ERROR)\n  --verbose shows what the handler threw.\n",
     );
     const told = await project.run(["call", "mine.fail", "--verbose"]);
     expect(told.err).toMatch(/RangeError: No shelf 7\.\n {4}at .*ops\.mjs/);
@@ -102,8 +102,9 @@ export const outer = { namespace: "mine", name: "outer", handler: (_, { execute 
   });
 
   it("is told whatever it threw, a failure of a call within it too", async () => {
-    expect((await project.run(["call", "mine.odd"])).err).toContain('  The handler threw {"shelf":7}.\n');
-    expect((await project.run(["call", "mine.outer"])).err).toContain(
+    const told = async (id: string) => (await project.run(["call", id, "--verbose"])).err;
+    expect(await told("mine.odd")).toContain('  The handler threw {"shelf":7}.\n');
+    expect(await told("mine.outer")).toContain(
       '  The handler threw OPERATION_NOT_FOUND: There is no operation "mine.nobody".\n',
     );
   });

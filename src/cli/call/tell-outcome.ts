@@ -152,7 +152,7 @@ function approvalLines(details: unknown, isKept: boolean): readonly string[] {
   return facts.flatMap((fact) => (fact === undefined ? [] : [`  ${safeLine(fact, 1_000)}`]));
 }
 
-/** Says what a handler in this process threw, which only its author may read, and with `--verbose` where. */
+/** Says how to learn what a handler in this process threw: it is for its author alone, who asks with `--verbose`. */
 function thrownLines(
   io: Io,
   { code, cause }: CallError,
@@ -162,12 +162,12 @@ function thrownLines(
   if (!isHandler || code !== "EXECUTION_ERROR") return [];
   if (isRemote) return ["  The log of the gateway says what its handler threw."];
   if (cause === undefined) return [];
+  if (!io.verbose) return ["  --verbose shows what the handler threw."];
   if (!(cause instanceof Error))
     return [`  The handler threw ${safeLine(session.mask(toSafeJson(cause)), 500)}.`];
   const { name, message, stack } = cause;
   const what = isCallError(cause) ? cause.code : name;
   const first = `  The handler threw ${safeLine(session.mask(`${what}: ${message}`), 1_000)}`;
-  if (!io.verbose) return [first, "  --verbose shows where."];
   const frames = (stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
   return [first, ...frames.slice(0, MOST_FRAMES).map((line) => `    ${safeLine(line.trim(), 500)}`)];
 }
