@@ -90,8 +90,8 @@ const REST = /** @type {Part[][][]} */ ([
         steps: [vitest("--mode", "hardened", ...UNIT)],
         env: LARGE,
       },
-      otherNode(22, LARGE),
-      otherNode(24, SMALL),
+      otherNode(22),
+      otherNode(24),
     ],
   ],
   [[{ name: "faults", steps: [vitest("--project", "faults")], env: LARGE }]],
@@ -124,16 +124,16 @@ const REST = /** @type {Part[][][]} */ ([
   ],
 ]);
 
-/** @param {22 | 24} version @param {Readonly<Record<string, string>>} env @returns {Part} */
-function otherNode(version, env) {
-  const name = `unit tests on Node ${version}${env === LARGE ? ", many runs" : ""}`;
+/** @param {22 | 24} version @returns {Part} */
+function otherNode(version) {
+  const name = `unit tests on Node ${version}`;
   const folder = "test/other-nodes";
   const binary = `${folder}/node_modules/node-${version}/bin/node`;
   if (process.platform !== "linux" || process.arch !== "x64") {
     return { name, steps: [], missing: `test/other-nodes has Node ${version} for Linux on x64 only` };
   }
   const run = [join(ROOT, binary), "node_modules/vitest/vitest.mjs", "run", ...UNIT];
-  return { name, steps: [install(folder), run], env };
+  return { name, steps: [install(folder), run], env: SMALL };
 }
 
 /** @param {Part} part @param {boolean} live Whether its output is shown as it comes. @returns {Promise<Outcome>} */
